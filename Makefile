@@ -1,0 +1,117 @@
+# make demo   set up what is missing, then run the main job on a small real project
+# make test   set up what is missing, then run every check
+# make help   the other targets
+#
+# Everything lives in .venv/ and build/; every target may be repeated.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PACKAGES := g++ git make pkg-config python3-dev python3-venv libre2-dev libxxhash-dev \
+            nlohmann-json3-dev libgtest-dev
+CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp')
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
+
+.PHONY: help setup install demo test cpp asan tsan py lint types stubs stubs-check format format-check dist clean
+
+help: ## what there is to type
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+# --- set-up -------------------------------------------------------------------------------------------
+
+build/system.stamp: Makefile
+	$(call say,system packages)
+	@mkdir -p build
+	@missing=; for package in $(PACKAGES); do \
+	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
+	if [ -z "$$missing" ] || ! command -v dpkg >/dev/null; then echo "nothing missing"; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+	elif sudo -n true 2>/dev/null; then sudo apt-get update -q && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+	else echo "Please install:  sudo apt-get install$$missing"; exit 1; fi
+	@touch $@
+
+build/tools.stamp: build/system.stamp pyproject.toml
+	$(call say,virtual environment and tools)
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install -q --group dev
+	@touch $@
+
+setup: build/tools.stamp ## system packages, .venv/ and tools
+
+SOURCES := $(shell find cpp bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+build/install.stamp: build/tools.stamp $(SOURCES)
+	$(call say,build and install loki into .venv/)
+	@$(BIN)/python -m pip install -q --no-build-isolation '.[demo]' -C cmake.define.LOKI_WARNINGS_AS_ERRORS=ON
+	@touch $@
+
+install: build/install.stamp ## build and install into .venv/
+
+# --- the main job ----------------------------------------------------------------------------------------
+
+demo: install ## the closed loop on a small real project
+	$(call say,loki demo)
+	@$(BIN)/loki demo
+
+# --- checks ----------------------------------------------------------------------------------------------
+
+test: format-check lint install stubs-check types cpp asan py ## everything
+	$(call say,all checks passed)
+
+format-check: setup
+	$(call say,clang-format)
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+
+lint: setup
+	$(call say,ruff)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install
+	$(call say,mypy --strict)
+	@$(BIN)/mypy
+
+STUBGEN = cd / && $(CURDIR)/$(BIN)/pybind11-stubgen loki._core --exit-code -o
+stubs-check: install
+	$(call say,stubs: _core.pyi equals what the module has)
+	@rm -rf build/stubs && ($(STUBGEN) $(CURDIR)/build/stubs)
+	@diff -u python/loki/_core.pyi build/stubs/loki/_core.pyi || { echo "python/loki/_core.pyi is out of date: make stubs"; exit 1; }
+
+stubs: install ## write python/loki/_core.pyi anew
+	@rm -rf build/stubs && ($(STUBGEN) $(CURDIR)/build/stubs)
+	@cp build/stubs/loki/_core.pyi python/loki/_core.pyi
+
+cpp: setup ## C++ tests
+	$(call say,C++ tests)
+	@cmake --preset default >/dev/null && cmake --build --preset default && ctest --preset default -j $(JOBS) | tail -n 5
+
+asan: setup ## C++ tests under AddressSanitizer and UBSan
+	$(call say,C++ tests under ASan and UBSan)
+	@cmake --preset asan >/dev/null && cmake --build --preset asan && build/asan/tests/cpp/loki_tests --gtest_brief=1
+
+tsan: setup ## C++ tests under ThreadSanitizer
+	$(call say,C++ tests under TSan)
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && build/tsan/tests/cpp/loki_tests --gtest_brief=1
+
+py: install ## Python tests
+	$(call say,Python tests)
+	@$(BIN)/python -m pytest
+
+format: setup ## reformat C++ and Python
+	@$(BIN)/clang-format -i $(CXX_FILES)
+	@$(BIN)/ruff check --fix-only -q . && $(BIN)/ruff format .
+
+dist: setup ## sdist and wheel in dist/
+	@rm -rf dist && $(BIN)/python -m build
+
+clean: ## remove what was built
+	@rm -rf build dist .venv

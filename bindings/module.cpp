@@ -1,0 +1,12 @@
+// The compiled half of loki. A binding converts and delegates; a decision found here is a bug.
+#include <pybind11/pybind11.h>
+
+#include "rooms.hpp"
+
+PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
+  module.doc() = "The C++ core of loki. Private: use the names in `loki`.";
+  using namespace loki::bindings;
+  bind_error(module);
+  bind_time(module);
+  bind_backoff(module);
+}

@@ -1,0 +1,12 @@
+// One registration function per room; module.cpp calls them in order.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace loki::bindings {
+
+void bind_error(pybind11::module_& module);
+void bind_time(pybind11::module_& module);
+void bind_backoff(pybind11::module_& module);
+
+}  // namespace loki::bindings

@@ -1,0 +1,53 @@
+"""loki: failure handling for autonomous coding agents.
+
+The public names, nothing else. Each is loaded when it is first used, so that ``import loki`` stays
+light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loki.decision.backoff import Backoff as Backoff
+    from loki.errors import (
+        AgentError as AgentError,
+    )
+    from loki.errors import (
+        ConfigError as ConfigError,
+    )
+    from loki.errors import (
+        LokiError as LokiError,
+    )
+    from loki.errors import (
+        StoreError as StoreError,
+    )
+    from loki.errors import (
+        UsageError as UsageError,
+    )
+
+__version__ = "0.1.0"
+
+# Public name -> the module that it lives in.
+_HOME = {
+    "Backoff": "loki.decision.backoff",
+    **dict.fromkeys(
+        ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"), "loki.errors"
+    ),
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'loki' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,1 @@
+"""What may be tried next, and when: pure, clocks injected."""
