@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
-    from loki.errors import (
+    from loki.base.error import (
         AgentError as AgentError,
     )
-    from loki.errors import (
+    from loki.base.error import (
         ConfigError as ConfigError,
     )
-    from loki.errors import (
+    from loki.base.error import (
         LokiError as LokiError,
     )
-    from loki.errors import (
+    from loki.base.error import (
         StoreError as StoreError,
     )
-    from loki.errors import (
+    from loki.base.error import (
         UsageError as UsageError,
     )
 
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Backoff": "loki.decision.backoff",
     **dict.fromkeys(
-        ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"), "loki.errors"
+        ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"), "loki.base.error"
     ),
 }
 

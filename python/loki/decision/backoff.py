@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loki import _core
-from loki.duration import Duration, nanoseconds
+from loki.base.time import Duration, nanoseconds
 
 
 class Backoff:

@@ -1,0 +1,1 @@
+"""Acting it out: the closed loop, changes to the project, checks, strategies."""

@@ -1,0 +1,70 @@
+"""The seam to agents: a briefing in, a proposal out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from loki.action.change import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What an agent is told before an attempt; ``str(briefing)`` is the whole text.
+
+    Attributes:
+        text: signs first, then the task, what failed and what to try: Markdown.
+        task_id: the task it is for.
+        attempt: number of the attempt it is for, 1 or more.
+        root: the project's folder, absolute. Agents read it; only loki writes it.
+        cancelled: set when the run is being stopped; long work should look at it.
+    """
+
+    text: str
+    task_id: str
+    attempt: int
+    root: Path
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An agent's answer.
+
+    Attributes:
+        change: what to do; an empty change says "nothing more to change".
+        description: what it did and why, one line or a few.
+        confidence: 0 to 1, or None where the agent does not say.
+        agent: name of the agent.
+        model: name of the model, where there is one.
+        tokens: tokens used, where known.
+        cost: money spent in US dollars, where known.
+    """
+
+    change: Change
+    description: str = ""
+    confidence: float | None = None
+    agent: str = ""
+    model: str | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class Agent(Protocol):
+    """Anything that turns a briefing into a proposal; ``propose`` may be ``async``.
+
+    ``propose`` raises `loki.AgentError` where it could not answer; any other exception is treated
+    alike. It must not touch the project itself.
+    """
+
+    name: str
+
+    def propose(self, briefing: Briefing) -> Proposal | Change | Awaitable[Proposal | Change]:
+        """The agent's answer to a briefing."""

@@ -1,0 +1,1 @@
+"""What several wings share: errors, time, files; and nothing else."""

@@ -1,0 +1,87 @@
+"""Time: durations as people write them (``90s``, ``1h30m``, ``250ms``) and the clock seam."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from typing import Protocol, TypeAlias
+
+from loki import _core
+
+Duration: TypeAlias = str | float | timedelta
+"""Text with units, seconds, or a ``timedelta``."""
+
+_NANO = 1_000_000_000
+_MAX_NS = 2**63 - 1
+
+
+def nanoseconds(duration: Duration) -> int:
+    """Whole nanoseconds in a duration, at most 2**63 - 1.
+
+    Args:
+        duration: text with units (``"1h30m"``), seconds as a number, or a ``timedelta``.
+
+    Raises:
+        ValueError: text that is no duration, or a number that is negative or not finite.
+
+    Example:
+        >>> nanoseconds("1h30m") // 1_000_000_000
+        5400
+    """
+    if isinstance(duration, str):
+        return _core.parse_duration(duration)
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+    if not math.isfinite(seconds) or seconds < 0:
+        raise ValueError(f"{duration!r} is no duration: expected a finite number of 0 or more")
+    return min(round(seconds * _NANO), _MAX_NS)
+
+
+def seconds(duration: Duration) -> float:
+    """The same in seconds.
+
+    Example:
+        >>> seconds("250ms")
+        0.25
+    """
+    return nanoseconds(duration) / _NANO
+
+
+class Clock(Protocol):
+    """Where time comes from; `loki.testing.ManualClock` is one that only moves when told to."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+
+    def wait(self, seconds: float, cancelled: threading.Event) -> None:
+        """Return after ``seconds``, or at once when ``cancelled`` is set."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(timezone.utc)
+
+    def monotonic(self) -> float:
+        """Seconds since some point in the past."""
+        return time.monotonic()
+
+    def wait(self, seconds: float, cancelled: threading.Event) -> None:
+        """Return after ``seconds``, or at once when ``cancelled`` is set."""
+        cancelled.wait(seconds)
+
+
+def isoformat(moment: datetime) -> str:
+    """ISO 8601 in UTC with a ``Z``, to the millisecond: the one form in loki's files.
+
+    Example:
+        >>> isoformat(datetime(2026, 4, 4, 10, 15, 30, tzinfo=timezone.utc))
+        '2026-04-04T10:15:30.000Z'
+    """
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
