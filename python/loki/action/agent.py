@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from pathlib import Path
+
     from loki.action.change import Change
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from datetime import datetime, timedelta, timezone
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from loki import _core
+
+if TYPE_CHECKING:
+    import threading
 
 Duration: TypeAlias = str | float | timedelta
 """Text with units, seconds, or a ``timedelta``."""
