@@ -1,0 +1,246 @@
+"""The one place that writes files: whole or not at all, on disk when it says so.
+
+Under test: ``tests/py/base/test_file.py`` (killed writers, many writers, torn lines).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loki.base.error import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCK_TIMEOUT = 60.0
+"""Seconds to wait for another process that holds a lock. Chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What a file of lines holds.
+
+    Attributes:
+        lines: the complete lines, without their line feeds.
+        torn: bytes after the last line feed: a line that is being written, or whose writer died.
+    """
+
+    lines: tuple[bytes, ...]
+    torn: bytes = b""
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder and its missing parents, all 0700; one that exists is left as it is.
+
+    Raises:
+        StoreError: it cannot be created.
+    """
+    try:
+        missing = []
+        folder = os.path.abspath(path)
+        while not os.path.isdir(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for folder in reversed(missing):
+            with suppress(FileExistsError):  # somebody else was quicker
+                os.mkdir(folder, 0o700)
+                sync_folder(os.path.dirname(folder))
+        if not os.path.isdir(path):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file, not a folder")
+    except OSError as error:
+        raise _store_error("create the folder", path, error) from error
+
+
+def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+    """Replace a file: after a crash at any moment it holds all of the old or all of the new.
+
+    Args:
+        path: the file; missing folders are created, 0700.
+        data: its new content.
+        mode: permission bits, whatever the umask says.
+
+    Raises:
+        StoreError: it could not be written; the old file is still there.
+    """
+    path = os.path.abspath(path)
+    folder, name = os.path.split(path)
+    make_folder(folder)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            temporary = temporary_name()
+            try:
+                write_new(temporary, data, mode, folder=handle)
+                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except BaseException:
+                remove_quietly(temporary, folder=handle)
+                raise
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _store_error("write", path, error) from error
+
+
+def append_line(path: str | os.PathLike[str], data: bytes) -> None:
+    """Add a line to a file; when this returns, the line is on disk.
+
+    A torn last line (its writer died) is ended first, so that it spoils no line but itself; what
+    was written of it stays. Readers skip what they cannot parse.
+
+    Args:
+        path: the file; it and missing folders are created, 0600 and 0700.
+        data: the line, without line feed.
+
+    Raises:
+        ValueError: the line contains a line feed.
+        StoreError: it could not be written; the file is as it was.
+    """
+    if b"\n" in data:
+        raise ValueError("a line cannot contain a line feed: expected one line")
+    make_folder(os.path.dirname(os.path.abspath(path)))
+    with lock(path):
+        try:
+            _append(os.path.abspath(path), data + b"\n")
+        except OSError as error:
+            raise _store_error("append to", path, error) from error
+
+
+def _append(path: str, line: bytes) -> None:
+    is_new = not os.path.lexists(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        try:
+            write_all(handle, line)
+            os.fsync(handle)
+        except OSError:
+            # A full disk: half a line is worse than none. The lock says nobody wrote after us.
+            os.ftruncate(handle, size)
+            raise
+    finally:
+        os.close(handle)
+    if is_new:
+        sync_folder(os.path.dirname(path))
+
+
+def read_lines(path: str | os.PathLike[str]) -> Lines:
+    """The lines of a file; none where it does not exist.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return Lines(())
+    except OSError as error:
+        raise _store_error("read", path, error) from error
+    *lines, torn = content.split(b"\n")
+    return Lines(tuple(lines), torn)
+
+
+@contextmanager
+def lock(path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+    """Hold the lock of a file (``<path>.lock`` beside it): one thread of one process at a time.
+
+    Not reentrant: the same thread must not ask twice. The kernel frees it when its holder dies.
+
+    Args:
+        path: what is locked; its folder exists.
+        timeout: seconds to wait.
+
+    Raises:
+        StoreError: somebody else held it all the time, or it cannot be created.
+    """
+    import filelock
+
+    # Not thread-local: whoever holds it may let go from another thread, as async drivers do.
+    guard = filelock.FileLock(
+        f"{os.fspath(path)}.lock", timeout=timeout, mode=0o600, thread_local=False
+    )
+    try:
+        guard.acquire()
+    except filelock.Timeout as error:
+        raise StoreError(
+            f"{os.fspath(path)}: another process has held its lock for {timeout:g} s"
+        ) from error
+    except OSError as error:
+        raise _store_error("lock", path, error) from error
+    try:
+        yield
+    finally:
+        guard.release()
+
+
+# --- the steps that writers outside the workspace share ------------------------------------------
+
+
+def temporary_name(token: str = "") -> str:
+    """A name for a file that is about to be renamed; trees leave such names out."""
+    return f".loki-{token or secrets.token_hex(8)}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file name is one that `temporary_name` makes."""
+    return name.startswith(".loki-") and name.endswith(".tmp")
+
+
+def write_new(name: str, data: bytes, mode: int, *, folder: int | None = None) -> None:
+    """Create a file that must not exist, with exactly these permission bits, and put it on disk.
+
+    Args:
+        name: path, relative to ``folder``.
+        data: content.
+        mode: permission bits.
+        folder: descriptor of the folder that ``name`` is relative to; None: the working folder.
+
+    Raises:
+        OSError: it could not be written; what there is of it may be left.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        write_all(handle, data)
+        if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+            os.fchmod(handle, mode)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all bytes: one `os.write` may write fewer than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def remove_quietly(name: str, *, folder: int | None = None) -> None:
+    """Remove a file if it is there and can be removed."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        return
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Put a folder's names on disk: a rename or a new file counts only then."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _store_error(verb: str, path: str | os.PathLike[str], error: OSError) -> StoreError:
+    return StoreError(f"could not {verb} {os.fspath(path)}: {error.strerror or error}")
