@@ -1,0 +1,156 @@
+"""Which files belong to a project: what git says, or every file but caches where there is no git.
+
+git is asked in a way that can neither change the repository nor run anything that its
+configuration names (hooks, file system monitors), so that a project of unknown origin, or one
+that another user owns, can be listed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loki.base.file import is_temporary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+IGNORED = frozenset(
+    {
+        ".git", ".hg", ".svn", ".jj", ".loki",
+        "node_modules", ".venv", "__pycache__", ".tox", ".nox", ".eggs",
+        ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache", ".gradle",
+        ".DS_Store",
+    }
+)  # fmt: skip
+"""Names that are never a project's own work: left out where git does not track them."""
+
+GIT_TIMEOUT = 120.0
+"""Seconds that one question to git may take. Chosen, not measured."""
+
+_GIT = ("git", "--no-pager", "-c", "safe.directory=*", "-c", "core.fsmonitor=false",
+        "-c", "core.hooksPath=/dev/null")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a project.
+
+    Attributes:
+        paths: relative, with ``/``; sorted. Some may be gone from the disk.
+        nested: folders that are repositories of their own (submodules too): not listed.
+        is_git: whether git was asked.
+    """
+
+    paths: tuple[str, ...]
+    nested: frozenset[str] = field(default_factory=frozenset)
+    is_git: bool = False
+
+
+def list_files(root: str) -> Listing:
+    """The files of the project in a folder.
+
+    Args:
+        root: the folder, absolute.
+    """
+    return _ask_git(root) or _walk(root)
+
+
+def is_private(path: str) -> bool:
+    """Whether a path is git's or loki's own, or a file that loki is just writing."""
+    *folders, name = path.split("/")
+    return (
+        is_temporary(name)
+        or name.lower() in {".git", ".loki"}
+        or any(folder.lower() in {".git", ".loki"} for folder in folders)
+    )
+
+
+def git(root: str, *arguments: str, data: bytes | None = None) -> bytes | None:
+    """What git prints about a folder, or None where it fails, takes too long or is missing.
+
+    Args:
+        root: the folder to ask in.
+        arguments: git's own.
+        data: its standard input.
+    """
+    try:
+        done = subprocess.run(
+            [*_GIT, *arguments],
+            cwd=root,
+            env=git_environment(),
+            input=data if data is not None else b"",
+            capture_output=True,
+            timeout=GIT_TIMEOUT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def git_environment() -> dict[str, str]:
+    """The environment for git: no variable that says which repository it is, nothing that asks."""
+    # Hooks and `git rebase --exec` set GIT_DIR and GIT_INDEX_FILE: they would answer for another
+    # repository than the one of the folder that we ask in.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def _ask_git(root: str) -> Listing | None:
+    inside = git(root, "rev-parse", "--is-inside-work-tree", "--show-prefix")
+    if inside is None or not inside.startswith(b"true\n"):
+        return None
+    prefix = inside.split(b"\n", 1)[1].strip(b"\n")
+    if prefix and git(root, "check-ignore", "-q", ".") is not None:
+        return None  # a project inside a folder that an outer repository ignores
+    excludes = [f"--exclude={name}" for name in sorted(IGNORED)]
+    found = git(root, "ls-files", "-z", "-c", "-o", "--exclude-standard", *excludes)
+    staged = git(root, "ls-files", "-z", "-s")
+    if found is None or staged is None:
+        return None
+    names = _names(found)
+    nested = {name.rstrip("/") for name in names if name.endswith("/")}
+    links = (line.split(b"\t", 1)[1] for line in staged.split(b"\0") if line[:7] == b"160000 ")
+    nested |= {os.fsdecode(name) for name in links}
+    paths = {name for name in names if not name.endswith("/")} - nested
+    return Listing(_own(paths), frozenset(nested), is_git=True)
+
+
+def _names(output: bytes) -> Sequence[str]:
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
+def _own(paths: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if not is_private(path)))
+
+
+def _walk(root: str) -> Listing:
+    nested: set[str] = set()
+    return Listing(_own(set(_files_below(root, "", nested))), frozenset(nested))
+
+
+def _files_below(root: str, start: str, nested: set[str]) -> Iterator[str]:
+    waiting = [start]
+    while waiting:
+        prefix = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, prefix)) as found:
+                entries = list(found)
+        except OSError:
+            continue
+        names = {entry.name for entry in entries}
+        if prefix and not names.isdisjoint({"pyvenv.cfg", "CACHEDIR.TAG"}):
+            continue  # a virtual environment, or a cache that says so (bford.info/cachedir)
+        if prefix and ".git" in names:
+            nested.add(prefix.rstrip("/"))
+            continue
+        for entry in entries:
+            if entry.name in IGNORED or entry.name.endswith(".pyc"):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{prefix}{entry.name}/")
+            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                yield prefix + entry.name

@@ -1,0 +1,116 @@
+"""A copy of a tree to work in: what is done there cannot reach the project."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+
+from loki.action.listing import git
+from loki.action.tree import Entry, Tree, open_regular, stamp_of
+
+_CHUNK = 1 << 20
+
+
+def copy(tree: Tree, destination: str) -> Tree:
+    """Copy a tree's files to an empty folder; `Tree.copy_to` says more.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    os.makedirs(destination, mode=0o700, exist_ok=True)
+    prefix = _make_repository(tree, destination) if tree.is_git else ""
+    root = os.path.join(destination, prefix) if prefix else destination
+    os.makedirs(root, exist_ok=True)
+    taken = time.time_ns()
+    entries: dict[str, Entry] = {}
+    stats: dict[str, tuple[int, ...]] = {}
+    for path in tree.entries:
+        target = os.path.join(root, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        try:
+            entries[path], stats[path] = _copy_file(os.path.join(tree.root, path), target)
+        except FileNotFoundError:
+            continue  # gone since the tree was taken
+    is_git = os.path.lexists(os.path.join(destination, ".git"))
+    return Tree(Path(os.path.realpath(root)), entries, dict(tree.skipped), is_git, stats, taken)
+
+
+def _copy_file(source: str, target: str) -> tuple[Entry, tuple[int, ...]]:
+    status = os.lstat(source)
+    if stat.S_ISLNK(status.st_mode):
+        link = os.readlink(source)
+        os.symlink(link, target)
+        raw = os.fsencode(link)
+        entry = Entry(hashlib.sha256(raw).hexdigest(), len(raw), is_symlink=True)
+        return entry, stamp_of(os.lstat(target))
+    # Hashed from what is written, not from what was scanned: a file that was edited in between
+    # must not look like the work of whoever works in the copy.
+    digest = hashlib.sha256()
+    with open_regular(source) as reader, open(target, "xb") as writer:
+        status = os.fstat(reader.fileno())
+        while chunk := reader.read(_CHUNK):
+            digest.update(chunk)
+            writer.write(chunk)
+        is_executable = bool(status.st_mode & stat.S_IXUSR)
+        os.fchmod(writer.fileno(), 0o755 if is_executable else 0o644)
+    # Build tools compare times: a copy must not look newer than what was built from the original.
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    written = stamp_of(os.lstat(target))
+    return Entry(digest.hexdigest(), written[3], is_executable), written
+
+
+def _make_repository(tree: Tree, destination: str) -> str:
+    """Give the copy a history of its own; without it, on any trouble, the copy is just files.
+
+    Returns:
+        Where the project lies inside the repository: "" or a path ending in ``/``.
+    """
+    root = str(tree.root)
+    top = git(root, "rev-parse", "--show-toplevel")
+    prefix = git(root, "rev-parse", "--show-prefix")
+    if top is None or prefix is None:
+        return ""
+    place = os.fsdecode(prefix.rstrip(b"\n"))
+    source = os.fsdecode(top.rstrip(b"\n"))
+    # --shared borrows the objects and only ever reads them; the copy's own go into the copy.
+    cloned = git(
+        "/", "clone", "--quiet", "--shared", "--no-checkout", "--no-recurse-submodules",
+        "--template=", "--", source, destination,
+    )  # fmt: skip
+    if cloned is None:
+        shutil.rmtree(os.path.join(destination, ".git"), ignore_errors=True)
+        return ""
+    git(destination, "remote", "remove", "origin")
+    git(destination, "read-tree", "HEAD")  # fails before the first commit: then it is empty
+    _copy_excludes(root, destination)
+    if place:
+        _leave_out_the_rest(source, destination, place)
+    return place
+
+
+def _copy_excludes(root: str, destination: str) -> None:
+    common = git(root, "rev-parse", "--git-path", "info/exclude")
+    if common is None:
+        return
+    excludes = os.path.join(root, os.fsdecode(common.rstrip(b"\n")))
+    if os.path.isfile(excludes):
+        os.makedirs(os.path.join(destination, ".git", "info"), exist_ok=True)
+        shutil.copyfile(excludes, os.path.join(destination, ".git", "info", "exclude"))
+
+
+def _leave_out_the_rest(source: str, destination: str, place: str) -> None:
+    # What lies outside the project is not copied; without this, git would call it deleted.
+    names = git(destination, "ls-files", "-z", "--", f":(top,exclude,literal){place}")
+    if names:
+        git(destination, "update-index", "-z", "--skip-worktree", "--stdin", data=names)
+    folder = ""
+    for part in ["", *place.rstrip("/").split("/")[:-1]]:
+        folder = os.path.join(folder, part)
+        ignore = os.path.join(source, folder, ".gitignore")
+        if os.path.isfile(ignore) and not os.path.islink(ignore):
+            os.makedirs(os.path.join(destination, folder), exist_ok=True)
+            shutil.copyfile(ignore, os.path.join(destination, folder, ".gitignore"))

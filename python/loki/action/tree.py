@@ -1,0 +1,276 @@
+"""A project's files at one moment, by content: what changes, baselines and undo are reckoned from.
+
+Under test: ``tests/py/action/test_tree.py``. The stat cache follows git's rule for racy timestamps
+(git: ``Documentation/technical/racy-git.txt``): a file's hash is taken over from an earlier tree
+only if nothing about the file differs *and* it was last touched well before that tree was taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loki.action import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+RACY = 2 * 1_000_000_000
+"""Nanoseconds: files touched this shortly before a tree was taken are read again for the next.
+
+FAT, the coarsest common file system, keeps times to 2 s.
+"""
+
+_CHUNK = 1 << 20
+
+_Stat = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a tree.
+
+    Attributes:
+        hash: SHA-256 of its bytes in hex; of a symbolic link: of the path it points to.
+        size: number of those bytes.
+        is_executable: whether its owner may run it.
+        is_symlink: whether it is a symbolic link.
+    """
+
+    hash: str
+    size: int
+    is_executable: bool = False
+    is_symlink: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Paths, sorted, that differ from an earlier tree to a later one; false where none does."""
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them, sorted."""
+        return tuple(sorted((*self.changed, *self.added, *self.deleted)))
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A project's files at one moment.
+
+    In git: tracked and untracked files that are not ignored; elsewhere every file. Never in it:
+    ``.git``, ``.loki``, and untracked caches and environments (`loki.action.listing.IGNORED`).
+
+    Attributes:
+        root: the project's folder, absolute.
+        entries: path, relative with ``/``, to what is there. Names that are not UTF-8 hold
+            surrogate escapes, as `os.fsdecode` makes them.
+        skipped: path to reason, of what is there but not in the tree: repositories inside this
+            one (submodules too), files that cannot be read.
+        is_git: whether git said which files belong to it.
+    """
+
+    root: Path
+    entries: Mapping[str, Entry]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    is_git: bool = False
+    _stats: Mapping[str, _Stat] = field(default_factory=dict, repr=False, compare=False)
+    _taken: int = field(default=0, repr=False, compare=False)
+
+    @classmethod
+    def scan(
+        cls,
+        root: str | os.PathLike[str],
+        previous: Tree | None = None,
+        also: Iterable[str] = (),
+    ) -> Tree:
+        """The tree of a folder as it is now.
+
+        Args:
+            root: the folder.
+            previous: an earlier tree of it; files untouched since then are not read again.
+            also: paths that count as listed, whatever git says about them.
+
+        Example:
+            >>> Tree.scan("/usr/include/arpa").entries["inet.h"].is_symlink
+            False
+        """
+        folder = os.path.realpath(root)
+        taken = time.time_ns()
+        found = listing.list_files(folder)
+        scanner = _Scanner(folder, previous)
+        skipped = dict.fromkeys(found.nested, "a repository of its own")
+        paths = dict.fromkeys((*found.paths, *(p for p in also if not listing.is_private(p))))
+        for path in sorted(paths):
+            scanner.take(path)
+        skipped.update(scanner.unreadable)
+        return cls(Path(folder), scanner.entries, skipped, found.is_git, scanner.stats, taken)
+
+    def difference(self, later: Tree) -> Difference:
+        """What is different in a later tree of the same project, or of a copy of it."""
+        mine, theirs = self.entries, later.entries
+        return Difference(
+            tuple(p for p in sorted(mine) if p in theirs and mine[p] != theirs[p]),
+            tuple(sorted(theirs.keys() - mine.keys())),
+            tuple(sorted(mine.keys() - theirs.keys())),
+        )
+
+    def copy_to(self, destination: str | os.PathLike[str]) -> Tree:
+        """Copy the files of this tree to a new folder that shares nothing writable with it.
+
+        In git the copy is a repository of its own, without remote, so that what works there can
+        look at the history. A project that is a subfolder of its repository keeps its place.
+
+        Args:
+            destination: a folder that does not exist, or an empty one.
+
+        Returns:
+            The tree of the copy, as it was written; its ``root`` is where the project is in it.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        from loki.action import scratch
+
+        return scratch.copy(self, os.path.abspath(destination))
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file of this tree as they are now (a link's: where it points to).
+
+        Raises:
+            OSError: it cannot be read, is gone, or lies beyond a symbolic link.
+        """
+        return read_entry(os.path.join(self.root, path))
+
+    def stamp(self, path: str) -> _Stat | None:
+        """What the file system said about a file when it was hashed."""
+        return self._stats.get(path)
+
+    def trusts(self, path: str, seen: _Stat) -> bool:
+        """Whether a file with the stamp ``seen`` still has the hash of this tree."""
+        known = self._stats.get(path)
+        return known == seen and max(seen[1], seen[2]) < self._taken - RACY
+
+
+class _Scanner:
+    def __init__(self, root: str, previous: Tree | None) -> None:
+        self.root = root
+        self.previous = previous if previous and str(previous.root) == root else None
+        self.entries: dict[str, Entry] = {}
+        self.stats: dict[str, _Stat] = {}
+        self.unreadable: dict[str, str] = {}
+        self.folders: dict[str, bool] = {"": True}
+
+    def take(self, path: str) -> None:
+        """Put a file into the tree, unless it is gone, is no file, or lies behind a link."""
+        if not self._is_folder(path.rpartition("/")[0]):
+            return
+        full = os.path.join(self.root, path)
+        try:
+            status = os.lstat(full)
+            if stat.S_ISLNK(status.st_mode):
+                target = os.fsencode(os.readlink(full))
+                self.entries[path] = Entry(_sha256(target), len(target), is_symlink=True)
+            elif stat.S_ISREG(status.st_mode):
+                self._take_file(path, full, status)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.unreadable[path] = error.strerror or str(error)
+
+    def _take_file(self, path: str, full: str, status: os.stat_result) -> None:
+        seen = stamp_of(status)
+        if self.previous and path in self.previous.entries and self.previous.trusts(path, seen):
+            self.entries[path] = self.previous.entries[path]
+        else:
+            content, seen = hash_file(full)
+            self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
+        self.stats[path] = seen
+
+    def _is_folder(self, folder: str) -> bool:
+        # Git calls a file deleted when a folder above it became a link; lstat would look behind it.
+        if folder not in self.folders:
+            self.folders[folder] = self._is_folder(folder.rpartition("/")[0]) and stat.S_ISDIR(
+                _mode(os.path.join(self.root, folder))
+            )
+        return self.folders[folder]
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
+
+
+def stamp_of(status: os.stat_result) -> _Stat:
+    """What tells that a file was touched: inode, times of content and status, size, mode."""
+    return (
+        status.st_ino,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_size,
+        status.st_mode,
+        status.st_dev,
+    )
+
+
+def hash_file(path: str) -> tuple[str, _Stat]:
+    """SHA-256 of a regular file, and its stamp; read again while it changes, at most thrice.
+
+    Raises:
+        OSError: it cannot be read, or it is a link or no regular file.
+    """
+    for _ in range(3):
+        with open_regular(path) as file:
+            before = stamp_of(os.fstat(file.fileno()))
+            digest = hashlib.sha256()
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+            after = stamp_of(os.fstat(file.fileno()))
+        if before == after:
+            break
+    # Still being written: the stamp is so young that no later tree will trust it.
+    return digest.hexdigest(), after
+
+
+def open_regular(path: str, folder: int | None = None) -> io.FileIO:
+    """Open a regular file for reading, never a link, and never wait for a named pipe.
+
+    Raises:
+        OSError: it cannot be read, or it is a link or no regular file.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(path, flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{path} is no regular file")
+    return io.FileIO(handle, "rb")
+
+
+def read_entry(path: str) -> bytes:
+    """The bytes of a regular file, or where a symbolic link points to.
+
+    Raises:
+        OSError: it cannot be read, or is neither.
+    """
+    if stat.S_ISLNK(os.lstat(path).st_mode):
+        return os.fsencode(os.readlink(path))
+    with open_regular(path) as file:
+        return file.read()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
