@@ -1,0 +1,198 @@
+"""Bringing files from one state to another, all or none: a write-ahead log.
+
+Under test: ``tests/py/action/test_journal.py`` (killed at every step). In order: (1) what the
+files hold and will hold is on the shelf; (2) a record, "applying", says which paths go from what
+to what; (3) the new files are staged under temporary names; (4) paths are removed and replaced,
+one at a time; (5) the record says "applied". A record that never got to (5) is rolled back, path by
+path, and only where the path is as the record would have left it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loki.action.place import Place, ancestors
+from loki.action.record import Kind, Record, Shelf, Step
+from loki.base.error import LokiError, StoreError
+from loki.base.file import temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A path that was left alone, and why, in a sentence."""
+
+    path: str
+    reason: str
+
+
+class ApplyError(LokiError):
+    """The project's files could not be changed; they are as they were, unless it says otherwise."""
+
+
+class EditConflict(ApplyError):  # noqa: N818 - a conflict is what it is
+    """Files are not what the change expects.
+
+    Attributes:
+        conflicts: which, and why.
+    """
+
+    def __init__(self, conflicts: Sequence[Conflict]) -> None:
+        """Args: conflicts: which files, and why."""
+        self.conflicts = tuple(conflicts)
+        super().__init__("; ".join(f"{c.path}: {c.reason}" for c in conflicts))
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """How records are carried out and rolled back.
+
+    Attributes:
+        shelf: where records and contents are kept.
+        place: the project.
+        observe: called with the name of each step before it is made.
+    """
+
+    shelf: Shelf
+    place: Place
+    observe: Callable[[str], None]
+
+    def record(self, kind: Kind, steps: Sequence[Step]) -> Record:
+        """A record for steps that are about to be made."""
+        new = {f for step in steps if step.after for f in ancestors(step.path)}
+        gone = {f for step in steps if step.after is None for f in ancestors(step.path)}
+        modes = {folder: self.place.folder_mode(folder) for folder in sorted(gone)}
+        return Record(
+            number=self.shelf.next_number(),
+            kind=kind,
+            stage="applying",
+            steps=tuple(steps),
+            made=tuple(sorted(f for f in new if self.place.folder_mode(f) is None)),
+            folders={folder: mode for folder, mode in modes.items() if mode is not None},
+            temporaries=self._temporaries(steps),
+        )
+
+    def _temporaries(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        # In the closest folder that is already there: a rename must stay on one file system.
+        token = secrets.token_hex(8)
+        paths = []
+        for count, step in enumerate(steps):
+            folder, name = self.place.nearest(step.path), temporary_name(f"{token}-{count}")
+            paths.append(f"{folder}/{name}" if folder else name)
+        return tuple(paths)
+
+    def carry_out(self, record: Record, removable: Iterable[str]) -> None:
+        """Make a record's steps, all or none.
+
+        Args:
+            record: as `record` made it; what its steps lead to is on the shelf.
+            removable: folders that go when they become empty.
+
+        Raises:
+            ApplyError: the files could not be changed.
+            StoreError: the record could not be written.
+        """
+        self.observe("record")
+        self.shelf.save(record)
+        try:
+            self._move(record.steps, record.temporaries, {}, removable)
+            self.observe("done")
+            self.shelf.save(replace(record, stage="applied"))
+        except BaseException as error:
+            left = self.roll_back(record)
+            if left:
+                names = ", ".join(f"{conflict.path} ({conflict.reason})" for conflict in left)
+                raise ApplyError(f"{error}; and could not be taken back: {names}") from error
+            if isinstance(error, OSError):
+                raise apply_error(error) from error
+            raise
+
+    def roll_back(self, record: Record) -> list[Conflict]:
+        """Take back what a record has done so far; what somebody else changed stays.
+
+        Returns:
+            The paths that could not be taken back.
+        """
+        for temporary in record.temporaries:
+            self.place.remove_quietly(temporary)
+        back, conflicts = [], []
+        for step in record.steps:
+            reason = self._obstacle(step)
+            if reason:
+                conflicts.append(Conflict(step.path, reason))
+            elif self.place.look(step.path) != step.before:
+                back.append(step.reversed())
+        temporaries = self._temporaries(back)
+        # Should this be interrupted too, it starts again from the same record. That must not
+        # depend on a disk that may be full: the files come first.
+        with contextlib.suppress(StoreError):
+            self.shelf.save(replace(record, temporaries=(*record.temporaries, *temporaries)))
+        try:
+            self._move(back, temporaries, record.folders, record.made)
+        except (OSError, LokiError) as error:
+            for temporary in temporaries:
+                self.place.remove_quietly(temporary)
+            return [*conflicts, *(Conflict(step.path, str(error)) for step in back)]
+        with contextlib.suppress(StoreError):
+            self.shelf.save(replace(record, stage="rolled back"))
+        return conflicts
+
+    def _obstacle(self, step: Step) -> str:
+        """Why a step cannot be taken back; "" where it can, or need not."""
+        try:
+            present = self.place.look(step.path)
+        except OSError as error:
+            return f"cannot be read: {error.strerror or error}"
+        if present == step.before:
+            return ""
+        if present != step.after:
+            return "changed since by somebody else"
+        if step.before and self.shelf.get(step.before.hash) is None:
+            return "what it was before is missing or damaged"
+        return ""
+
+    def _move(
+        self,
+        steps: Sequence[Step],
+        temporaries: Sequence[str],
+        modes: Mapping[str, int],
+        removable: Iterable[str],
+    ) -> None:
+        """Bring paths from ``before`` to ``after``: stage all, then remove, then put in place."""
+        self._stage(steps, temporaries)
+        for step in steps:
+            if self.place.look(step.path) != step.before:
+                raise EditConflict([Conflict(step.path, "somebody changed it just now")])
+        for step in steps:
+            if step.after is None:
+                self.observe(f"remove {step.path}")
+                self.place.remove(step.path)
+        for folder in sorted(removable, reverse=True):
+            self.place.remove_folder(folder)
+        for step, temporary in zip(steps, temporaries, strict=True):
+            if step.after is not None:
+                for folder in ancestors(step.path):
+                    self.place.make_folder(folder, modes.get(folder))
+                self.observe(f"replace {step.path}")
+                self.place.replace(temporary, step.path)
+
+    def _stage(self, steps: Sequence[Step], temporaries: Sequence[str]) -> None:
+        for step, temporary in zip(steps, temporaries, strict=True):
+            if step.after is None:
+                continue
+            data = self.shelf.get(step.after.hash)
+            if data is None:
+                raise OSError(f"{step.path}: the content kept for it is missing or damaged")
+            self.observe(f"stage {step.path}")
+            self.place.stage(temporary, data, step.after)
+
+
+def apply_error(error: OSError) -> ApplyError:
+    """The error for a file system that refused."""
+    where = f"{error.filename}: " if error.filename else ""
+    return ApplyError(f"{where}{error.strerror or error}; nothing was changed")
