@@ -10,7 +10,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loki.decision.backoff import Backoff as Backoff
+    from loki.action.agent import Agent as Agent
+    from loki.action.agent import Briefing as Briefing
+    from loki.action.agent import Proposal as Proposal
+    from loki.action.change import Change as Change
+    from loki.action.change import Edit as Edit
+    from loki.agents.command import CommandAgent as CommandAgent
+    from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import (
         AgentError as AgentError,
     )
@@ -26,12 +32,20 @@ if TYPE_CHECKING:
     from loki.base.error import (
         UsageError as UsageError,
     )
+    from loki.decision.backoff import Backoff as Backoff
 
 __version__ = "0.1.0"
 
 # Public name -> the module that it lives in.
 _HOME = {
+    "Agent": "loki.action.agent",
     "Backoff": "loki.decision.backoff",
+    "Briefing": "loki.action.agent",
+    "Change": "loki.action.change",
+    "CommandAgent": "loki.agents.command",
+    "Edit": "loki.action.change",
+    "Proposal": "loki.action.agent",
+    "ScriptedAgent": "loki.agents.scripted",
     **dict.fromkeys(
         ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"), "loki.base.error"
     ),

@@ -1,0 +1,57 @@
+"""For tests of code that uses loki: a clock that obeys, and an agent that says what it is told."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timedelta, timezone
+
+from loki.agents.scripted import ScriptedAgent
+from loki.base.time import Duration
+from loki.base.time import seconds as to_seconds
+
+__all__ = ["ManualClock", "ScriptedAgent"]
+
+
+class ManualClock:
+    """A clock that moves only when it is told to, or waited on; a `loki.base.time.Clock`.
+
+    Safe to use from many threads.
+
+    Attributes:
+        waits: seconds of each wait, in order.
+
+    Example:
+        >>> clock = ManualClock()
+        >>> clock.advance("1h30m")
+        >>> clock.monotonic()
+        5400.0
+    """
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=timezone.utc)) -> None:
+        """Args: start: the first time of day; in UTC where it has no zone."""
+        self.waits: list[float] = []
+        self._start = start if start.tzinfo else start.replace(tzinfo=timezone.utc)
+        self._elapsed = 0.0
+        self._lock = threading.Lock()
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        with self._lock:
+            return self._start.astimezone(timezone.utc) + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Seconds since the start."""
+        with self._lock:
+            return self._elapsed
+
+    def advance(self, duration: Duration) -> None:
+        """Let time pass."""
+        with self._lock:
+            self._elapsed += to_seconds(duration)
+
+    def wait(self, seconds: float, cancelled: threading.Event) -> None:
+        """Return at once; time has passed, unless ``cancelled`` was set already."""
+        with self._lock:
+            self.waits.append(seconds)
+            if not cancelled.is_set():
+                self._elapsed += max(0.0, seconds)
