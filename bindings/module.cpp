@@ -8,5 +8,11 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   using namespace loki::bindings;
   bind_error(module);
   bind_time(module);
+  bind_text(module);
+  bind_signature(module);
+  bind_similarity(module);
+  bind_site(module);
+  bind_pattern(module);
+  bind_failure(module);
   bind_backoff(module);
 }

@@ -2,16 +2,90 @@
 The C++ core of loki. Private: use the names in `loki`.
 """
 from __future__ import annotations
+import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'parse_duration']
+__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureSite', 'PatternSet', 'SiteRules', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'is_specific', 'larger_share', 'normalize', 'overlap', 'parse_duration', 'recognize', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
+class FailureSite:
+    def __init__(self, error_type: str, error_code: str, normalized: str, path: str, tests: collections.abc.Sequence[str], functions: collections.abc.Sequence[str], pattern: str) -> None:
+        ...
+class SiteRules:
+    def __init__(self, json: str) -> None:
+        ...
+    def check(self) -> None:
+        """
+        Compiles every regex; DefinitionError for the first bad one.
+        """
+class PatternSet:
+    def __init__(self, json: str) -> None:
+        ...
+    def check(self) -> None:
+        """
+        Compiles every regex; DefinitionError for the first bad one.
+        """
+    def match(self, text: typing.Any, language: str) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
+        """
+        (pattern, confidence, coverage, [(signal, begin, end)]), best first.
+        """
 class Backoff:
     def __init__(self, base_ns: typing.SupportsInt | typing.SupportsIndex, multiplier: typing.SupportsFloat | typing.SupportsIndex, cap_ns: typing.SupportsInt | typing.SupportsIndex, jitter: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
     def delay_ns(self, failures: typing.SupportsInt | typing.SupportsIndex, key: str, offset: typing.SupportsInt | typing.SupportsIndex) -> int:
         ...
+def clean(text: typing.Any) -> str:
+    """
+    The text as a terminal would show it.
+    """
+def clean_with_runs(text: typing.Any) -> tuple[str, list[tuple[int, int, int]]]:
+    """
+    The same, with runs of (position in it, position in the argument, length there).
+    """
+def containment(a: typing.Any, b: typing.Any) -> float:
+    """
+    Share of a's tokens that b has.
+    """
+def dice(a: typing.Any, b: typing.Any) -> float:
+    """
+    Twice the shared tokens over the sum of both.
+    """
+def fingerprint(error_type: str, error_code: str, normalized: str, tests: collections.abc.Sequence[str], functions: collections.abc.Sequence[str]) -> str:
+    """
+    XXH3-128 of the fields as 32 hex digits.
+    """
+def is_specific(site: FailureSite) -> bool:
+    """
+    It may arm a sign.
+    """
+def larger_share(a: typing.Any, b: typing.Any) -> float:
+    """
+    Shared tokens over those of the larger.
+    """
+def normalize(text: typing.Any, is_template: bool = False, root: str = '') -> str:
+    """
+    The cleaned text with placeholders for what varies.
+    """
+def overlap(a: typing.Any, b: typing.Any) -> float:
+    """
+    Shared tokens over all tokens.
+    """
 def parse_duration(text: str) -> int:
     """
     Nanoseconds in a duration like '1h30m'; ValueError where it is none.
+    """
+def recognize(rules: SiteRules, patterns: PatternSet, text: typing.Any, command: str, root: str, language: str) -> dict[str, typing.Any]:
+    """
+    The failure as a dict of plain values; 0 and '' for what is not known.
+    """
+def same_failure(a: FailureSite, b: FailureSite, threshold: typing.SupportsFloat | typing.SupportsIndex) -> bool:
+    """
+    Both sites are one failure.
+    """
+def signature(pattern: str, extension: str, error_code: str, normalized: str) -> str:
+    """
+    pattern:extension:slug.
+    """
+def tokens(normalized: str) -> list[str]:
+    """
+    The distinct tokens of a normalized text, sorted.
     """

@@ -1,0 +1,34 @@
+#include "loki/recognition/pattern.hpp"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "loki/recognition/text.hpp"
+#include "matches.hpp"
+#include "rooms.hpp"
+#include "text_argument.hpp"
+
+namespace py = pybind11;
+
+namespace loki::bindings {
+
+void bind_pattern(py::module_& module) {
+  py::class_<PatternSet>(module, "PatternSet")
+      .def(py::init<std::string_view>(), py::arg("json"))
+      .def("check", &PatternSet::check,
+           "Compiles every regex; DefinitionError for the first bad one.")
+      .def(
+          "match",
+          [](const PatternSet& set, const py::object& text, const std::string& language) {
+            const TextArgument argument(text);
+            return unlocked(argument.view().size(), [&] {
+              const CleanText cleaned(argument.view());
+              std::vector<PatternMatch> matches = set.match({cleaned.text(), {}, {}, {}, language});
+              return to_plain(matches, cleaned, argument);
+            });
+          },
+          py::arg("text"), py::arg("language"),
+          "(pattern, confidence, coverage, [(signal, begin, end)]), best first.");
+}
+
+}  // namespace loki::bindings

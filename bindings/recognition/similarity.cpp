@@ -1,0 +1,56 @@
+#include "loki/recognition/similarity.hpp"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "loki/recognition/normalize.hpp"
+#include "loki/recognition/text.hpp"
+#include "rooms.hpp"
+#include "text_argument.hpp"
+
+namespace py = pybind11;
+
+namespace loki::bindings {
+namespace {
+
+using Measure = double (*)(const Tokens&, const Tokens&);
+
+void bind_measure(py::module_& module, const char* name, Measure measure, const char* doc) {
+  module.def(
+      name,
+      [measure](const py::object& a, const py::object& b) {
+        const TextArgument first(a), second(b);
+        return unlocked(first.view().size() + second.view().size(), [&] {
+          return measure(tokens(normalize(CleanText(first.view()).text())),
+                         tokens(normalize(CleanText(second.view()).text())));
+        });
+      },
+      py::arg("a"), py::arg("b"), doc);
+}
+
+}  // namespace
+
+void bind_similarity(py::module_& module) {
+  bind_measure(module, "overlap", overlap, "Shared tokens over all tokens.");
+  bind_measure(module, "containment", containment, "Share of a's tokens that b has.");
+  bind_measure(module, "dice", dice, "Twice the shared tokens over the sum of both.");
+  bind_measure(module, "larger_share", larger_share, "Shared tokens over those of the larger.");
+  module.def(
+      "tokens", [](const std::string& normalized) { return tokens(normalized); },
+      py::arg("normalized"), "The distinct tokens of a normalized text, sorted.");
+  py::class_<FailureSite>(module, "FailureSite")
+      .def(py::init([](std::string error_type, std::string error_code, std::string normalized,
+                       std::string path, std::vector<std::string> tests,
+                       std::vector<std::string> functions, std::string pattern) {
+             return FailureSite{std::move(error_type), std::move(error_code), std::move(normalized),
+                                std::move(path),       std::move(tests),      std::move(functions),
+                                std::move(pattern)};
+           }),
+           py::arg("error_type"), py::arg("error_code"), py::arg("normalized"), py::arg("path"),
+           py::arg("tests"), py::arg("functions"), py::arg("pattern"));
+  module.def("is_specific", &is_specific, py::arg("site"), "It may arm a sign.");
+  module.def("same_failure", &same_failure, py::arg("a"), py::arg("b"), py::arg("threshold"),
+             "Both sites are one failure.");
+}
+
+}  // namespace loki::bindings

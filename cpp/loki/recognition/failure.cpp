@@ -1,0 +1,52 @@
+#include "loki/recognition/failure.hpp"
+
+#include "loki/recognition/normalize.hpp"
+#include "loki/recognition/signature.hpp"
+
+namespace loki {
+namespace {
+
+// The site and its excerpt first; the whole text only if they tell nothing.
+std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
+                                const PatternSet& patterns) {
+  const std::string message =
+      site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
+  const std::string_view excerpt = cleaned.substr(site.excerpt_begin, site.excerpt.size());
+  std::vector<PatternMatch> matches =
+      patterns.match({excerpt, message, site.tool, site.error_code, site.language});
+  for (PatternMatch& found : matches) {
+    for (PatternHit& hit : found.hits) {
+      if (hit.span.size() == 0) continue;
+      hit.span = {hit.span.begin + site.excerpt_begin, hit.span.end + site.excerpt_begin};
+    }
+  }
+  if (!matches.empty() || excerpt.size() == cleaned.size()) return matches;
+  return patterns.match({cleaned, message, site.tool, site.error_code, site.language});
+}
+
+}  // namespace
+
+std::vector<std::string> project_functions(const std::vector<Frame>& frames) {
+  std::vector<std::string> functions;
+  for (const Frame& frame : frames) {
+    if (frame.in_project && !frame.function.empty()) functions.push_back(frame.function);
+  }
+  return functions;
+}
+
+Recognized recognize(const CleanText& text, const SiteRules& rules, const PatternSet& patterns,
+                     const SiteContext& context) {
+  Recognized result;
+  result.site = rules.find(text.text(), context);
+  const Site& site = result.site;
+  result.normalized = normalize(site.message, Level::kVolatile, context.root);
+  result.matches = match(text.text(), site, patterns);
+  result.fingerprint = fingerprint({site.error_type, site.error_code, result.normalized, site.tests,
+                                    project_functions(site.frames)});
+  const std::string_view pattern =
+      result.matches.empty() ? std::string_view() : patterns.id(result.matches.front().pattern);
+  result.signature = signature(pattern, site.extension, site.error_code, result.normalized);
+  return result;
+}
+
+}  // namespace loki

@@ -1,0 +1,51 @@
+// Replaces what varies between two runs of the same failure by typed placeholders like <int>.
+//
+// Covered by tests/cpp/recognition/normalize_test.cpp.
+//
+// Idea: one pass over the bytes, left to right; at each position the first rule that fits takes its
+// stretch. Whether a rule may begin is decided by the last byte *written*, and no rule reads over a
+// placeholder, so a second pass finds nothing new: the result is a fixed point. Where a rule has to
+// look ahead for something that may not come (an '@', a closing quote), how far it looked is
+// remembered, so that no stretch is searched twice. Source: SPEC section 1.3; the kinds and their
+// limits are ours, and each is pinned by a test.
+//
+// Worst case: O(n).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace loki {
+
+enum class Level {
+  kVolatile,  // times, numbers, addresses, paths outside the project, secrets
+  kTemplate,  // also quoted strings and numbers glued to identifiers
+};
+
+// text: valid UTF-8 (see CleanText); any bytes give some result. root: the project's folder, whose
+// prefix is removed from paths; empty where it is not known.
+std::string normalize(std::string_view text, Level level = Level::kVolatile,
+                      std::string_view root = {});
+
+namespace normalizing {
+
+// What a rule found: that many bytes stand for this placeholder. 0 bytes: nothing.
+struct Found {
+  std::size_t size = 0;
+  std::string_view placeholder;
+  explicit operator bool() const { return size != 0; }
+};
+
+bool is_digit(char c);
+bool is_hex(char c);
+bool is_word(char c);  // letters, digits, _, and every byte beyond ASCII
+
+// The rules for stretches that begin with a digit or a month's or weekday's name: dates and times.
+Found timestamp(std::string_view text);
+// Numbers with what belongs to them: addresses, versions, durations, sizes, shares, plain numbers.
+Found number(std::string_view text);
+// UUIDs, hashes, addresses in hex, MAC and IPv6 addresses.
+Found hexadecimal(std::string_view text);
+
+}  // namespace normalizing
+}  // namespace loki

@@ -1,0 +1,300 @@
+#include "loki/recognition/pattern.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "loki/recognition/pattern_rules.hpp"
+#include "loki/recognition/text.hpp"
+
+namespace loki {
+
+using namespace pattern;
+
+namespace {
+
+constexpr std::size_t kLineLimit =
+    16 * 1024;  // of longer lines a regex sees what surrounds the literal
+constexpr std::size_t kBefore = 4 * 1024;
+constexpr std::uint8_t kMostHits = 8;  // spans kept of one signal
+
+bool is_word_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool stands_alone(std::string_view text, Span span) {
+  const bool left =
+      span.begin == 0 || !is_word_byte(text[span.begin]) || !is_word_byte(text[span.begin - 1]);
+  const bool right =
+      span.end >= text.size() || !is_word_byte(text[span.end - 1]) || !is_word_byte(text[span.end]);
+  return left && right;
+}
+
+// The line round a byte; of a very long one a window that does not begin or end inside a character.
+Span line_around(std::string_view text, std::size_t at) {
+  const std::size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  Span line{newline == std::string_view::npos ? 0 : newline + 1,
+            std::min(text.find('\n', at), text.size())};
+  if (line.size() <= kLineLimit) return line;
+  if (at - line.begin > kBefore) {
+    line.begin = at - kBefore;
+    while (line.begin < at && (static_cast<unsigned char>(text[line.begin]) & 0xC0U) == 0x80U)
+      ++line.begin;
+  }
+  line.end =
+      line.begin + utf8_prefix(text.substr(line.begin, line.end - line.begin), kLineLimit).size();
+  return line;
+}
+
+struct Use {
+  std::uint32_t pattern, signal, probe;
+};
+
+struct Hit {
+  std::uint32_t pattern, signal;
+  Scope part;
+  Span span;
+};
+
+}  // namespace
+
+struct PatternSet::Impl {
+  std::vector<PatternRule> patterns;
+  LiteralTable table;
+  std::vector<std::vector<Use>> uses;  // by literal
+  std::vector<Use> slow;
+  std::vector<std::uint32_t> first_signal, first_probe;  // by pattern; into flat counters
+  std::vector<std::vector<std::uint32_t>>
+      probe_of;  // by pattern: flat index of a signal's first probe
+  std::uint32_t signals = 0, probes = 0;
+  std::unique_ptr<LiteralScan> scan;
+
+  void add(PatternRule rule) {
+    const auto index = static_cast<std::uint32_t>(patterns.size());
+    first_signal.push_back(signals);
+    probe_of.emplace_back();
+    for (std::uint32_t s = 0; s < rule.signals.size(); ++s) {
+      probe_of.back().push_back(probes);
+      for (std::uint32_t p = 0; p < rule.signals[s].probes.size(); ++p) {
+        use(rule.signals[s].probes[p], {index, s, p});
+      }
+      probes += static_cast<std::uint32_t>(rule.signals[s].probes.size());
+    }
+    signals += static_cast<std::uint32_t>(rule.signals.size());
+    patterns.push_back(std::move(rule));
+  }
+
+  void use(const Probe& probe, Use use) {
+    if (probe.kind != Probe::kRegex) {
+      use_literal(probe.text, use);
+    } else if (probe.regex->required().empty()) {
+      slow.push_back(use);
+    } else {
+      for (const std::string& literal : probe.regex->required()) use_literal(literal, use);
+    }
+  }
+
+  void use_literal(std::string_view literal, Use use) {
+    const std::size_t index = table.add(literal);
+    if (index >= uses.size()) uses.resize(index + 1);
+    uses[index].push_back(use);
+  }
+
+  const Signal& signal(Use use) const { return patterns[use.pattern].signals[use.signal]; }
+  const Probe& probe(Use use) const { return signal(use).probes[use.probe]; }
+};
+
+namespace {
+
+// One text against all signals.
+template <typename Impl>
+class Matcher {
+ public:
+  Matcher(const Impl& set, const PatternSubject& subject)
+      : set_(set), subject_(subject), counts_(set.signals, 0), seen_until_(set.probes, 0) {}
+
+  std::vector<Hit> run() {
+    part(subject_.anywhere, Scope::kAnywhere);
+    if (!subject_.message.empty()) part(subject_.message, Scope::kMessage);
+    if (!subject_.tool.empty()) part(subject_.tool, Scope::kTool);
+    if (!subject_.code.empty()) part(subject_.code, Scope::kCode);
+    return std::move(hits_);
+  }
+
+ private:
+  bool wants(Use use, Scope part) const {
+    const Scope scope = set_.signal(use).scope;
+    const bool here = scope == part || (scope == Scope::kMessage && part == Scope::kAnywhere &&
+                                        subject_.message.empty());
+    return here && counts_[set_.first_signal[use.pattern] + use.signal] < kMostHits;
+  }
+
+  void part(std::string_view text, Scope scope) {
+    std::fill(seen_until_.begin(), seen_until_.end(), 0);
+    set_.scan->each(text, [&](std::size_t literal, std::size_t end) {
+      const Span span{end - set_.table.literals()[literal].size(), end};
+      for (const Use& use : set_.uses[literal]) {
+        if (!wants(use, scope)) continue;
+        const Probe& probe = set_.probe(use);
+        if (probe.kind == Probe::kRegex) {
+          regex(text, use, scope, span);
+        } else if (probe.kind == Probe::kLiteral || stands_alone(text, span)) {
+          hit(use, scope, span);
+        }
+      }
+    });
+    for (const Use& use : set_.slow) {
+      for (std::size_t at = 0; at < text.size() && wants(use, scope);) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        regex(text, use, scope, {at, at});
+        at = end + 1;
+      }
+    }
+  }
+
+  // Once per line and regex, whatever the number of its literals on the line.
+  void regex(std::string_view text, Use use, Scope scope, Span near) {
+    std::size_t& seen_until = seen_until_[set_.probe_of[use.pattern][use.signal] + use.probe];
+    if (near.end != 0 && near.end <= seen_until && near.begin < seen_until) return;
+    const Span line = line_around(text, near.begin);
+    seen_until = line.end;
+    const RE2& compiled = set_.probe(use).regex->compiled();
+    re2::StringPiece found;
+    if (!compiled.ok() || !compiled.Match(re2::StringPiece(text.data() + line.begin, line.size()),
+                                          0, line.size(), RE2::UNANCHORED, &found, 1)) {
+      return;
+    }
+    const auto begin = static_cast<std::size_t>(found.data() - text.data());
+    hit(use, scope, {begin, begin + found.size()});
+  }
+
+  void hit(Use use, Scope scope, Span span) {
+    ++counts_[set_.first_signal[use.pattern] + use.signal];
+    hits_.push_back({use.pattern, use.signal, scope, span});
+  }
+
+  const Impl& set_;
+  const PatternSubject& subject_;
+  std::vector<std::uint8_t> counts_;     // by signal
+  std::vector<std::size_t> seen_until_;  // by probe
+  std::vector<Hit> hits_;
+};
+
+// A pattern's score, with what decides ties.
+struct Scored {
+  PatternMatch match;
+  bool non_retryable = false, language_fits = false;
+  std::size_t strong = 0, matched_text = 0;
+};
+
+// hits: of one pattern. A hit inside a stronger one of another signal is the same evidence.
+Scored score(const PatternRule& rule, std::size_t index, std::vector<Hit> hits,
+             std::string_view language) {
+  std::stable_sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+    const double wa = rule.signals[a.signal].weight, wb = rule.signals[b.signal].weight;
+    return wa != wb ? wa > wb : a.span.size() > b.span.size();
+  });
+  Scored result{
+      {index, 0, 0, {}}, rule.non_retryable, !language.empty() && rule.language == language};
+  std::vector<bool> counted(rule.signals.size(), false), hit(rule.signals.size(), false);
+  std::vector<Hit> accepted;
+  double doubt = 1;
+  for (const Hit& one : hits) {
+    if (rule.signals[one.signal].excludes) return {};
+    hit[one.signal] = true;
+    const bool same_evidence = std::any_of(accepted.begin(), accepted.end(), [&](const Hit& other) {
+      return other.signal != one.signal && other.part == one.part && other.span.contains(one.span);
+    });
+    if (counted[one.signal] || same_evidence) continue;
+    counted[one.signal] = true;
+    accepted.push_back(one);
+    doubt *= 1 - rule.signals[one.signal].weight;
+    result.strong += rule.signals[one.signal].weight >= kIsStrong;
+    result.matched_text += one.span.size();
+    result.match.hits.push_back({one.signal, one.part == Scope::kAnywhere ? one.span : Span{}});
+  }
+  const auto total = static_cast<double>(std::count_if(
+      rule.signals.begin(), rule.signals.end(), [](const Signal& s) { return !s.excludes; }));
+  result.match.coverage = static_cast<double>(std::count(hit.begin(), hit.end(), true)) / total;
+  result.match.confidence = rule.ratio ? result.match.coverage : 1 - doubt;
+  if (!rule.ratio && result.strong == 0) {
+    result.match.confidence = std::min(result.match.confidence, kWeakAlone);
+  }
+  return result;
+}
+
+bool goes_before(const Scored& a, const Scored& b) {
+  constexpr double kEqual = 1e-9;
+  if (std::abs(a.match.confidence - b.match.confidence) > kEqual) {
+    return a.match.confidence > b.match.confidence;
+  }
+  if (a.non_retryable != b.non_retryable) return a.non_retryable;
+  if (a.strong != b.strong) return a.strong > b.strong;
+  if (a.matched_text != b.matched_text) return a.matched_text > b.matched_text;
+  if (a.language_fits != b.language_fits) return a.language_fits;
+  return a.match.pattern < b.match.pattern;
+}
+
+}  // namespace
+
+PatternSet::PatternSet(std::string_view json) : impl_(std::make_unique<Impl>()) {
+  const nlohmann::json document = parse_definition(json);
+  const Definition root(document, "");
+  const int version = static_cast<int>(root.count("version", 2));
+  if (version != 1 && version != 2) root.at("version").refuse("expected 1 or 2");
+  for (const Definition& pattern : root.at("patterns").items()) {
+    impl_->add(read_pattern(pattern, version));
+  }
+  impl_->scan = std::make_unique<LiteralScan>(impl_->table.literals());
+}
+
+PatternSet::~PatternSet() = default;
+PatternSet::PatternSet(PatternSet&&) noexcept = default;
+PatternSet& PatternSet::operator=(PatternSet&&) noexcept = default;
+
+void PatternSet::check() const {
+  for (const PatternRule& rule : impl_->patterns) {
+    for (const Signal& signal : rule.signals) {
+      for (const Probe& probe : signal.probes) {
+        if (probe.kind != Probe::kRegex) continue;
+        if (const std::string error = probe.regex->check(); !error.empty()) {
+          throw DefinitionError(probe.where, "found a regex that RE2 refuses (" + error + ")");
+        }
+      }
+    }
+  }
+}
+
+std::size_t PatternSet::size() const {
+  return impl_->patterns.size();
+}
+
+const std::string& PatternSet::id(std::size_t pattern) const {
+  return impl_->patterns.at(pattern).id;
+}
+
+std::vector<PatternMatch> PatternSet::match(const PatternSubject& subject) const {
+  std::vector<Hit> hits = Matcher<Impl>(*impl_, subject).run();
+  std::stable_sort(hits.begin(), hits.end(),
+                   [](const Hit& a, const Hit& b) { return a.pattern < b.pattern; });
+  std::vector<Scored> scored;
+  for (auto first = hits.begin(); first != hits.end();) {
+    const auto last = std::find_if(first, hits.end(),
+                                   [&](const Hit& hit) { return hit.pattern != first->pattern; });
+    const PatternRule& rule = impl_->patterns[first->pattern];
+    const bool competes =
+        rule.language.empty() || subject.language.empty() || rule.language == subject.language;
+    if (competes) {
+      scored.push_back(score(rule, first->pattern, {first, last}, subject.language));
+      if (scored.back().match.confidence < kLeast) scored.pop_back();
+    }
+    first = last;
+  }
+  std::sort(scored.begin(), scored.end(), goes_before);
+  std::vector<PatternMatch> result;
+  for (Scored& one : scored) result.push_back(std::move(one.match));
+  return result;
+}
+
+}  // namespace loki

@@ -1,0 +1,50 @@
+// A regular expression that knows which literals it cannot match without.
+//
+// Covered by tests/cpp/recognition/regex_test.cpp.
+//
+// Idea: the required literals are read off the expression's text (as Russ Cox describes in "Regular
+// Expression Matching with a Trigram Index", 2012, for whole literals instead of trigrams), so that
+// nothing is compiled before one of them was seen. Matching is RE2's: linear time.
+//
+// Worst case: reading is linear in the expression; matching linear in the text.
+#pragma once
+
+#include <re2/re2.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loki {
+
+class Regex {
+ public:
+  // RE2 syntax, UTF-8. Nothing is compiled yet.
+  explicit Regex(std::string expression);
+  ~Regex();
+  Regex(Regex&&) noexcept;
+  Regex& operator=(Regex&&) noexcept;
+
+  // Literals in lower case, of 3 bytes or more, of which every match holds one (ASCII letter case
+  // ignored). Empty: none is known.
+  const std::vector<std::string>& required() const;
+
+  const std::string& expression() const;
+
+  // Compiles at the first call; later calls, from any thread, get the same object. It is unusable
+  // (`!ok()`) where the expression has an error; `check` says which.
+  const RE2& compiled() const;
+
+  // What is wrong with the expression; empty where nothing is.
+  std::string check() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Exposed for its tests: the literals that `Regex::required` gives.
+std::vector<std::string> required_literals(std::string_view expression);
+
+}  // namespace loki

@@ -1,0 +1,158 @@
+#include "loki/recognition/similarity.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "loki/base/unicode.hpp"
+#include "loki/recognition/signature.hpp"
+#include "loki/recognition/text.hpp"
+
+namespace loki {
+namespace {
+
+constexpr std::size_t kFewest = 3;
+constexpr std::size_t kSpecific = 24;
+
+// Size of <letters> at the front; 0 where there is none.
+std::size_t placeholder(std::string_view text) {
+  if (text.empty() || text.front() != '<') return 0;
+  std::size_t i = 1;
+  while (i < text.size() && i < 12 && text[i] >= 'a' && text[i] <= 'z') ++i;
+  return i > 1 && i < text.size() && text[i] == '>' ? i + 1 : 0;
+}
+
+char32_t decoded(std::string_view bytes) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  switch (bytes.size()) {
+    case 1:
+      return byte(0);
+    case 2:
+      return ((byte(0) & 0x1FU) << 6U) | (byte(1) & 0x3FU);
+    case 3:
+      return ((byte(0) & 0x0FU) << 12U) | ((byte(1) & 0x3FU) << 6U) | (byte(2) & 0x3FU);
+    default:
+      return ((byte(0) & 0x07U) << 18U) | ((byte(1) & 0x3FU) << 12U) | ((byte(2) & 0x3FU) << 6U) |
+             (byte(3) & 0x3FU);
+  }
+}
+
+void append(std::string& out, char32_t c) {
+  const auto put = [&](unsigned bits) { out.push_back(static_cast<char>(bits)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0U | (c >> 6U));
+    put(0x80U | (c & 0x3FU));
+  } else if (c < 0x10000) {
+    put(0xE0U | (c >> 12U));
+    put(0x80U | ((c >> 6U) & 0x3FU));
+    put(0x80U | (c & 0x3FU));
+  } else {
+    put(0xF0U | (c >> 18U));
+    put(0x80U | ((c >> 12U) & 0x3FU));
+    put(0x80U | ((c >> 6U) & 0x3FU));
+    put(0x80U | (c & 0x3FU));
+  }
+}
+
+std::size_t common(const Tokens& a, const Tokens& b) {
+  std::size_t count = 0;
+  for (auto i = a.begin(), k = b.begin(); i != a.end() && k != b.end();) {
+    const int order = i->compare(*k);
+    count += order == 0;
+    if (order <= 0) ++i;
+    if (order >= 0) ++k;
+  }
+  return count;
+}
+
+// The part that all measures share; `of` is the denominator.
+double measure(const Tokens& a, const Tokens& b, double numerator_weight, std::size_t of) {
+  if (a.size() < kFewest || b.size() < kFewest) return a == b ? 1 : 0;
+  return numerator_weight * static_cast<double>(common(a, b)) / static_cast<double>(of);
+}
+
+std::string joined(const FailureSite& site) {
+  std::string text = site.error_type + ' ' + site.error_code + ' ' + site.normalized;
+  for (const std::string& function : site.functions) text += ' ' + function;
+  for (const std::string& test : site.tests) text += ' ' + test;
+  return text;
+}
+
+std::string fingerprint_of(const FailureSite& site) {
+  return fingerprint(
+      {site.error_type, site.error_code, site.normalized, site.tests, site.functions});
+}
+
+}  // namespace
+
+Tokens tokens(std::string_view text) {
+  Tokens result;
+  std::string token;
+  const auto finish = [&] {
+    if (!token.empty()) result.push_back(std::move(token));
+    token.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t size = placeholder(text.substr(at))) {
+      finish();
+      result.emplace_back(text.substr(at, size));
+      at += size;
+      continue;
+    }
+    bool valid = false;
+    const std::size_t step = utf8_step(text, at, valid);
+    const char32_t c = valid ? decoded(text.substr(at, step)) : 0;
+    if (valid && is_word_character(c)) {
+      append(token, folded_case(c));
+    } else {
+      finish();
+    }
+    at += step;
+  }
+  finish();
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+double overlap(const Tokens& a, const Tokens& b) {
+  if (a.size() < kFewest || b.size() < kFewest) return a == b ? 1 : 0;
+  const std::size_t both = common(a, b);
+  return static_cast<double>(both) / static_cast<double>(a.size() + b.size() - both);
+}
+
+double containment(const Tokens& a, const Tokens& b) {
+  return measure(a, b, 1, a.size());
+}
+
+double dice(const Tokens& a, const Tokens& b) {
+  return measure(a, b, 2, a.size() + b.size());
+}
+
+double larger_share(const Tokens& a, const Tokens& b) {
+  return measure(a, b, 1, std::max(a.size(), b.size()));
+}
+
+bool is_specific(const FailureSite& site) {
+  const bool anchor = !site.error_type.empty() || !site.error_code.empty() || !site.path.empty() ||
+                      !site.tests.empty();
+  const std::string text = joined(site);
+  const auto shown = std::count_if(text.begin(), text.end(), [](char c) { return c != ' '; });
+  return anchor && static_cast<std::size_t>(shown) >= kSpecific;
+}
+
+bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) {
+  const std::set<std::string> tests_a(a.tests.begin(), a.tests.end());
+  const std::set<std::string> tests_b(b.tests.begin(), b.tests.end());
+  const bool both_tests = !tests_a.empty() && !tests_b.empty();
+  const bool both_codes = !a.error_code.empty() && !b.error_code.empty();
+  if (both_tests && tests_a != tests_b) return false;
+  if (both_codes && a.error_code != b.error_code) return false;
+  if (fingerprint_of(a) == fingerprint_of(b)) return true;
+  if (!(overlap(tokens(joined(a)), tokens(joined(b))) > threshold)) return false;
+  if (both_tests || both_codes) return true;
+  return !a.pattern.empty() && a.pattern == b.pattern && is_specific(a) && is_specific(b);
+}
+
+}  // namespace loki

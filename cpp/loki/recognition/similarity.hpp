@@ -1,0 +1,49 @@
+// How alike two texts are, and whether two failures are the same.
+//
+// Covered by tests/cpp/recognition/similarity_test.cpp and, against a slow reference in Python, by
+// tests/py/recognition/test_similarity.py.
+//
+// Idea: sets of tokens, sorted, so that the intersection is one merge. Sources: Jaccard, "Étude
+// comparative de la distribution florale" (1901); Dice, "Measures of the amount of ecologic
+// association" (1945); Broder, "On the resemblance and containment of documents" (1997). The
+// threshold of 0.80 and the order of the rules are SPEC section 2.
+//
+// Worst case: O(n log n) for tokens, O(a + b) for a comparison.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loki {
+
+// The distinct tokens of a normalized text, sorted: runs of letters, digits and _, case folded;
+// placeholders like <int> are tokens.
+using Tokens = std::vector<std::string>;
+Tokens tokens(std::string_view normalized);
+
+// All measures: 0 to 1; both empty 1, one empty 0; where one has under 3 tokens only equality
+// counts.
+double overlap(const Tokens& a, const Tokens& b);       // |A and B| / |A or B|
+double containment(const Tokens& a, const Tokens& b);   // |A and B| / |A|: how much of a is in b
+double dice(const Tokens& a, const Tokens& b);          // 2 |A and B| / (|A| + |B|)
+double larger_share(const Tokens& a, const Tokens& b);  // |A and B| / max(|A|, |B|)
+
+// What of a failure takes part in the decision.
+struct FailureSite {
+  std::string error_type;
+  std::string error_code;
+  std::string normalized;
+  std::string path;
+  std::vector<std::string> tests;
+  std::vector<std::string> functions;  // of frames in the project
+  std::string pattern;                 // empty: none matched
+};
+
+// Has an anchor (exception name, file, test or code) and 24 characters or more to compare.
+bool is_specific(const FailureSite& site);
+
+// SPEC section 2, in its order. A false merge is worse than a false split.
+bool same_failure(const FailureSite& a, const FailureSite& b, double threshold);
+
+}  // namespace loki

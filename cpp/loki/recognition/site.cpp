@@ -1,0 +1,224 @@
+// The first half of `site`: which blocks there are. The second is site_choice.cpp.
+#include <algorithm>
+#include <cstring>
+
+#include "loki/recognition/site_rules.hpp"
+#include "loki/recognition/text.hpp"
+
+namespace loki::site {
+namespace {
+
+struct Line {
+  std::size_t number = 0;  // 1-based
+  std::size_t begin = 0;
+  std::size_t end = 0;  // without the newline
+};
+
+// A line on which rules have something to look for.
+struct Candidate {
+  Line line;
+  Reference reference;
+};
+
+std::size_t line_end(std::string_view text, std::size_t from) {
+  const void* newline =
+      from < text.size() ? std::memchr(text.data() + from, '\n', text.size() - from) : nullptr;
+  return newline == nullptr
+             ? text.size()
+             : static_cast<std::size_t>(static_cast<const char*>(newline) - text.data());
+}
+
+// One pass of all literals over the text; rising lines.
+std::vector<Candidate> scan(const Rules& rules, std::string_view text,
+                            std::vector<bool>& detected) {
+  std::vector<Candidate> candidates;
+  Line line{1, 0, line_end(text, 0)};
+  std::size_t first_of_line = 0;
+  rules.scan->each(text, [&](std::size_t literal, std::size_t end) {
+    while (line.end < end) {
+      line = {line.number + 1, line.end + 1, line_end(text, line.end + 1)};
+      first_of_line = candidates.size();
+    }
+    for (const Reference& reference : rules.references[literal]) {
+      if (reference.kind == Reference::kDetected) {
+        detected[reference.tool] = true;
+        continue;
+      }
+      const auto same = [&](const Candidate& other) {
+        return other.reference.kind == reference.kind && other.reference.tool == reference.tool &&
+               other.reference.index == reference.index;
+      };
+      if (end - line.begin > kLineLimit ||
+          std::any_of(candidates.begin() + static_cast<std::ptrdiff_t>(first_of_line),
+                      candidates.end(), same)) {
+        continue;
+      }
+      candidates.push_back({line, reference});
+    }
+  });
+  return candidates;
+}
+
+class BlockFinder {
+ public:
+  BlockFinder(const Rules& rules, std::string_view text)
+      : rules_(rules), text_(text), open_(rules.tools.size()), taken_(rules.tools.size(), 0) {
+    found_.detected.resize(rules.tools.size(), false);
+  }
+
+  Findings run() {
+    std::vector<Candidate> candidates = scan(rules_, text_, found_.detected);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       if (a.line.number != b.line.number) return a.line.number < b.line.number;
+                       if (a.reference.tool != b.reference.tool)
+                         return a.reference.tool < b.reference.tool;
+                       return a.reference.index < b.reference.index;
+                     });
+    Line line;
+    for (std::size_t at = 0; at < candidates.size() || open_count_ > 0;) {
+      if (open_count_ == 0) {
+        line = candidates[at].line;
+      } else {
+        line = {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
+        if (line.begin > text_.size() || (line.begin == text_.size() && line.number > 1)) break;
+      }
+      const std::string_view shown = visible(line);
+      feed(line, shown);
+      for (; at < candidates.size() && candidates[at].line.number == line.number; ++at) {
+        consider(candidates[at].reference, line, shown);
+      }
+    }
+    for (std::uint32_t tool = 0; tool < open_.size(); ++tool) {
+      if (open_[tool]) close(tool);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  std::string_view visible(const Line& line) const {
+    return rules_.without_prefix(
+        utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit));
+  }
+
+  static bool any(const std::vector<LineRule>& rules, std::string_view line) {
+    return std::any_of(rules.begin(), rules.end(),
+                       [&](const LineRule& rule) { return rule.matches(line); });
+  }
+
+  void feed(const Line& line, std::string_view shown) {
+    for (std::uint32_t tool = 0; open_count_ > 0 && tool < open_.size(); ++tool) {
+      if (!open_[tool]) continue;
+      Block& block = *open_[tool];
+      const BlockRule& rule = *block.rule;
+      const bool through = any(rule.through, shown);
+      const bool goes_on = rule.go_on.empty() || any(rule.go_on, shown);
+      if (!through && (!goes_on || any(rule.until, shown))) {
+        close(tool);
+        continue;
+      }
+      block.last = line.number;
+      taken_[tool] = line.number;
+      fields(block, line, shown);
+      if (through || block.last - block.first >= rule.max_lines) close(tool);
+    }
+  }
+
+  void consider(const Reference& reference, const Line& line, std::string_view shown) {
+    const ToolRules& tool = rules_.tools[reference.tool];
+    if (reference.kind == Reference::kDetect) {
+      if (!found_.detected[reference.tool] && tool.detect[reference.index].matches(shown)) {
+        found_.detected[reference.tool] = true;
+      }
+    } else if (reference.kind == Reference::kLink) {
+      const LinkRule& link = tool.links[reference.index];
+      if (link.match.matches(shown)) {
+        found_.links.push_back({reference.tool, line.number, link.echo_next});
+      }
+    } else if (taken_[reference.tool] != line.number) {
+      start(reference.tool, tool.blocks[reference.index], line, shown);
+    }
+  }
+
+  void start(std::uint32_t tool, const BlockRule& rule, const Line& line, std::string_view shown) {
+    Captures captures;
+    const bool starts =
+        std::any_of(rule.start.begin(), rule.start.end(), [&](const LineRule& start) {
+          captures = {};
+          return start.capture(shown, captures);
+        });
+    if (!starts) return;
+    Block block;
+    block.tool = tool;
+    block.rule = &rule;
+    block.role = rule.role;
+    block.first = block.start = block.last = line.number;
+    block.begin = line.begin;
+    take(block, line, captures, Take::kFirst);
+    lead(block);
+    fields(block, line, shown);
+    taken_[tool] = line.number;
+    open_[tool] = std::move(block);
+    ++open_count_;
+    if (rule.is_one_line()) close(tool);
+  }
+
+  // The lines before the start that belong to it, the farthest first.
+  void lead(Block& block) {
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < block.rule->lead && block.begin > 0; ++i) {
+      const std::size_t end = block.begin - 1;
+      const std::size_t before = end == 0 ? std::string_view::npos : text_.rfind('\n', end - 1);
+      block.begin = before == std::string_view::npos ? 0 : before + 1;
+      --block.first;
+      lines.push_back({block.first, block.begin, end});
+    }
+    for (auto line = lines.rbegin(); line != lines.rend(); ++line)
+      fields(block, *line, visible(*line));
+  }
+
+  void fields(Block& block, const Line& line, std::string_view shown) {
+    for (const FieldRule& rule : block.rule->fields) {
+      Captures captures;
+      if (!rule.match.capture(shown, captures)) continue;
+      if (rule.frame) {
+        block.frames.push_back({captures[kPath].value_or(""), captures[kLine].value_or(""),
+                                captures[kFunction].value_or("")});
+      } else {
+        take(block, line, captures, rule.take);
+      }
+    }
+  }
+
+  static void take(Block& block, const Line& line, const Captures& captures, Take how) {
+    for (std::size_t i = 0; i < kFields; ++i) {
+      if (!captures[i]) continue;
+      const std::string_view text = trimmed(*captures[i]);
+      if (i == kTest && !text.empty()) block.tests.push_back(text);
+      if (i == kTestName && !text.empty()) block.test_names.push_back(text);
+      Value& value = block.values[i];
+      if (value.text.empty() || (how == Take::kLast && !text.empty())) value = {text, line.number};
+    }
+  }
+
+  void close(std::uint32_t tool) {
+    found_.blocks.push_back(std::move(*open_[tool]));
+    open_[tool].reset();
+    --open_count_;
+  }
+
+  const Rules& rules_;
+  std::string_view text_;
+  std::vector<std::optional<Block>> open_;
+  std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
+  std::size_t open_count_ = 0;
+  Findings found_;
+};
+
+}  // namespace
+
+Findings find_blocks(const Rules& rules, std::string_view text) {
+  return BlockFinder(rules, text).run();
+}
+
+}  // namespace loki::site

@@ -1,0 +1,267 @@
+#include "loki/recognition/site_rules.hpp"
+
+#include <algorithm>
+
+namespace loki {
+namespace site {
+namespace {
+
+LineRule line_rule(const Definition& definition) {
+  return {Regex(definition.text()), definition.where()};
+}
+
+std::vector<LineRule> line_rules(const Definition& definition, std::string_view key) {
+  std::vector<LineRule> rules;
+  for (const Definition& item : definition.items(key)) rules.push_back(line_rule(item));
+  return rules;
+}
+
+Field field_named(const Definition& where, std::string_view name) {
+  for (std::size_t i = 0; i < kFields; ++i) {
+    if (kFieldNames[i] == name) return static_cast<Field>(i);
+  }
+  where.refuse("found field '" + std::string(name) +
+               "', expected error_type, error_code, message, path, line, column, function, test or "
+               "test_name");
+}
+
+Role read_role(const Definition& definition) {
+  const std::string role = definition.text("role", "cause");
+  if (role == "cause") return Role::kCause;
+  if (role == "summary") return Role::kSummary;
+  if (role == "echo") return Role::kEcho;
+  if (role == "warning") return Role::kWarning;
+  if (role == "retry") return Role::kRetry;
+  definition.at("role").refuse("found '" + role +
+                               "', expected cause, summary, echo, warning or retry");
+}
+
+FieldRule read_field(const Definition& definition) {
+  FieldRule rule{line_rule(definition.at("match"))};
+  const std::string take = definition.text("take", "first");
+  if (take != "first" && take != "last" && take != "each") {
+    definition.at("take").refuse("found '" + take + "', expected first, last or each");
+  }
+  rule.take = take == "first" ? Take::kFirst : take == "last" ? Take::kLast : Take::kEach;
+  rule.frame = definition.truth("frame");
+  return rule;
+}
+
+BlockRule read_block(const Definition& definition) {
+  BlockRule rule;
+  rule.id = definition.at("id").text();
+  rule.role = read_role(definition);
+  rule.start = line_rules(definition, "start");
+  if (rule.start.empty()) definition.refuse("expected 1 start or more");
+  for (const LineRule& start : rule.start) {
+    if (start.regex.required().empty()) {
+      throw DefinitionError(start.where,
+                            "this start has no literal of 3 bytes that every match must hold");
+    }
+  }
+  rule.go_on = line_rules(definition, "continue");
+  rule.until = line_rules(definition, "until");
+  rule.through = line_rules(definition, "through");
+  rule.lead = definition.count("lead", 0);
+  rule.max_lines = definition.count("max_lines", rule.max_lines);
+  rule.rank = definition.count("rank", rule.rank);
+  rule.reach = definition.count("reach", rule.reach);
+  rule.detected = definition.truth("detected");
+  for (const Definition& field : definition.items("fields"))
+    rule.fields.push_back(read_field(field));
+  for (const Definition& field : definition.items("requires")) {
+    rule.requires_fields.push_back(field_named(field, field.text()));
+  }
+  if (definition.has("set")) {
+    const Definition constants = definition.at("set");
+    for (const auto& [key, value] : constants.json().items()) {
+      rule.constants[field_named(constants, key)] = constants.at(key).text();
+    }
+  }
+  rule.nests = definition.texts("nests");
+  return rule;
+}
+
+LinkRule read_link(const Definition& definition) {
+  LinkRule rule{line_rule(definition.at("match"))};
+  const std::string echo = definition.at("echo").text();
+  if (echo != "next" && echo != "previous") {
+    definition.at("echo").refuse("found '" + echo + "', expected previous or next");
+  }
+  rule.echo_next = echo == "next";
+  return rule;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  std::string word;
+  for (const char c : text) {
+    if (c != ' ') {
+      word.push_back(c);
+    } else if (!word.empty()) {
+      result.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  if (!word.empty()) result.push_back(std::move(word));
+  return result;
+}
+
+}  // namespace
+
+bool LineRule::matches(std::string_view line) const {
+  const RE2& compiled = regex.compiled();
+  return compiled.ok() && RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), compiled);
+}
+
+bool LineRule::capture(std::string_view line, Captures& captures) const {
+  const RE2& compiled = regex.compiled();
+  if (!compiled.ok()) return false;
+  std::array<re2::StringPiece, 24> groups;
+  const int count = std::min(compiled.NumberOfCapturingGroups() + 1, 24);
+  const re2::StringPiece text(line.data(), line.size());
+  if (!compiled.Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), count)) return false;
+  for (const auto& [name, group] : compiled.NamedCapturingGroups()) {
+    if (group >= count || groups[static_cast<std::size_t>(group)].data() == nullptr) continue;
+    const auto& found = groups[static_cast<std::size_t>(group)];
+    for (std::size_t i = 0; i < kFields; ++i) {
+      if (kFieldNames[i] == name) captures[i] = std::string_view(found.data(), found.size());
+    }
+  }
+  return true;
+}
+
+ToolRules read_tool(const Definition& definition) {
+  ToolRules tool;
+  tool.name = definition.at("tool").text();
+  tool.language = definition.text("language", "");
+  tool.fallback = definition.truth("fallback");
+  tool.innermost_first = definition.text("innermost", "last") == "first";
+  for (const std::string& command : definition.texts("commands")) {
+    tool.commands.push_back(words(command));
+  }
+  for (const Definition& detect : definition.items("detect")) {
+    if (detect.has("regex")) tool.detect.push_back(line_rule(detect.at("regex")));
+  }
+  tool.over = definition.texts("over");
+  tool.library = line_rules(definition, "library");
+  tool.prefixes = line_rules(definition, "prefixes");
+  for (const Definition& block : definition.items("blocks"))
+    tool.blocks.push_back(read_block(block));
+  for (const Definition& link : definition.items("links")) tool.links.push_back(read_link(link));
+  return tool;
+}
+
+std::string_view Rules::without_prefix(std::string_view line) const {
+  if (!prefix || line.empty()) return line;
+  re2::StringPiece rest(line.data(), line.size());
+  const RE2& compiled = prefix->compiled();
+  for (int nested = 0; nested < 3 && compiled.ok() && RE2::Consume(&rest, compiled); ++nested) {
+  }
+  return {rest.data(), rest.size()};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
+  };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace site
+
+using namespace site;
+
+struct SiteRules::Impl : Rules {
+  LiteralTable table;
+
+  void refer(const LineRule& rule, Reference reference) {
+    for (const std::string& literal : rule.regex.required()) refer(literal, reference);
+    if (rule.regex.required().empty()) {
+      throw DefinitionError(rule.where,
+                            "this regex has no literal of 3 bytes that every match must hold");
+    }
+  }
+
+  void refer(std::string_view literal, Reference reference) {
+    const std::size_t index = table.add(literal);
+    if (index >= references.size()) references.resize(index + 1);
+    references[index].push_back(reference);
+  }
+
+  void refer_tool(const Definition& definition, std::uint32_t index) {
+    const ToolRules& tool = tools[index];
+    for (const Definition& detect : definition.items("detect")) {
+      if (detect.has("literal")) {
+        refer(detect.at("literal").text(), {Reference::kDetected, index, 0});
+      }
+    }
+    for (std::uint32_t i = 0; i < tool.detect.size(); ++i) {
+      refer(tool.detect[i], {Reference::kDetect, index, i});
+    }
+    for (std::uint32_t i = 0; i < tool.blocks.size(); ++i) {
+      for (const LineRule& start : tool.blocks[i].start)
+        refer(start, {Reference::kStart, index, i});
+    }
+    for (std::uint32_t i = 0; i < tool.links.size(); ++i) {
+      refer(tool.links[i].match, {Reference::kLink, index, i});
+    }
+  }
+};
+
+SiteRules::SiteRules(std::string_view json) : impl_(std::make_unique<Impl>()) {
+  const nlohmann::json document = parse_definition(json);
+  const std::vector<Definition> tools = Definition(document, "").at("tools").items();
+  std::string prefixes;
+  for (const Definition& definition : tools) {
+    impl_->tools.push_back(read_tool(definition));
+    impl_->refer_tool(definition, static_cast<std::uint32_t>(impl_->tools.size() - 1));
+    for (const LineRule& prefix : impl_->tools.back().prefixes) {
+      prefixes += (prefixes.empty() ? "(?:" : "|(?:") + prefix.regex.expression() + ")";
+    }
+  }
+  if (!prefixes.empty()) impl_->prefix = std::make_unique<Regex>("^(?:" + prefixes + ")");
+  impl_->scan = std::make_unique<LiteralScan>(impl_->table.literals());
+}
+
+SiteRules::~SiteRules() = default;
+SiteRules::SiteRules(SiteRules&&) noexcept = default;
+SiteRules& SiteRules::operator=(SiteRules&&) noexcept = default;
+
+void SiteRules::check() const {
+  const auto each = [](const std::vector<LineRule>& rules) {
+    for (const LineRule& rule : rules) {
+      if (const std::string error = rule.regex.check(); !error.empty()) {
+        throw DefinitionError(rule.where, "found a regex that RE2 refuses (" + error + ")");
+      }
+      for (const auto& [name, group] : rule.regex.compiled().NamedCapturingGroups()) {
+        if (std::find(kFieldNames.begin(), kFieldNames.end(), name) == kFieldNames.end()) {
+          throw DefinitionError(rule.where,
+                                "found group '" + name + "', expected the name of a field");
+        }
+      }
+    }
+  };
+  const auto one = [&](const LineRule& rule) {
+    std::vector<LineRule> copy;
+    copy.push_back({Regex(rule.regex.expression()), rule.where});
+    each(copy);
+  };
+  for (const ToolRules& tool : impl_->tools) {
+    for (const auto* rules : {&tool.detect, &tool.library, &tool.prefixes}) each(*rules);
+    for (const LinkRule& link : tool.links) one(link.match);
+    for (const BlockRule& block : tool.blocks) {
+      for (const auto* rules : {&block.start, &block.go_on, &block.until, &block.through})
+        each(*rules);
+      for (const FieldRule& field : block.fields) one(field.match);
+    }
+  }
+}
+
+Site SiteRules::find(std::string_view cleaned, const SiteContext& context) const {
+  return choose(*impl_, cleaned, find_blocks(*impl_, cleaned), context);
+}
+
+}  // namespace loki

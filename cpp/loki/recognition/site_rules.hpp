@@ -1,0 +1,150 @@
+// The rules of `site` as data in memory. Private to the room.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loki/base/definition.hpp"
+#include "loki/recognition/regex.hpp"
+#include "loki/recognition/scan.hpp"
+#include "loki/recognition/site.hpp"
+
+namespace loki::site {
+
+// The groups that a rule may name.
+enum Field : std::uint8_t {
+  kErrorType,
+  kErrorCode,
+  kMessage,
+  kPath,
+  kLine,
+  kColumn,
+  kFunction,
+  kTest,
+  kTestName,
+  kFields
+};
+inline constexpr std::array<std::string_view, kFields> kFieldNames = {
+    "error_type", "error_code", "message", "path",     "line",
+    "column",     "function",   "test",    "test_name"};
+
+enum class Role : std::uint8_t { kCause, kSummary, kEcho, kWarning, kRetry };
+enum class Take : std::uint8_t { kFirst, kLast, kEach };
+
+using Captures = std::array<std::optional<std::string_view>, kFields>;
+
+// A regex for one line, with where it stands in the definition.
+struct LineRule {
+  Regex regex;
+  std::string where;
+
+  bool matches(std::string_view line) const;
+  bool capture(std::string_view line, Captures& captures) const;
+};
+
+struct FieldRule {
+  LineRule match;
+  Take take = Take::kFirst;
+  bool frame = false;
+};
+
+struct BlockRule {
+  std::string id;
+  Role role = Role::kCause;
+  std::vector<LineRule> start, go_on, until, through;
+  std::size_t lead = 0, max_lines = 1000, rank = 50, reach = 200;
+  bool detected = false;
+  std::vector<FieldRule> fields;
+  std::vector<Field> requires_fields;
+  std::array<std::string, kFields> constants;
+  std::vector<std::string> nests;
+
+  bool is_one_line() const { return go_on.empty() && until.empty() && through.empty(); }
+};
+
+struct LinkRule {
+  LineRule match;
+  bool echo_next = false;  // else the previous block
+};
+
+struct ToolRules {
+  std::string name, language;
+  bool fallback = false, innermost_first = false;
+  std::vector<std::vector<std::string>> commands;  // words
+  std::vector<LineRule> detect;
+  std::vector<std::string> over;
+  std::vector<LineRule> library, prefixes;
+  std::vector<BlockRule> blocks;
+  std::vector<LinkRule> links;
+};
+
+// What a literal's hit asks for.
+struct Reference {
+  enum Kind : std::uint8_t { kDetected, kDetect, kStart, kLink } kind;
+  std::uint32_t tool;
+  std::uint32_t index;  // of the detect rule, block or link
+};
+
+ToolRules read_tool(const Definition& definition);
+
+// A block found in a text. Views point into the text.
+struct Value {
+  std::string_view text;
+  std::size_t line = 0;
+};
+
+struct Block {
+  std::uint32_t tool = 0;
+  const BlockRule* rule = nullptr;
+  Role role = Role::kCause;
+  std::size_t first = 0, start = 0, last = 0;  // lines, 1-based
+  std::size_t begin = 0;                       // byte where line `first` begins
+  std::array<Value, kFields> values{};
+  std::vector<std::string_view> tests, test_names;
+  struct FrameView {
+    std::string_view path, line, function;
+  };
+  std::vector<FrameView> frames;
+
+  bool has(Field field) const {
+    return !values[field].text.empty() || !rule->constants[field].empty();
+  }
+};
+
+struct Link {
+  std::uint32_t tool;
+  std::size_t line;
+  bool echo_next;
+};
+
+struct Findings {
+  std::vector<Block> blocks;
+  std::vector<Link> links;
+  std::vector<bool> detected;  // by tool
+};
+
+struct Rules {
+  std::vector<ToolRules> tools;
+  std::vector<std::vector<Reference>> references;  // by literal
+  std::unique_ptr<LiteralScan> scan;
+  std::unique_ptr<Regex> prefix;
+
+  std::string_view without_prefix(std::string_view line) const;
+};
+
+// Rules see no more of a line.
+inline constexpr std::size_t kLineLimit = 16 * 1024;
+
+Findings find_blocks(const Rules& rules, std::string_view text);
+Site choose(const Rules& rules, std::string_view text, Findings findings,
+            const SiteContext& context);
+
+std::string_view trimmed(std::string_view text);
+
+}  // namespace loki::site

@@ -1,0 +1,1 @@
+"""What failed, and is it the same as before: pure, text in and plain data out."""

@@ -1,0 +1,351 @@
+"""What an attempt's first failing check said."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loki import _core
+from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from loki.recognition.text import Text
+
+RECOGNIZER_VERSION = 1
+"""Grows when extraction or normalization changes; stored failures of another version are
+fingerprinted anew when they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call of a stack.
+
+    Attributes:
+        path: relative to the project's root where it is inside.
+        line: from 1, or None.
+        function: its name, or None.
+        in_project: it is the project's own, not a library's.
+    """
+
+    path: str
+    line: int | None
+    function: str | None
+    in_project: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What failed, where, and what kind of failure that is.
+
+    Attributes:
+        message: first line of the causing error.
+        tool: the tool that reported it, or None.
+        language: of the failing source, or None.
+        error_type: like ``"TypeError"``, or None.
+        error_code: like ``"F401"`` or ``"TS2322"``, or None.
+        path: of the failing file, relative to the root where that is known, or None.
+        line: in that file, from 1, or None.
+        column: in that line, as the tool counts, or None.
+        extension: of the path, without the dot, or None.
+        tests: ids of all failing tests.
+        frames: the stack, innermost last.
+        output_line: line of the output that says what failed, from 1; None for blank output.
+        excerpt: the lines that a person would quote, cleaned, at most 40.
+        excerpt_lines: (first, last) line of the excerpt in the output, from 1, or None.
+        normalized: the message without what varies.
+        fingerprint: 32 hex digits; see `loki.fingerprint`.
+        signature: ``pattern:extension:slug``.
+        match: the pattern that it shows best, or None.
+        matches: all patterns that it shows, best first.
+        exit_code: of the command, where it is known.
+        recognizer_version: the version of loki's recognition that filled the fields.
+    """
+
+    message: str
+    tool: str | None = None
+    language: str | None = None
+    error_type: str | None = None
+    error_code: str | None = None
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+    extension: str | None = None
+    tests: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    output_line: int | None = None
+    excerpt: str = ""
+    excerpt_lines: tuple[int, int] | None = None
+    normalized: str = ""
+    fingerprint: str = ""
+    signature: str = ""
+    match: Match | None = None
+    matches: tuple[Match, ...] = ()
+    exit_code: int | None = None
+    recognizer_version: int = RECOGNIZER_VERSION
+
+    @staticmethod
+    def of(
+        message: str,
+        *,
+        tool: str | None = None,
+        error_type: str | None = None,
+        error_code: str | None = None,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        tests: Iterable[str] = (),
+        excerpt: str = "",
+        pattern: str | None = None,
+        patterns: PatternSet | None = None,
+    ) -> Failure:
+        """A failure that loki itself states: a gate, a refusal.
+
+        Args:
+            message: what is wrong, one line.
+            tool: who says so.
+            error_type: its type.
+            error_code: its code.
+            path: the failing file.
+            line: in it, from 1.
+            column: in that line.
+            tests: failing tests.
+            excerpt: lines to quote; the message if empty.
+            pattern: id of its pattern, used as it is with confidence 1; else the text is matched.
+            patterns: the set to use; the built-in one by default.
+
+        Raises:
+            ValueError: the set has no such pattern.
+
+        Example:
+            >>> Failure.of("unexpected indent", pattern="syntax-error", path="a.py").signature
+            'syntax-error:py:unexpected_indent'
+        """
+        known = patterns or PatternSet.default()
+        if pattern is not None and pattern not in known.patterns:
+            raise ValueError(f"unknown pattern {pattern!r}: expected an id of {known!r}")
+        if pattern is not None:
+            matches = [known.named(pattern)]
+        else:
+            # Spans would index a text that nobody passed.
+            said = "\n".join(part for part in (error_code, error_type, message, excerpt) if part)
+            matches = [dataclasses.replace(m, spans=()) for m in known.match(said)]
+        bare = Failure(
+            message=message,
+            tool=tool,
+            error_type=error_type,
+            error_code=error_code,
+            path=path,
+            line=line,
+            column=column,
+            extension=_extension(path),
+            tests=tuple(tests),
+            excerpt=excerpt or message,
+            match=matches[0] if matches else None,
+            matches=tuple(matches),
+        )
+        return bare._fingerprinted()
+
+    def _fingerprinted(self) -> Failure:
+        """The same fields with all that is computed from them."""
+        normalized = _core.normalize(self.message)
+        return dataclasses.replace(
+            self,
+            normalized=normalized,
+            fingerprint=_core.fingerprint(
+                self.error_type or "",
+                self.error_code or "",
+                normalized,
+                list(self.tests),
+                self._functions(),
+            ),
+            signature=_core.signature(
+                self.match.pattern if self.match else "",
+                self.extension or "",
+                self.error_code or "",
+                normalized,
+            ),
+            recognizer_version=RECOGNIZER_VERSION,
+        )
+
+    def _functions(self) -> list[str]:
+        return [f.function for f in self.frames if f.in_project and f.function]
+
+    @property
+    def pattern_id(self) -> str:
+        """Id of the pattern that it shows best, or ``"unknown"``."""
+        return self.match.pattern if self.match else "unknown"
+
+    @property
+    def kind(self) -> str:
+        """Kind of that pattern, or ``"unknown"``."""
+        return self.match.kind if self.match else "unknown"
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of that pattern, or 0."""
+        return self.match.confidence if self.match else 0.0
+
+    @property
+    def strategy(self) -> str:
+        """What answers it first; ``"analyze_then_fix"`` where no pattern is known."""
+        return self.match.strategy if self.match else DEFAULT_STRATEGY
+
+    @property
+    def is_specific(self) -> bool:
+        """It has an anchor (exception name, file, test or code) and 24 characters or more.
+
+        An unspecific failure arms no sign and triggers no rule about repeated failures.
+        """
+        return _core.is_specific(self.site())
+
+    def site(self) -> _core.FailureSite:
+        """What takes part in `loki.same_failure`."""
+        return _core.FailureSite(
+            self.error_type or "",
+            self.error_code or "",
+            self.normalized,
+            self.path or "",
+            list(self.tests),
+            self._functions(),
+            self.match.pattern if self.match else "",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as what JSON can hold; `from_dict` reads it back."""
+        value = dataclasses.asdict(self)
+        value.pop("match")
+        return {key: _listed(entry) for key, entry in value.items()}
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any]) -> Failure:
+        """The failure in what `to_dict` gave, by this or an older version of loki.
+
+        Unknown keys are ignored, missing ones have their defaults. Where `recognizer_version`
+        differs, normalized message, fingerprint and signature are computed anew.
+
+        Raises:
+            ValueError: there is no message, or an entry has another shape.
+        """
+        names = {entry.name for entry in dataclasses.fields(Failure)} - {"match"}
+        try:
+            known = {key: entry for key, entry in value.items() if key in names}
+            known["message"] = str(known["message"])
+            known["tests"] = tuple(known.get("tests", ()))
+            known["frames"] = tuple(Frame(**frame) for frame in known.get("frames", ()))
+            known["matches"] = tuple(_match(entry) for entry in known.get("matches", ()))
+            lines = known.get("excerpt_lines")
+            known["excerpt_lines"] = (int(lines[0]), int(lines[1])) if lines else None
+            best = known["matches"][0] if known["matches"] else None
+            failure = Failure(**known, match=best)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"found a failure that cannot be read ({error!r})") from None
+        if failure.recognizer_version != RECOGNIZER_VERSION:
+            return failure._fingerprinted()
+        return failure
+
+    @property
+    def place(self) -> str:
+        """``path:line:column``, as far as it is known."""
+        return ":".join(str(part) for part in (self.path, self.line, self.column) if part)
+
+    def __str__(self) -> str:
+        said = f"{self.error_type}: {self.message}" if self.error_type else self.message
+        if self.error_code:
+            said = f"{self.error_code} {said}"
+        return f"{self.place}: {said}" if self.place else said
+
+    def __repr__(self) -> str:
+        return f"<Failure {self.pattern_id} ({self.confidence:.2f}) {self}>"
+
+
+def recognize(
+    text: Text,
+    command: str | None = None,
+    exit_code: int | None = None,
+    root: str | os.PathLike[str] | None = None,
+    language: str | None = None,
+    patterns: PatternSet | None = None,
+) -> Failure:
+    """What failed in the output of a tool.
+
+    Nothing here throws on content; time is linear in the text. The interpreter lock is released
+    for large texts.
+
+    Args:
+        text: the raw output, str or bytes, of any size and encoding.
+        command: what was run, as typed: tells tools apart that print alike.
+        exit_code: kept with the failure.
+        root: the project's folder: paths inside it become relative, others are library code.
+        language: of the project, where it is known; else the tool's.
+        patterns: the set to match with; the built-in one by default.
+
+    Returns:
+        A `Failure`, also for output that no rule knows: its message is then the last line.
+
+    Raises:
+        TypeError: ``text`` is neither str nor bytes.
+
+    Example:
+        >>> failure = recognize("app.py:1: error: Name 'x' is not defined  [name-defined]")
+        >>> failure.path, failure.line, failure.error_code
+        ('app.py', 1, 'name-defined')
+    """
+    from loki.recognition import site
+
+    known = patterns or PatternSet.default()
+    found = _core.recognize(
+        site.rules(),
+        known.core,
+        text,
+        command or "",
+        os.fspath(root) if root else "",
+        language or "",
+    )
+    matches = tuple(known.described(match) for match in found.pop("matches"))
+    first, last = found.pop("excerpt_lines")
+    frames = tuple(
+        Frame(path, line or None, function or None, in_project)
+        for path, line, function, in_project in found.pop("frames")
+    )
+    tests = tuple(found.pop("tests"))
+    kept = ("message", "excerpt", "normalized", "fingerprint", "signature")
+    texts: dict[str, Any] = {key: found.pop(key) for key in kept}
+    rest: dict[str, Any] = {key: value or None for key, value in found.items()}
+    return Failure(
+        **texts,
+        **rest,
+        tests=tests,
+        frames=frames,
+        excerpt_lines=(first, last) if first else None,
+        match=matches[0] if matches else None,
+        matches=matches,
+        exit_code=exit_code,
+    )
+
+
+def as_failure(value: Text | Failure) -> Failure:
+    """The failure itself, or the one in a text."""
+    return value if isinstance(value, Failure) else recognize(value)
+
+
+def _extension(path: str | None) -> str | None:
+    extension = os.path.splitext(path or "")[1][1:].lower()
+    return extension if extension.isalnum() else None
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, as JSON has them."""
+    if isinstance(value, (tuple, list)):
+        return [_listed(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _listed(entry) for key, entry in value.items()}
+    return value
+
+
+def _match(value: Mapping[str, Any]) -> Match:
+    spans = tuple((int(begin), int(end)) for begin, end in value.get("spans", ()))
+    return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})

@@ -1,0 +1,361 @@
+"""What tool files and pattern files look like: the shapes of `docs/design/tool-rules.md` and SPEC §3.
+
+A shape is a function from a `Cursor` to plain data; the small ones are put together to the large.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loki.recognition.definition import Check, Cursor
+
+STRATEGIES = (
+    "auto_fix",
+    "context_expand",
+    "analyze_then_fix",
+    "dependency_check",
+    "retry_with_backoff",
+    "escalate",
+)
+FIELDS = (
+    "error_type",
+    "error_code",
+    "message",
+    "path",
+    "line",
+    "column",
+    "function",
+    "test",
+    "test_name",
+)
+CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
+TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
+_MAX_DIGITS = 18
+
+# --- small shapes -----------------------------------------------------------------------------------
+
+
+def text(cursor: Cursor) -> str:
+    """Text of one character or more."""
+    value = cursor.scalar(("str",), "text")
+    if not value:
+        raise cursor.wrong("text of 1 character or more")
+    return value
+
+
+def any_text(cursor: Cursor) -> str:
+    """Text that may be empty."""
+    return cursor.scalar(("str",), "text")
+
+
+def truth(cursor: Cursor) -> bool:
+    """Either of true and false."""
+    return cursor.scalar(("bool",), "true or false").lower() in {"true", "yes", "on"}
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number within bounds."""
+    expected = f"a whole number from {least} to {most}"
+
+    def check(cursor: Cursor) -> int:
+        value = cursor.scalar(("int",), expected)
+        if len(value) > _MAX_DIGITS or not value.isascii() or not value.lstrip("+-").isdigit():
+            raise cursor.wrong(expected)
+        if not least <= int(value) <= most:
+            raise cursor.wrong(expected)
+        return int(value)
+
+    return check
+
+
+def one_of(*names: str) -> Check:
+    """One of several words."""
+    expected = f"one of {', '.join(names)}"
+
+    def check(cursor: Cursor) -> str:
+        value = cursor.scalar(("str",), expected)
+        if value not in names:
+            raise cursor.wrong(expected)
+        return value
+
+    return check
+
+
+def list_of(item: Check, least: int = 0, what: str = "a list") -> Check:
+    """A list; with fewer entries than `least` it is wrong."""
+
+    def check(cursor: Cursor) -> list[Any]:
+        values = [item(entry) for entry in cursor.items(what)]
+        if len(values) < least:
+            raise cursor.error(f"found an empty list, expected {least} or more entries")
+        return values
+
+    return check
+
+
+def one_or_more(item: Check) -> Check:
+    """A list, or one entry that stands for a list of one."""
+
+    def check(cursor: Cursor) -> list[Any]:
+        if cursor.found() == "a list":
+            values: list[Any] = list_of(item, 1)(cursor)
+            return values
+        return [item(cursor)]
+
+    return check
+
+
+def mapping_of(value: Check, names: tuple[str, ...] = ()) -> Check:
+    """A mapping from free names (or from some of the given ones) to one shape."""
+
+    def check(cursor: Cursor) -> dict[str, Any]:
+        result = {}
+        for key, (node, entry) in cursor.entries("a mapping").items():
+            if names and key not in names:
+                expected = f"one of {', '.join(names)}"
+                raise cursor.error(f"found {key!r}, expected {expected}", node)
+            result[key] = value(entry)
+        return result
+
+    return check
+
+
+def record(required: dict[str, Check], optional: dict[str, Check], what: str) -> Check:
+    """A mapping with known keys."""
+    known = {**required, **optional}
+
+    def check(cursor: Cursor) -> dict[str, Any]:
+        entries = cursor.entries(f"{what}: a mapping")
+        result = {}
+        for key, (node, entry) in entries.items():
+            if key not in known:
+                expected = f"one of {', '.join(known)}"
+                raise cursor.error(f"found unknown key {key!r}, expected {expected}", node)
+            result[key] = known[key](entry)
+        for key in required:
+            if key not in entries:
+                raise cursor.error(f"found {what} without {key!r}, expected it")
+        return result
+
+    return check
+
+
+def unique(item: Check, key: str, what: str) -> Check:
+    """A list of records whose `key` differs."""
+
+    def check(cursor: Cursor) -> list[Any]:
+        seen: dict[str, int] = {}
+        values = []
+        for entry in cursor.items(f"a list of {what}s"):
+            value = item(entry)
+            if value[key] in seen:
+                raise cursor.document.error(
+                    f"{entry.pointer}/{key}",
+                    f"found {key} {value[key]!r} a second time, expected each {key} once",
+                )
+            seen[value[key]] = 1
+            values.append(value)
+        return values
+
+    return check
+
+
+# --- tool files -------------------------------------------------------------------------------------
+
+_regexes = one_or_more(text)
+
+_detect = record({}, {"literal": text, "regex": text}, "evidence")
+
+_field = record(
+    {"match": text},
+    {"take": one_of("first", "last", "each"), "frame": truth},
+    "a field rule",
+)
+
+_block = record(
+    {"id": text, "role": one_of("cause", "summary", "echo", "warning", "retry"), "start": _regexes},
+    {
+        "lead": whole(0, 5),
+        "continue": _regexes,
+        "until": _regexes,
+        "through": _regexes,
+        "max_lines": whole(1, 100_000),
+        "detected": truth,
+        "fields": list_of(_field),
+        "requires": list_of(one_of(*FIELDS)),
+        "set": mapping_of(text, FIELDS),
+        "nests": list_of(text),
+        "rank": whole(0, 99),
+        "reach": whole(1, 100_000),
+    },
+    "a block",
+)
+
+_link = record({"match": text, "echo": one_of("previous", "next")}, {}, "a link")
+
+_expect = record(
+    {},
+    {
+        **dict.fromkeys(
+            ("tool", "language", "error_type", "error_code", "message", "path"), any_text
+        ),
+        **dict.fromkeys(("line", "column", "output_line", "frames"), whole(0, 10**9)),
+        "tests": list_of(text),
+        "kind": any_text,
+    },
+    "an expectation",
+)
+
+_sample = record(
+    {"name": text, "text": any_text, "expect": _expect},
+    {"command": text, "exit_code": whole(-255, 255), "root": text},
+    "a sample",
+)
+
+tool_file = record(
+    {"version": whole(1, 1), "tool": text},
+    {
+        "language": text,
+        "check": one_of("lint", "type", "test", "build"),
+        "commands": list_of(text),
+        "detect": list_of(_detect),
+        "fallback": truth,
+        "over": list_of(text),
+        "innermost": one_of("last", "first"),
+        "library": list_of(text),
+        "prefixes": list_of(text),
+        "blocks": unique(_block, "id", "block"),
+        "links": list_of(_link),
+        "results": record(
+            {"format": one_of("junit"), "environment": text, "argument": text}, {}, "results"
+        ),
+        "fix_commands": list_of(
+            record({"when": list_of(text, 1), "command": list_of(text, 1)}, {}, "a fix command")
+        ),
+        "samples": list_of(_sample),
+    },
+    "a tool file",
+)
+
+# --- pattern files ----------------------------------------------------------------------------------
+
+
+def _weight(cursor: Cursor) -> str | float:
+    expected = "strong, weak or a number above 0, up to 1"
+    value = cursor.scalar(("str", "float", "int"), expected)
+    if value in {"strong", "weak"}:
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        raise cursor.wrong(expected) from None
+    if not 0 < number <= 1:
+        raise cursor.wrong(expected)
+    return number
+
+
+def _alternative(cursor: Cursor) -> dict[str, Any]:
+    what = "a signal"
+    shape = record({}, {"literal": text, "word": text, "regex": text, "slow": truth}, what)
+    return _exactly_one(cursor, shape(cursor), ("literal", "word", "regex"))
+
+
+def _negated(cursor: Cursor) -> dict[str, Any]:
+    shape = record(
+        {},
+        {
+            "literal": text,
+            "word": text,
+            "regex": text,
+            "any": list_of(_alternative, 1),
+            "slow": truth,
+        },
+        "a signal",
+    )
+    return _exactly_one(cursor, shape(cursor), ("literal", "word", "regex", "any"))
+
+
+_signal_keys = record(
+    {},
+    {
+        "literal": text,
+        "word": text,
+        "regex": text,
+        "any": list_of(_alternative, 1),
+        "not": _negated,
+        "w": _weight,
+        "in": one_of("anywhere", "message", "tool", "code"),
+        "slow": truth,
+    },
+    "a signal",
+)
+
+
+def _exactly_one(cursor: Cursor, value: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    if sum(name in value for name in names) != 1:
+        found = ", ".join(value) or "none"
+        raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
+    return value
+
+
+def _signal(cursor: Cursor) -> dict[str, Any]:
+    names = ("literal", "word", "regex", "any", "not")
+    return _exactly_one(cursor, _signal_keys(cursor), names)
+
+
+def _pattern(signal: Check) -> Check:
+    return record(
+        {
+            "id": text,
+            "signals": list_of(signal, 1),
+            "strategy": one_of(*STRATEGIES),
+            "description": text,
+        },
+        {
+            "max_auto_retries": whole(0, 1000),
+            "auto_fixable": truth,
+            "kind": text,
+            "language": text,
+            "fix_command": text,
+            "alternatives": list_of(one_of(*STRATEGIES)),
+            "non_retryable": truth,
+            "examples": list_of(text),
+            "near_misses": list_of(text),
+        },
+        "a pattern",
+    )
+
+
+_criterion = record(
+    {"name": text, "type": one_of(*CRITERIA)},
+    dict.fromkeys(("command", "description", "expected", "scope", "agent"), text),
+    "a criterion",
+)
+
+
+def _pattern_file(version: int) -> Check:
+    signal: Check = text if version == 1 else _signal
+    return record(
+        {"version": whole(1, 2)},
+        {
+            "extends": one_of("default"),
+            "patterns": unique(_pattern(signal), "id", "pattern"),
+            "strategies": mapping_of(
+                record({"description": text}, {"steps": list_of(text)}, "a strategy"), STRATEGIES
+            ),
+            "success_criteria": mapping_of(list_of(_criterion), TASK_TYPES),
+        },
+        "a pattern file",
+    )
+
+
+def pattern_file(cursor: Cursor) -> dict[str, Any]:
+    """A failure-patterns.yml of version 1 or 2."""
+    entries = cursor.entries("a pattern file: a mapping")
+    if "version" not in entries:
+        raise cursor.error(
+            "found a pattern file without 'version', expected version: 1 or version: 2"
+        )
+    version = whole(1, 2)(entries["version"][1])
+    value: dict[str, Any] = _pattern_file(version)(cursor)
+    return value

@@ -1,0 +1,71 @@
+"""What a person would see on the terminal, and where each character of it came from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TypeAlias
+
+from loki import _core
+
+Text: TypeAlias = str | bytes | bytearray | memoryview
+"""Output of a tool: text, or bytes in any encoding (read as UTF-8, the rest becomes U+FFFD)."""
+
+
+def clean(text: Text) -> str:
+    r"""The text as a terminal would show it.
+
+    Escape sequences are dropped, carriage returns and backspaces applied, CRLF becomes LF; invalid
+    UTF-8 and lone surrogates become U+FFFD. Line k of the result is line k of the text.
+
+    Args:
+        text: str or bytes of any size.
+
+    Raises:
+        TypeError: the argument is neither.
+
+    Source:
+        ECMA-48 for escape sequences; the Unicode standard, section 3.9, for what is replaced.
+
+    Example:
+        >>> clean("10%\r20%\r\x1b[32mdone\x1b[0m\n")
+        'done\n'
+    """
+    return _core.clean(text)
+
+
+class Cleaned:
+    r"""A cleaned text with the way back to the original.
+
+    Args:
+        text: str or bytes of any size.
+
+    Attributes:
+        text: the cleaned text.
+        runs: (position in it, position in the original, length there), by position; positions in
+            the original are code points of a str and bytes of bytes.
+
+    Example:
+        >>> cleaned = Cleaned("\x1b[31mred\x1b[0m")
+        >>> cleaned.text, cleaned.original(0)
+        ('red', 5)
+    """
+
+    def __init__(self, text: Text) -> None:
+        self.text, self.runs = _core.clean_with_runs(text)
+        self._starts = [run[0] for run in self.runs]
+
+    def original(self, position: int) -> int:
+        """Where the character at a position of the cleaned text stands in the original.
+
+        Args:
+            position: 0 to the length of the cleaned text.
+
+        Raises:
+            IndexError: a position outside.
+        """
+        if not 0 <= position <= len(self.text):
+            raise IndexError(f"position {position}: expected 0 to {len(self.text)}")
+        if not self.runs:
+            return 0
+        start, original, length = self.runs[bisect_right(self._starts, position) - 1]
+        return original + min(position - start, length)
