@@ -1,0 +1,262 @@
+"""What to do about a failure: the ANALYZE phase of the closed loop, as a pure function.
+
+The order of the rules is the contract; each is one function below, and `decide` asks them in turn:
+
+1. the user aborted, or security was violated        → escalate
+2. the pattern escalates or must not be retried      → escalate
+3. infrastructure, not the work, failed              → the same again after a wait, 5 times at most
+4. retries are spent                                 → dead letter
+5. the same failure, already answered the same way   → the first strategy not yet tried, else escalate
+6. anything else                                     → the pattern's strategy
+
+An identical retry never happens outside rule 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import HIGH, Pattern
+from loki.recognition.similarity import same_failure
+
+ESCALATE = "escalate"
+DEFAULT_STRATEGY = "analyze_then_fix"
+"""The answer where no pattern matched."""
+
+FALLBACKS = ("context_expand", "analyze_then_fix")
+"""Tried after a pattern's own alternatives, in this order."""
+
+RETRY = "retry_with_backoff"
+
+CONFIDENT = 0.5
+"""From here on a match may escalate, or call a failure infrastructure, the first time it is seen."""
+
+INFRASTRUCTURE_KINDS = frozenset({"network-error", "rate-limit", "infra-lost"})
+
+
+class Action(str, Enum):
+    """What the loop does next."""
+
+    FIX = "fix"
+    RETRY = "retry"
+    ESCALATE = "escalate"
+    DEAD_LETTER = "dead_letter"
+
+
+@dataclass(frozen=True, slots=True)
+class PastFailure:
+    """An earlier attempt of the same task that failed.
+
+    Attributes:
+        failure: what its first failing check said.
+        answer: the strategy chosen in answer to it; None where there was none.
+        infrastructure: it was infrastructure that failed, not the work.
+    """
+
+    failure: Failure
+    answer: str | None = None
+    infrastructure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How often to try again.
+
+    Attributes:
+        max_retries: attempts after the first, 0 or more.
+        infrastructure_retries: waits in a row for infrastructure to come back, 0 or more.
+    """
+
+    max_retries: int = 3
+    infrastructure_retries: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that a decision depends on.
+
+    Attributes:
+        failure: the failure at hand.
+        past: the failures before it in this run of the task, oldest first.
+        patterns: the pattern set's patterns by id.
+        limits: how often to try again.
+        agent_failed: loki's own agent or runner failed, not a check.
+        stop: why a person must take over at once (an abort, a security violation), or "".
+    """
+
+    failure: Failure
+    past: Sequence[PastFailure]
+    patterns: Mapping[str, Pattern]
+    limits: Limits = Limits()
+    agent_failed: bool = False
+    stop: str = ""
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The pattern that the failure matched."""
+        match = self.failure.match
+        return self.patterns.get(match.pattern) if match else None
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the match, 0 where there is none."""
+        return self.failure.match.confidence if self.failure.match else 0.0
+
+    @property
+    def is_infrastructure(self) -> bool:
+        """Whether infrastructure failed, which never counts as an agent being stuck."""
+        match = self.failure.match
+        kind_says_so = match is not None and match.kind in INFRASTRUCTURE_KINDS
+        return self.agent_failed or (kind_says_so and self.confidence >= CONFIDENT)
+
+    def earlier(self, pattern_id: str) -> int:
+        """How many earlier failures of the work matched this pattern."""
+        return sum(
+            not past.infrastructure
+            and past.failure.match is not None
+            and past.failure.match.pattern == pattern_id
+            for past in self.past
+        )
+
+    def answers_to_same_failure(self) -> set[str]:
+        """Strategies that were already the answer to this very failure."""
+        if not self.failure.is_specific:
+            return set()
+        return {
+            past.answer
+            for past in self.past
+            if past.answer
+            and not past.infrastructure
+            and past.failure.is_specific
+            and same_failure(past.failure, self.failure)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, and why.
+
+    Attributes:
+        action: fix, retry, escalate or dead_letter.
+        strategy: the strategy, where the action is fix or retry.
+        rule: number of the rule that decided, 1 to 6.
+        reason: one sentence for people.
+        trigger: a short name for what decided an escalation or dead letter, else "".
+        review: the match is of medium confidence and worth a person's look later.
+    """
+
+    action: Action
+    strategy: str | None
+    rule: int
+    reason: str
+    trigger: str = ""
+    review: bool = False
+
+
+def decide(situation: Situation) -> Decision:
+    """The decision for a failure; pure: the same situation always gives the same decision.
+
+    Args:
+        situation: the failure, what came before it, the patterns and the limits.
+
+    Example:
+        >>> from loki import Failure
+        >>> failure = Failure.of("something broke in a new way")
+        >>> decide(Situation(failure, past=[], patterns={})).strategy
+        'analyze_then_fix'
+    """
+    for rule in (_stop, _must_not_retry, _infrastructure, _spent, _repeated):
+        decision = rule(situation)
+        if decision is not None:
+            return decision
+    return _by_pattern(situation)
+
+
+def alternatives(pattern: Pattern | None) -> tuple[str, ...]:
+    """Strategies to try after the first, in order; none where a pattern says ``[]``."""
+    if pattern is None or pattern.alternatives is None:
+        return FALLBACKS
+    return (*pattern.alternatives, *FALLBACKS) if pattern.alternatives else ()
+
+
+def next_untried(pattern: Pattern | None, tried: set[str]) -> str | None:
+    """The first alternative not in ``tried``, or None."""
+    return next((name for name in alternatives(pattern) if name not in tried), None)
+
+
+def _stop(situation: Situation) -> Decision | None:
+    if not situation.stop:
+        return None
+    return Decision(Action.ESCALATE, None, 1, situation.stop, trigger="stopped")
+
+
+def _must_not_retry(situation: Situation) -> Decision | None:
+    pattern = situation.pattern
+    if pattern is None or not (pattern.non_retryable or pattern.strategy == ESCALATE):
+        return None
+    if situation.confidence < CONFIDENT and not situation.earlier(pattern.id):
+        return None
+    reason = f"{pattern.id} is never retried automatically: {pattern.description}"
+    return Decision(Action.ESCALATE, None, 2, reason, trigger=pattern.id)
+
+
+def _infrastructure(situation: Situation) -> Decision | None:
+    if not situation.is_infrastructure:
+        return None
+    streak = 0
+    for past in reversed(situation.past):
+        if not past.infrastructure:
+            break
+        streak += 1
+    limit = situation.limits.infrastructure_retries
+    if streak >= limit:
+        reason = f"infrastructure failed {streak + 1} times in a row: {situation.failure.message}"
+        return Decision(Action.ESCALATE, None, 3, reason, trigger="infrastructure")
+    reason = f"infrastructure failed; the same again after a wait ({streak + 1} of {limit})"
+    return Decision(Action.RETRY, RETRY, 3, reason)
+
+
+def _spent(situation: Situation) -> Decision | None:
+    retries = sum(not past.infrastructure for past in situation.past)
+    if retries >= situation.limits.max_retries:
+        reason = f"all {situation.limits.max_retries} retries are spent"
+        return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
+    pattern = situation.pattern
+    if pattern is not None and situation.earlier(pattern.id) >= pattern.max_auto_retries:
+        reason = f"{pattern.id} may be retried {pattern.max_auto_retries} times in a task"
+        return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
+    return None
+
+
+def _repeated(situation: Situation) -> Decision | None:
+    due = _due(situation)
+    answered = situation.answers_to_same_failure()
+    if due not in answered:
+        return None
+    other = next_untried(situation.pattern, answered)
+    tried = ", ".join(sorted(answered))
+    if other is None or other == ESCALATE:
+        reason = f"the same failure again, and no strategy is left (tried: {tried})"
+        return Decision(Action.ESCALATE, None, 5, reason, trigger="same_failure")
+    reason = f"the same failure again although {tried} was tried; {other} is next"
+    return Decision(Action.FIX, other, 5, reason)
+
+
+def _by_pattern(situation: Situation) -> Decision:
+    strategy, pattern = _due(situation), situation.pattern
+    if pattern is None:
+        return Decision(Action.FIX, strategy, 6, "no pattern matched")
+    reason = f"{pattern.id} at confidence {situation.confidence:.2f}"
+    review = situation.confidence < HIGH
+    return Decision(Action.FIX, strategy, 6, reason, review=review)
+
+
+def _due(situation: Situation) -> str:
+    """The strategy now due: the pattern's, but an unsure match does not escalate by itself."""
+    pattern = situation.pattern
+    if pattern is None or pattern.strategy == ESCALATE:
+        return DEFAULT_STRATEGY
+    return pattern.strategy

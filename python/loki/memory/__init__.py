@@ -1,0 +1,1 @@
+"""What was tried: attempts, signs, dead letters."""

@@ -1,0 +1,110 @@
+"""Where memory is kept: the contract that every store keeps, and what happens when one fails.
+
+A store holds two things, both named by the path they have in a workspace's folder: *logs*, to which
+records are appended, and *documents*, which are replaced whole.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from loki.base.error import StoreError
+
+Record = Mapping[str, Any]
+logger = logging.getLogger("loki")
+
+
+class Store(Protocol):
+    """Five verbs; each raises `loki.StoreError` where the medium fails.
+
+    What ``append`` or ``put`` returned from is durable: a crash right after does not lose it.
+    """
+
+    def append(self, log: str, record: Record) -> None:
+        """Add a JSON-able record to the end of a log."""
+
+    def records(self, log: str) -> list[dict[str, Any]]:
+        """A log's records, oldest first; none where there is no such log."""
+
+    def put(self, document: str, text: str) -> None:
+        """Replace a document: readers see the old one or the new one."""
+
+    def get(self, document: str) -> str | None:
+        """A document's text, or None where there is none."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Sorted names of logs and documents that begin with ``prefix``."""
+
+
+class ForgivingStore:
+    """A store that goes on in memory, with one warning, where the one behind it fails.
+
+    Args:
+        behind: the store to use while it works.
+        warn: called once with a sentence for the user; the default logs it.
+
+    What could not be written is kept for this process only and tried again with each later write.
+    """
+
+    def __init__(self, behind: Store, warn: Callable[[str], None] | None = None) -> None:
+        self._behind = behind
+        self._warn = warn or logger.warning
+        self._warned = False
+        self._records: dict[str, list[dict[str, Any]]] = {}
+        self._documents: dict[str, str] = {}
+
+    def append(self, log: str, record: Record) -> None:
+        """Add a record; never raises `loki.StoreError`."""
+        waiting = [*self._records.get(log, []), dict(record)]
+        while waiting:
+            try:
+                self._behind.append(log, waiting[0])
+            except StoreError as error:
+                self._complain(error)
+                break
+            waiting.pop(0)
+        self._records[log] = waiting
+
+    def records(self, log: str) -> list[dict[str, Any]]:
+        """Records, those that could not be written included."""
+        try:
+            kept = self._behind.records(log)
+        except StoreError as error:
+            self._complain(error)
+            kept = []
+        return [*kept, *self._records.get(log, [])]
+
+    def put(self, document: str, text: str) -> None:
+        """Replace a document; never raises `loki.StoreError`."""
+        try:
+            self._behind.put(document, text)
+            self._documents.pop(document, None)
+        except StoreError as error:
+            self._complain(error)
+            self._documents[document] = text
+
+    def get(self, document: str) -> str | None:
+        """A document's text, or None."""
+        if document in self._documents:
+            return self._documents[document]
+        try:
+            return self._behind.get(document)
+        except StoreError as error:
+            self._complain(error)
+            return None
+
+    def names(self, prefix: str) -> list[str]:
+        """Names that begin with ``prefix``, in memory or behind."""
+        here = [name for name in (*self._records, *self._documents) if name.startswith(prefix)]
+        try:
+            return sorted({*here, *self._behind.names(prefix)})
+        except StoreError as error:
+            self._complain(error)
+            return sorted(here)
+
+    def _complain(self, error: StoreError) -> None:
+        if not self._warned:
+            self._warned = True
+            self._warn(f"Could not persist: {error}. Going on; this run is kept in memory only.")

@@ -1,0 +1,1 @@
+"""Where memory is kept: plain files, and later databases."""

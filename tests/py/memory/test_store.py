@@ -1,0 +1,155 @@
+"""Stores: what was acknowledged is there; what cannot be written is kept and told once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loki.base.error import StoreError
+from loki.memory.store import ForgivingStore, Store
+from loki.stores.files import FileStore
+
+
+class Broken:
+    """A store on a disk that is full until it is mended."""
+
+    def __init__(self) -> None:
+        self.mended = False
+        self.logs: dict[str, list[dict[str, Any]]] = {}
+        self.documents: dict[str, str] = {}
+
+    def _check(self) -> None:
+        if not self.mended:
+            raise StoreError("no space left on device")
+
+    def append(self, log: str, record: Any) -> None:
+        self._check()
+        self.logs.setdefault(log, []).append(dict(record))
+
+    def records(self, log: str) -> list[dict[str, Any]]:
+        return self.logs.get(log, [])
+
+    def put(self, document: str, text: str) -> None:
+        self._check()
+        self.documents[document] = text
+
+    def get(self, document: str) -> str | None:
+        return self.documents.get(document)
+
+    def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in (*self.logs, *self.documents) if name.startswith(prefix))
+
+
+@pytest.fixture(params=["files", "forgiving"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    files = FileStore(tmp_path / ".loki")
+    return files if request.param == "files" else ForgivingStore(files)
+
+
+def test_a_log_gives_back_what_was_appended(store: Store) -> None:
+    records = [{"attempt": n, "action": "ü\n\u2028"} for n in range(3)]
+    for record in records:
+        store.append("tasks/t/attempts.jsonl", record)
+    assert store.records("tasks/t/attempts.jsonl") == records
+
+
+def test_a_document_is_replaced(store: Store) -> None:
+    assert store.get("run/main/signs.json") is None
+    store.put("run/main/signs.json", "one")
+    store.put("run/main/signs.json", "two")
+    assert store.get("run/main/signs.json") == "two"
+
+
+def test_names_are_found_by_their_beginning(store: Store) -> None:
+    store.put("tasks/a/task.json", "{}")
+    store.append("tasks/ab/attempts.jsonl", {})
+    store.put("run/x/signs.json", "{}")
+    assert store.names("tasks/a") == ["tasks/a/task.json", "tasks/ab/attempts.jsonl"]
+    assert store.names("tasks/a/") == ["tasks/a/task.json"]
+    assert store.names("nothing/") == []
+
+
+def test_an_unpaired_surrogate_does_not_stop_a_record(store: Store) -> None:
+    store.append("log.jsonl", {"file": "bad\udcff.py"})
+    assert len(store.records("log.jsonl")) == 1
+
+
+def test_a_torn_last_line_is_healed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = FileStore(tmp_path)
+    store.append("log.jsonl", {"n": 1})
+    with (tmp_path / "log.jsonl").open("ab") as file:
+        file.write(b'{"n": 2, "act')
+    with caplog.at_level(logging.WARNING):
+        assert store.records("log.jsonl") == [{"n": 1}]
+    assert "torn" in caplog.text
+    store.append("log.jsonl", {"n": 3})
+    assert store.records("log.jsonl") == [{"n": 1}, {"n": 3}]
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"[1]", b"null", b'{"n": 1} x', b""])
+def test_a_damaged_line_spoils_no_other(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b'{"n": 1}\n' + line + b'\n{"n": 2}\n')
+    assert FileStore(tmp_path).records("log.jsonl") == [{"n": 1}, {"n": 2}]
+
+
+def _append_many(folder: str, writer: int) -> None:
+    store = FileStore(Path(folder))
+    for number in range(25):
+        store.append("log.jsonl", {"writer": writer, "n": number})
+
+
+def test_processes_share_a_log_and_none_loses_a_line(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=_append_many, args=(str(tmp_path), n)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    records = FileStore(tmp_path).records("log.jsonl")
+    assert sorted((r["writer"], r["n"]) for r in records) == [
+        (w, n) for w in range(4) for n in range(25)
+    ]
+
+
+def test_what_git_may_see_is_what_a_person_wrote(tmp_path: Path) -> None:
+    FileStore(tmp_path / ".loki").append("log.jsonl", {})
+    ignored = (tmp_path / ".loki" / ".gitignore").read_text()
+    assert "*\n" in ignored
+    assert "!config.toml" in ignored
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / ".loki")
+    store.append("tasks/t/attempts.jsonl", {})
+    store.put("tasks/t/task.json", "{}")
+    for path in (tmp_path / ".loki").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_failing_store_is_told_once_and_what_it_missed_is_written_later() -> None:
+    broken = Broken()
+    told: list[str] = []
+    store = ForgivingStore(broken, told.append)
+    store.append("log", {"n": 1})
+    store.append("log", {"n": 2})
+    store.put("doc", "text")
+    assert len(told) == 1
+    assert "Could not persist: no space left on device" in told[0]
+    assert store.records("log") == [{"n": 1}, {"n": 2}]
+    assert store.get("doc") == "text"
+    assert store.names("") == ["doc", "log"]
+    broken.mended = True
+    store.append("log", {"n": 3})
+    assert broken.logs == {"log": [{"n": 1}, {"n": 2}, {"n": 3}]}
+    assert store.records("log") == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_records_are_one_json_line_each(tmp_path: Path) -> None:
+    FileStore(tmp_path).append("log.jsonl", {"text": "a\nb"})
+    (line,) = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert json.loads(line) == {"text": "a\nb"}
