@@ -15,41 +15,54 @@ if TYPE_CHECKING:
     from loki.action.agent import Proposal as Proposal
     from loki.action.change import Change as Change
     from loki.action.change import Edit as Edit
+    from loki.action.check import Check as Check
+    from loki.action.task import Outcome as Outcome
     from loki.agents.command import CommandAgent as CommandAgent
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
-    from loki.base.error import (
-        AgentError as AgentError,
-    )
-    from loki.base.error import (
-        ConfigError as ConfigError,
-    )
-    from loki.base.error import (
-        LokiError as LokiError,
-    )
-    from loki.base.error import (
-        StoreError as StoreError,
-    )
-    from loki.base.error import (
-        UsageError as UsageError,
-    )
+    from loki.base.error import AgentError as AgentError
+    from loki.base.error import ConfigError as ConfigError
+    from loki.base.error import LokiError as LokiError
+    from loki.base.error import StoreError as StoreError
+    from loki.base.error import UsageError as UsageError
     from loki.decision.backoff import Backoff as Backoff
+    from loki.recognition.failure import Failure as Failure
+    from loki.recognition.failure import recognize as recognize
+    from loki.recognition.pattern import Match as Match
+    from loki.recognition.pattern import Pattern as Pattern
+    from loki.recognition.pattern import PatternSet as PatternSet
+    from loki.recognition.signature import fingerprint as fingerprint
+    from loki.recognition.signature import normalize as normalize
+    from loki.recognition.similarity import containment as containment
+    from loki.recognition.similarity import dice as dice
+    from loki.recognition.similarity import overlap as overlap
+    from loki.recognition.similarity import same_failure as same_failure
+    from loki.recognition.text import clean as clean
+    from loki.session import Task as Task
+    from loki.session import arun as arun
+    from loki.session import run as run
+    from loki.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
 
-# Public name -> the module that it lives in.
-_HOME = {
-    "Agent": "loki.action.agent",
-    "Backoff": "loki.decision.backoff",
-    "Briefing": "loki.action.agent",
-    "Change": "loki.action.change",
-    "CommandAgent": "loki.agents.command",
-    "Edit": "loki.action.change",
-    "Proposal": "loki.action.agent",
-    "ScriptedAgent": "loki.agents.scripted",
-    **dict.fromkeys(
-        ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"), "loki.base.error"
-    ),
+# Module -> the public names that live in it.
+_ROOMS = {
+    "loki.action.agent": ("Agent", "Briefing", "Proposal"),
+    "loki.action.change": ("Change", "Edit"),
+    "loki.action.check": ("Check",),
+    "loki.action.task": ("Outcome",),
+    "loki.agents.command": ("CommandAgent",),
+    "loki.agents.scripted": ("ScriptedAgent",),
+    "loki.base.error": ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"),
+    "loki.decision.backoff": ("Backoff",),
+    "loki.recognition.failure": ("Failure", "recognize"),
+    "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),
+    "loki.recognition.signature": ("fingerprint", "normalize"),
+    "loki.recognition.similarity": ("containment", "dice", "overlap", "same_failure"),
+    "loki.recognition.text": ("clean",),
+    "loki.session": ("Task", "arun", "run"),
+    "loki.workspace": ("Workspace",),
 }
+_HOME = {name: module for module, names in _ROOMS.items() for name in names}
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
 

@@ -253,6 +253,7 @@ class Journal:
             return self._recover()
 
     def _recover(self) -> Recovered:
+        self._shelf.tidy()
         records, damaged = self._shelf.load()
         restored: list[str] = []
         conflicts: list[Conflict] = []
@@ -312,7 +313,9 @@ class Journal:
             if steps:
                 self._shelf.put(contents)
                 made = {folder for record in records for folder in record.made}
-                self._transaction.carry_out(self._transaction.record("undo", steps), made)
+                modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
+                record = self._transaction.record("undo", steps)
+                self._transaction.carry_out(record, made, modes)
         return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
     def changed(self) -> tuple[str, ...]:

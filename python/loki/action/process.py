@@ -48,7 +48,7 @@ _CHUNK = 1 << 16
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 
 
-class NotFound(UsageError):  # noqa: N818 - its face is fixed
+class NotFound(UsageError):
     """A program that does not exist or cannot be executed; the message says which it is."""
 
 

@@ -149,6 +149,9 @@ class Shelf(Protocol):
     def next_number(self) -> int:
         """The number for a new record; those of damaged records are not used again."""
 
+    def tidy(self) -> None:
+        """Remove what a crash left half-written. The lock is held."""
+
     def touch(self, number: int) -> None:
         """Say that the work of a record is going on."""
 
@@ -194,6 +197,9 @@ class MemoryShelf:
     def next_number(self) -> int:
         """The number for a new record."""
         return max(self.records, default=0) + 1
+
+    def tidy(self) -> None:
+        """Nothing is ever half-written."""
 
     def touch(self, number: int) -> None:
         """Nobody will ask."""
@@ -293,6 +299,12 @@ class DiskShelf:
             except (OSError, ValueError) as error:
                 damaged.append(f"{path}: {error}: what it recorded cannot be undone")
         return records, damaged
+
+    def tidy(self) -> None:
+        """Remove what a crash left half-written."""
+        for folder, _, names in os.walk(self.folder):
+            for name in filter(file.is_temporary, names):
+                file.remove_quietly(os.path.join(folder, name))
 
     def _numbers(self) -> list[int]:
         try:

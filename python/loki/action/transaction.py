@@ -35,7 +35,7 @@ class ApplyError(LokiError):
     """The project's files could not be changed; they are as they were, unless it says otherwise."""
 
 
-class EditConflict(ApplyError):  # noqa: N818 - a conflict is what it is
+class EditConflict(ApplyError):
     """Files are not what the change expects.
 
     Attributes:
@@ -86,12 +86,15 @@ class Transaction:
             paths.append(f"{folder}/{name}" if folder else name)
         return tuple(paths)
 
-    def carry_out(self, record: Record, removable: Iterable[str]) -> None:
+    def carry_out(
+        self, record: Record, removable: Iterable[str], modes: Mapping[str, int] | None = None
+    ) -> None:
         """Make a record's steps, all or none.
 
         Args:
             record: as `record` made it; what its steps lead to is on the shelf.
             removable: folders that go when they become empty.
+            modes: permission bits for folders that have to be made; else as the umask says.
 
         Raises:
             ApplyError: the files could not be changed.
@@ -100,11 +103,13 @@ class Transaction:
         self.observe("record")
         self.shelf.save(record)
         try:
-            self._move(record.steps, record.temporaries, {}, removable)
+            self._move(record.steps, record.temporaries, modes or {}, removable)
             self.observe("done")
             self.shelf.save(replace(record, stage="applied"))
         except BaseException as error:
-            left = self.roll_back(record)
+            # Where somebody's own edit stopped us, it stays, and that is all that is left.
+            known = {c.path for c in error.conflicts} if isinstance(error, EditConflict) else ()
+            left = [c for c in self.roll_back(record) if c.path not in known]
             if left:
                 names = ", ".join(f"{conflict.path} ({conflict.reason})" for conflict in left)
                 raise ApplyError(f"{error}; and could not be taken back: {names}") from error

@@ -42,7 +42,7 @@ _PLACEHOLDER = "{briefing}"
 _STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
 
 
-class ProjectTouched(AgentError):  # noqa: N818 - its face is fixed
+class ProjectTouched(AgentError):
     """The project itself changed while the agent worked in its copy.
 
     Attributes:

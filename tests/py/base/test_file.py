@@ -60,7 +60,7 @@ def _killed_at(number: int, work: "object") -> bool:
         sys.addaudithook(watch)
         for name in ("write", "fsync", "replace"):
             original = getattr(os, name)
-            setattr(os, name, lambda *a, _f=original, **k: (watch("open", a), _f(*a, **k))[1])
+            setattr(os, name, lambda *a, _f=original, **k: (watch("open", a), _f(*a, **k))[1])  # type: ignore[func-returns-value]
         try:
             work()  # type: ignore[operator]
         finally:

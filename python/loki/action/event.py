@@ -1,0 +1,266 @@
+"""What the closed loop is told (events) and what it asks for (effects).
+
+An effect that asks for an answer is always the last of its step; the answer is the next event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loki.action.agent import Proposal
+from loki.action.check import Report
+from loki.action.gate import Validation
+from loki.action.task import Outcome
+from loki.memory.attempt import Attempt
+from loki.recognition.failure import Failure
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The task begins, or goes on where it was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The checks ran."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The agent answered."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailed:
+    """The agent could not answer.
+
+    Attributes:
+        failure: what it said.
+        retryable: asking again could help; else a person must take over.
+    """
+
+    failure: Failure
+    retryable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The agent's answer cannot be used; it is the agent's failure, not infrastructure's."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The caller edited the project by itself.
+
+    Attributes:
+        description: what it says it did.
+        files: paths that changed.
+        ok: what the caller claims: True, False, or None where it claims nothing.
+        failure: what the caller's own output says failed, or None.
+    """
+
+    description: str
+    files: tuple[str, ...]
+    ok: bool | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The gates ran."""
+
+    validation: Validation
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """The change was applied and its commands ran, as far as they came.
+
+    Attributes:
+        files: paths that differ now.
+        commands: what each command did.
+        failure: what went wrong, or None.
+    """
+
+    files: tuple[str, ...]
+    commands: tuple[Mapping[str, Any], ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    """A strategy was carried out.
+
+    Attributes:
+        strategy: its name.
+        done: what it did, one line.
+        context: what it found for the next briefing: text, "" for nothing.
+        files: paths that it changed.
+        error: why it could not be carried out, or "".
+    """
+
+    strategy: str
+    done: str = ""
+    context: str = ""
+    files: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """The wait is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The user wants the run to stop: now, but whole."""
+
+
+Event: TypeAlias = (
+    Begin
+    | Checked
+    | Answered
+    | AgentFailed
+    | Malformed
+    | Edited
+    | Validated
+    | Executed
+    | Helped
+    | Waited
+    | Interrupted
+)
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunChecks:
+    """Run the checks; answered by `Checked`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the agent; answered by `Answered`, `AgentFailed`, `Malformed` or `Edited`.
+
+    Attributes:
+        attempt: number of the attempt.
+        failure: what failed last, or None.
+        strategy: how to go about it, or None.
+        reason: why this strategy.
+        context: what the strategy found.
+        done: what the strategy did.
+    """
+
+    attempt: int
+    failure: Failure | None = None
+    strategy: str | None = None
+    reason: str = ""
+    context: str = ""
+    done: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """Run the gates on a proposal; answered by `Validated`."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Apply a proposal and run its commands; answered by `Executed`.
+
+    Attributes:
+        proposal: what to apply.
+        commands_only: its edits are in the project already.
+    """
+
+    proposal: Proposal
+    commands_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """Carry out a strategy; answered by `Helped`.
+
+    Attributes:
+        strategy: its name.
+        failure: what it answers.
+    """
+
+    strategy: str
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait; answered by `Waited`."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Put an attempt's record on disk."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Another strategy than the recorded one was used."""
+
+    attempt: int
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Remember a failure and what led to it; a second time makes it a sign."""
+
+    failure: Failure
+    approach: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A log line.
+
+    Attributes:
+        message: the text after ``[closed-loop]``.
+        fields: the same as data.
+        warning: worth a person's attention.
+    """
+
+    message: str
+    fields: Mapping[str, Any]
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The task ended: write its pages.
+
+    Attributes:
+        outcome: how.
+        failure: the last failure, or None.
+    """
+
+    outcome: Outcome
+    failure: Failure | None = None
+
+
+Effect: TypeAlias = (
+    RunChecks | Ask | Validate | Execute | Help | Wait | Keep | Amend | Observe | Say | Finish
+)

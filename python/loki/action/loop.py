@@ -1,0 +1,401 @@
+"""The closed loop as a pure machine: (state, event, now) → (state, effects).
+
+GENERATE → VALIDATE → EXECUTE → EVALUATE → SUCCESS; a failure in any of the four is analyzed
+(`loki.decision.policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
+No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
+An event that a phase does not expect raises `IllegalTransition` and leaves the state untouched.
+
+Covered by tests/py/action/test_loop.py, every row of `TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from loki.action.agent import Proposal
+from loki.action.change import Change
+from loki.action.check import Report, lost_failure, lost_tests
+from loki.action.event import (
+    AgentFailed,
+    Amend,
+    Answered,
+    Ask,
+    Begin,
+    Checked,
+    Edited,
+    Effect,
+    Event,
+    Execute,
+    Executed,
+    Finish,
+    Help,
+    Helped,
+    Interrupted,
+    Keep,
+    Malformed,
+    Observe,
+    RunChecks,
+    Validate,
+    Validated,
+    Wait,
+    Waited,
+)
+from loki.action.gate import Validation
+from loki.action.state import (
+    Current,
+    Phase,
+    State,
+    attempt_line,
+    page_of,
+    proposal_of,
+    record,
+    say,
+    took_effect,
+    with_current,
+)
+from loki.action.task import Outcome
+from loki.decision.policy import (
+    RETRY,
+    Action,
+    Decision,
+    Limits,
+    PastFailure,
+    Situation,
+    decide,
+    next_untried,
+)
+from loki.recognition.failure import Failure
+
+
+class IllegalTransition(Exception):
+    """An event came in a phase that does not expect it: a bug in a driver."""
+
+
+Step = tuple[State, tuple[Effect, ...]]
+
+
+def step(state: State, event: Event, now: datetime) -> Step:
+    """The state after an event, and what is to be done.
+
+    Args:
+        state: the state before; not changed.
+        event: what happened.
+        now: the time of day.
+
+    Raises:
+        IllegalTransition: this phase does not expect this event.
+    """
+    handler = TABLE.get((state.phase, type(event)))
+    if handler is None:
+        raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
+    return handler(state, event, now)
+
+
+# --- the phases -------------------------------------------------------------------------------------
+
+
+def _begin(state: State, _event: Begin, now: datetime) -> Step:
+    state = replace(state, started=now)
+    if not state.setting.task.checks:
+        return _generate(state, now)
+    return replace(state, phase=Phase.BASELINE), (RunChecks(),)
+
+
+def _baseline(state: State, event: Checked, now: datetime) -> Step:
+    state = replace(state, seen_failing=state.seen_failing | event.report.failing_tests)
+    first = event.report.first_failure
+    lost = lost_tests(state.seen_failing, event.report)
+    if first is not None or lost:
+        found = first.failure if first is not None else lost_failure(lost)
+        return _generate(replace(state, failure=found), now)
+    if state.worked:
+        return _finish(state, now, "success", "every check passes")
+    if state.setting.task.done_when_passing:
+        reason = "nothing to do: every check passed before the first attempt"
+        return _finish(state, now, "success", reason)
+    return _generate(state, now)
+
+
+def _generate(state: State, now: datetime, *, delay: float = 0.0) -> Step:
+    """Begin the next attempt, if there is time left."""
+    limit = state.setting.task.max_seconds
+    if limit is not None and state.started and (now - state.started).total_seconds() >= limit:
+        reason = f"the time budget of {limit:g} s is spent"
+        return _finish(state, now, "failed", reason, trigger="budget")
+    number = state.last_number + 1
+    current = Current(number, now, delay_seconds=delay)
+    state = replace(
+        state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
+    )
+    decision, helped = state.decision, state.help
+    ask = Ask(
+        number,
+        state.failure,
+        helped.strategy if helped else None,
+        decision.reason if decision else "",
+        helped.context if helped else "",
+        helped.done if helped else "",
+    )
+    return state, (ask,)
+
+
+def _answered(state: State, event: Answered, now: datetime) -> Step:
+    proposal = event.proposal
+    state = with_current(state, proposal=proposal)
+    change = proposal.change
+    if change.is_empty:
+        if state.altered:
+            return _evaluate(replace(state, altered=False))
+        return _refuse(state, now, "empty-change", "the agent proposed no change")
+    digest = change.digest()
+    if digest in state.proposed:
+        message = "the agent proposed the same change again, and nothing else has changed since"
+        return _refuse(state, now, "same-change", message)
+    state = replace(state, proposed=state.proposed | {digest}, altered=False, phase=Phase.VALIDATE)
+    return state, (Validate(proposal),)
+
+
+def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
+    return _analyze(state, Failure.of(message, tool="loki", error_code=code), now)
+
+
+def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
+    stop = "" if event.retryable else f"the agent cannot go on: {event.failure.message}"
+    return _analyze(state, event.failure, now, agent_failed=True, stop=stop)
+
+
+def _edited(state: State, event: Edited, now: datetime) -> Step:
+    proposal = Proposal(Change.nothing(), event.description)
+    executed = Executed(event.files)
+    state = with_current(
+        state, proposal=proposal, validation=Validation(skipped=True), executed=executed
+    )
+    state = took_effect(state, event.files)
+    if event.failure is not None or event.ok is False:
+        failure = event.failure or Failure.of("the caller reported a failure without its output")
+        return _analyze(state, failure, now)
+    if state.setting.task.checks:
+        return _evaluate(state)
+    return _succeed(state, now, "unverified", "the caller reports success; no check verified it")
+
+
+def _validated(state: State, event: Validated, now: datetime) -> Step:
+    validation = event.validation
+    state = with_current(state, validation=validation)
+    line = say(
+        state,
+        f"validation={'passed' if validation.passed else 'failed'} "
+        f"gates={len(validation.gates)} violations={len(validation.violations)}",
+    )
+    if not validation.passed:
+        failure = validation.failure(state.setting.patterns)
+        after, effects = _analyze(state, failure, now)
+        return after, (line, *effects)
+    proposal = proposal_of(state)
+    return replace(state, phase=Phase.EXECUTE), (line, Execute(proposal))
+
+
+def _executed(state: State, event: Executed, now: datetime) -> Step:
+    state = took_effect(with_current(state, executed=event), event.files)
+    if event.commands:
+        state = replace(state, worked=True)
+    if event.failure is not None:
+        return _analyze(state, event.failure, now)
+    return _evaluate(state)
+
+
+def _evaluate(state: State) -> Step:
+    return replace(state, phase=Phase.EVALUATE), (RunChecks(),)
+
+
+def _evaluated(state: State, event: Checked, now: datetime) -> Step:
+    report = event.report
+    lost = lost_tests(state.seen_failing, report)
+    state = with_current(state, report=report)
+    state = replace(state, seen_failing=state.seen_failing | report.failing_tests)
+    first = report.first_failure
+    if first is not None and first.failure is not None:
+        return _analyze(state, first.failure, now)
+    if lost:
+        return _analyze(state, lost_failure(lost), now)
+    if not state.worked:
+        return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
+    return _succeed(state, now, "success", "every check passes")
+
+
+def _helped(state: State, event: Helped, now: datetime) -> Step:
+    assert state.failure is not None
+    if event.error:
+        return _other_strategy(state, event, now)
+    if event.files:
+        state = took_effect(state, event.files)
+        state = replace(state, altered=True)
+    return _generate(replace(state, help=event), now)
+
+
+def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
+    """A strategy could not be carried out: the next one is tried."""
+    assert state.failure is not None
+    failure = state.failure
+    match = failure.match
+    pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
+    helpless = state.helpless | {event.strategy}
+    tried = {past.answer for past in state.past if past.answer} | helpless
+    other = next_untried(pattern, tried)
+    message = f"strategy {event.strategy} failed: {event.error}"
+    if other is None or other in {"escalate", RETRY}:
+        after, effects = _finish(
+            state, now, "escalated", f"{message}; none is left", trigger="strategy"
+        )
+        return after, (say(state, message, warning=True), *effects)
+    last = state.past[-1]
+    past = (*state.past[:-1], replace(last, answer=other))
+    state = replace(state, past=past, helpless=helpless)
+    return state, (
+        say(state, f"{message}, trying {other}", warning=True),
+        Amend(state.last_number, other),
+        Help(other, failure),
+    )
+
+
+def _waited(state: State, _event: Waited, now: datetime) -> Step:
+    """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
+    assert state.decision is not None
+    assert state.current is not None
+    waited = state.wait_seconds
+    if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
+        return _generate(replace(state, help=None), now, delay=waited)
+    number = state.last_number + 1
+    current = replace(
+        state.current, number=number, begun=now, delay_seconds=waited, report=Report()
+    )
+    state = replace(state, current=current, last_number=number, made=state.made + 1)
+    if state.failed_in is Phase.EXECUTE:
+        applied = bool(current.executed and current.executed.files)
+        execute = Execute(proposal_of(state), commands_only=applied)
+        return replace(state, phase=Phase.EXECUTE), (execute,)
+    return _evaluate(state)
+
+
+def _interrupted(state: State, _event: Interrupted, now: datetime) -> Step:
+    reason = "interrupted; run it again to go on"
+    in_flight = {Phase.GENERATE, Phase.VALIDATE, Phase.EXECUTE, Phase.EVALUATE}
+    effects: tuple[Effect, ...] = ()
+    if state.phase in in_flight:
+        effects = (Keep(record(state, now, "interrupted", None, None)),)
+    after, finish = _finish(state, now, "interrupted", reason, trigger="interrupted")
+    return after, (*effects, *finish)
+
+
+# --- analysis and ends ------------------------------------------------------------------------------
+
+
+def _analyze(
+    state: State, failure: Failure, now: datetime, *, agent_failed: bool = False, stop: str = ""
+) -> Step:
+    setting = state.setting
+    situation = Situation(
+        failure,
+        state.past,
+        setting.patterns.patterns,
+        Limits(setting.task.max_retries, setting.infrastructure_retries),
+        agent_failed,
+        stop,
+    )
+    decision = decide(situation)
+    infrastructure = situation.is_infrastructure
+    past = PastFailure(failure, decision.strategy, infrastructure)
+    failed_in = state.phase
+    kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
+    effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
+    if not infrastructure and state.current is not None:
+        effects.append(Observe(failure, state.current.approach))
+    state = replace(
+        state,
+        past=(*state.past, past),
+        failure=failure,
+        decision=decision,
+        help=None,
+        helpless=frozenset(),
+        failed_in=failed_in,
+    )
+    after, more = _carry_out(state, decision, now)
+    return after, (*effects, *more)
+
+
+def _carry_out(state: State, decision: Decision, now: datetime) -> Step:
+    assert state.failure is not None
+    if decision.action is Action.ESCALATE:
+        return _finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
+    if decision.action is Action.DEAD_LETTER:
+        return _finish(state, now, "failed", decision.reason, trigger=decision.trigger)
+    if decision.strategy == RETRY:
+        return _wait(state, decision)
+    assert decision.strategy is not None
+    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure),)
+
+
+def _wait(state: State, decision: Decision) -> Step:
+    streak = 0
+    for past in reversed(state.past):
+        if past.answer != RETRY:
+            break
+        streak += 1
+    seconds = state.setting.backoff.delay(streak, state.setting.task.id, offset=1)
+    state = replace(state, phase=Phase.WAIT, wait_seconds=seconds)
+    return state, (Wait(seconds, decision.reason),)
+
+
+def _succeed(state: State, now: datetime, status: str, reason: str) -> Step:
+    result = "success" if status == "success" else status
+    kept = Keep(record(state, now, result, None, None))
+    line = attempt_line(state, None, None, result=result)
+    after, effects = _finish(state, now, status, reason)
+    return after, (kept, line, *effects)
+
+
+def _finish(state: State, now: datetime, status: str, reason: str, *, trigger: str = "") -> Step:
+    failure = None if status in {"success", "unverified"} else state.failure
+    elapsed = now - (state.started or now)
+    outcome = Outcome(
+        state.setting.task.id,
+        status,
+        state.made,
+        state.files,
+        failure.match.pattern if failure and failure.match else None,
+        reason,
+        round(elapsed.total_seconds() * 1000),
+        trigger,
+    )
+    outcome = replace(outcome, page=page_of(outcome, now))
+    state = replace(state, phase=Phase.DONE, outcome=outcome)
+    effects: list[Effect] = []
+    if status == "failed" and trigger != "budget":
+        effects.append(say(state, f"dead_letter reason={trigger}"))
+    shown = f"status={status} total_attempts={state.made} duration_ms={outcome.duration_ms}"
+    return state, (*effects, Finish(outcome, failure), say(state, shown))
+
+
+Handler = Callable[[State, Any, datetime], Step]
+
+TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
+    (Phase.NEW, Begin): _begin,
+    (Phase.BASELINE, Checked): _baseline,
+    (Phase.GENERATE, Answered): _answered,
+    (Phase.GENERATE, AgentFailed): _agent_failed,
+    (Phase.GENERATE, Malformed): lambda state, event, now: _analyze(state, event.failure, now),
+    (Phase.GENERATE, Edited): _edited,
+    (Phase.VALIDATE, Validated): _validated,
+    (Phase.EXECUTE, Executed): _executed,
+    (Phase.EVALUATE, Checked): _evaluated,
+    (Phase.FIX, Helped): _helped,
+    (Phase.WAIT, Waited): _waited,
+    **{
+        (phase, Interrupted): _interrupted
+        for phase in Phase
+        if phase not in {Phase.NEW, Phase.DONE}
+    },
+}

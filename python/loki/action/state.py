@@ -1,0 +1,215 @@
+"""What the closed loop knows, and how it is written down: immutable, no I/O, no clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from loki.action.agent import Proposal
+from loki.action.check import Report
+from loki.action.event import Executed, Helped, Say
+from loki.action.gate import Validation
+from loki.action.task import Outcome, TaskSpec
+from loki.base.time import isoformat
+from loki.decision.backoff import Backoff
+from loki.decision.policy import Decision, PastFailure
+from loki.memory.attempt import Attempt
+from loki.people.escalation import file_name
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+
+
+class Phase(str, Enum):
+    """Where the loop stands: what it waits for."""
+
+    NEW = "new"
+    BASELINE = "baseline"
+    GENERATE = "generate"
+    VALIDATE = "validate"
+    EXECUTE = "execute"
+    EVALUATE = "evaluate"
+    FIX = "fix"
+    WAIT = "wait"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What stays the same for a whole execution of a task."""
+
+    task: TaskSpec
+    patterns: PatternSet = field(default_factory=PatternSet.default)
+    execution: int = 1
+    infrastructure_retries: int = 5
+    backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The attempt in flight."""
+
+    number: int
+    begun: datetime
+    proposal: Proposal | None = None
+    validation: Validation | None = None
+    executed: Executed | None = None
+    report: Report = field(default_factory=Report)
+    delay_seconds: float = 0.0
+
+    @property
+    def approach(self) -> str:
+        """What was tried, in a line or a few."""
+        if self.proposal is None:
+            return ""
+        if self.proposal.description:
+            return self.proposal.description
+        paths = ", ".join(self.proposal.change.paths)
+        return f"changed {paths}" if paths else "ran commands"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything the loop knows; never changed in place.
+
+    Attributes:
+        setting: what stays the same.
+        phase: where it stands.
+        started: when this execution began.
+        last_number: number of the last attempt in the task's life.
+        made: attempts made in this execution.
+        past: earlier failures of this execution.
+        current: the attempt in flight.
+        failure: what failed last.
+        decision: what was decided about it.
+        help: what the strategy did.
+        helpless: strategies that could not be carried out for this failure.
+        failed_in: the phase that failed last.
+        proposed: digests of changes proposed since anything in the project changed.
+        altered: a fix changed the project since the last proposal.
+        worked: a change, fix or command has taken effect in this task.
+        files: paths changed since the task began.
+        seen_failing: (check, test) of tests that were seen failing.
+        wait_seconds: the wait that it is in, or was in last.
+        outcome: how it ended, once it has.
+    """
+
+    setting: Setting
+    phase: Phase = Phase.NEW
+    started: datetime | None = None
+    last_number: int = 0
+    made: int = 0
+    past: tuple[PastFailure, ...] = ()
+    current: Current | None = None
+    failure: Failure | None = None
+    decision: Decision | None = None
+    help: Helped | None = None
+    helpless: frozenset[str] = frozenset()
+    failed_in: Phase | None = None
+    proposed: frozenset[str] = frozenset()
+    altered: bool = False
+    worked: bool = False
+    files: tuple[str, ...] = ()
+    seen_failing: frozenset[tuple[str, str]] = frozenset()
+    wait_seconds: float = 0.0
+    outcome: Outcome | None = None
+
+
+def with_current(state: State, **changes: Any) -> State:
+    """The state with something of the attempt in flight replaced."""
+    assert state.current is not None
+    return replace(state, current=replace(state.current, **changes))
+
+
+def proposal_of(state: State) -> Proposal:
+    """What the agent proposed in the attempt in flight."""
+    assert state.current is not None
+    assert state.current.proposal is not None
+    return state.current.proposal
+
+
+def took_effect(state: State, files: tuple[str, ...]) -> State:
+    """The project is another one now: earlier proposals may be made again."""
+    if not files:
+        return state
+    proposal = state.current.proposal if state.current else None
+    own = {proposal.change.digest()} if proposal and not proposal.change.is_empty else set()
+    merged = tuple(dict.fromkeys((*state.files, *files)))
+    return replace(state, worked=True, proposed=frozenset(own), files=merged)
+
+
+def record(
+    state: State,
+    now: datetime,
+    result: str,
+    failure: Failure | None,
+    decision: Decision | None,
+    *,
+    infrastructure: bool = False,
+) -> Attempt:
+    """The record of the attempt in flight."""
+    current = state.current
+    assert current is not None
+    executed, proposal = current.executed, current.proposal
+    return Attempt(
+        attempt=current.number,
+        timestamp=isoformat(current.begun),
+        action=current.approach,
+        result=result,
+        error=failure.message if failure else None,
+        pattern_matched=failure.match.pattern if failure and failure.match else None,
+        strategy_used=decision.strategy if decision else None,
+        duration_ms=round((now - current.begun).total_seconds() * 1000),
+        files_modified=executed.files if executed else (),
+        execution=state.setting.execution,
+        phase=state.phase.value if failure else "",
+        infrastructure=infrastructure,
+        failure=failure.to_dict() if failure else None,
+        fingerprint=failure.fingerprint if failure else None,
+        signature=failure.signature if failure else None,
+        recognizer_version=failure.recognizer_version if failure else None,
+        confidence=proposal.confidence if proposal else None,
+        decision=_decision_record(decision),
+        checks=tuple(check.record() for check in current.report.results),
+        validation=current.validation.record() if current.validation else None,
+        commands=executed.commands if executed else (),
+        agent=proposal.agent if proposal else "",
+        model=proposal.model if proposal else None,
+        tokens=proposal.tokens if proposal else None,
+        cost=proposal.cost if proposal else None,
+        delay_ms=round(current.delay_seconds * 1000),
+    )
+
+
+def _decision_record(decision: Decision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    return {"action": decision.action.value, "rule": decision.rule, "reason": decision.reason}
+
+
+def attempt_line(
+    state: State, failure: Failure | None, decision: Decision | None, result: str = "failed"
+) -> Say:
+    """The log line of an attempt that is over."""
+    pattern = failure.match.pattern if failure and failure.match else "none"
+    strategy = (decision.strategy or decision.action.value) if decision else "none"
+    assert state.current is not None
+    head = f"attempt={state.current.number} pattern={pattern} strategy={strategy} result={result}"
+    return say(state, head)
+
+
+def say(state: State, message: str, *, warning: bool = False) -> Say:
+    """A log line of this task; its ``name=value`` words are its fields."""
+    task = state.setting.task.id
+    fields = dict(part.split("=", 1) for part in message.split() if "=" in part)
+    return Say(f"task={task} {message}", {"task": task, **fields}, warning)
+
+
+def page_of(outcome: Outcome, now: datetime) -> str | None:
+    """The page that tells a person more, relative to ``.loki/``."""
+    if outcome.status == "escalated":
+        return file_name(isoformat(now), outcome.task_id)
+    if outcome.status == "failed" and outcome.trigger != "budget":
+        return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
+    return None

@@ -1,0 +1,120 @@
+"""What is to be achieved, and how it ended."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import UsageError
+
+if TYPE_CHECKING:
+    from loki.action.check import Check
+
+KINDS = ("bug_fix", "feature", "refactor", "security", "config_change")
+COMPLEXITIES = ("low", "medium", "high")
+
+DONE_WHEN_PASSING = frozenset({"bug_fix"})
+"""Kinds of task that are done where every check passes before the first attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """A task: what is to be achieved, and the checks that tell whether it is.
+
+    Attributes:
+        id: names its folder; letters, digits and dashes.
+        title: what is to be achieved, in a person's words.
+        checks: what must pass; run before the first attempt and after each.
+        kind: bug_fix, feature, refactor, security or config_change.
+        complexity: low, medium or high.
+        max_retries: attempts after the first, 0 or more.
+        max_seconds: wall time for all attempts, or None.
+    """
+
+    id: str
+    title: str
+    checks: tuple[Check, ...] = ()
+    kind: str = "bug_fix"
+    complexity: str = "medium"
+    max_retries: int = 3
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no task can be."""
+        if not self.title.strip():
+            raise UsageError("a task needs a title that says what is to be achieved")
+        _one_of("kind", self.kind, KINDS)
+        _one_of("complexity", self.complexity, COMPLEXITIES)
+        if self.max_retries < 0:
+            raise UsageError(f"max_retries is {self.max_retries}: expected 0 or more")
+
+    @property
+    def done_when_passing(self) -> bool:
+        """Whether passing checks before the first attempt mean that nothing is left to do."""
+        return self.kind in DONE_WHEN_PASSING
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{name} is {value!r}: expected one of {', '.join(allowed)}")
+
+
+def task_id(title: str) -> str:
+    """A readable, stable id: the same title gives the same id, so that a run can be resumed.
+
+    Example:
+        >>> task_id("Fix the login test!")
+        'fix-the-login-test-fe6d57'
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
+    return f"{slug or 'task'}-{sha256(title.encode('utf-8', 'backslashreplace')).hexdigest()[:6]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a task ended.
+
+    Attributes:
+        task_id: the task.
+        status: success, failed, escalated, unverified or interrupted.
+        attempts: attempts made in this execution; 0 where the task was already done.
+        files: paths changed since the task first began, relative to the project.
+        pattern: id of the last failure's pattern, or None.
+        reason: one sentence.
+        duration_ms: milliseconds from begin to end of this execution.
+        trigger: short name of what ended it, or "": retry_budget_exhausted, budget, …
+        page: the dead-letter or escalation page, relative to ``.loki/``, or None.
+    """
+
+    task_id: str
+    status: str
+    attempts: int
+    files: tuple[str, ...] = ()
+    pattern: str | None = None
+    reason: str = ""
+    duration_ms: int = 0
+    trigger: str = ""
+    page: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of ``loki run``: 0 success, 3 escalated, 4 dead-lettered, 5 budget, 130."""
+        if self.status == "failed" and self.trigger == "budget":
+            return 5
+        return {"success": 0, "escalated": 3, "failed": 4, "interrupted": 130}.get(self.status, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {
+            "task_id": self.task_id,
+            "status": self.status,
+            "attempts": self.attempts,
+            "files_modified": list(self.files),
+            "failure_pattern": self.pattern,
+            "reason": self.reason,
+            "duration_ms": self.duration_ms,
+            "trigger": self.trigger,
+            "page": self.page,
+        }

@@ -1,0 +1,53 @@
+"""The commands, joined."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from loki.cli import demo, explain, run, show, undo
+
+app = typer.Typer(
+    name="loki",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help=(
+        "Failure handling for autonomous coding agents.\n\n"
+        "An agent that loops on its own retries the same failing fix and forgets why the last "
+        "attempt failed. loki recognizes the failure, remembers what was tried, decides what may "
+        "be tried next, acts it out, and asks a person when it must.\n\n"
+        "Start with `loki demo`, or with output that you do not understand: "
+        "`pytest 2>&1 | loki explain`."
+    ),
+    epilog=(
+        "Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 escalated, "
+        "4 dead-lettered, 5 budget spent, 6 paused, 130 interrupted."
+    ),
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from loki import __version__
+
+        typer.echo(f"loki {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+app.command("run")(run.command)
+app.command("explain")(explain.command)
+app.command("show")(show.command)
+app.command("undo")(undo.command)
+app.command("demo")(demo.command)

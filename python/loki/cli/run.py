@@ -1,0 +1,129 @@
+"""``loki run``: the closed loop with a command-line agent."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Optional
+
+import typer
+
+from loki.action.task import COMPLEXITIES, KINDS, Outcome
+from loki.base.error import UsageError
+from loki.cli.common import log_to_console, show_json, speaks_plainly
+
+
+@speaks_plainly
+def command(
+    task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
+    check: Annotated[
+        list[str],
+        typer.Option(
+            help="A command that must exit with 0, like 'pytest -q'; repeat it for more. "
+            "Put its kind before it where that is not plain: 'lint: make style'."
+        ),
+    ],
+    agent_command: Annotated[
+        str,
+        typer.Option(
+            help="The agent: any program that reads the briefing on stdin and edits the files "
+            "in the folder that it is started in, a scratch copy of the project."
+        ),
+    ],
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    max_attempts: Annotated[
+        Optional[int], typer.Option(min=1, help="Attempts in all. [default: 4]")  # noqa: UP045
+    ] = None,
+    max_time: Annotated[
+        Optional[str], typer.Option(help="Wall time for all of them, like 30m or 2h.")  # noqa: UP045
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(KINDS)}. A bug_fix is done where every check passes already; the "
+            "others want a change."
+        ),
+    ] = "bug_fix",
+    complexity: Annotated[
+        str,
+        typer.Option(help=f"How much is at stake: {', '.join(COMPLEXITIES)}."),
+    ] = "medium",
+    briefing: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="How the agent gets its briefing: 'stdin', or 'argument': where the command "
+            "says {briefing}, else last. [default: argument if it says {briefing}, else stdin]"
+        ),
+    ] = None,
+    agent_timeout: Annotated[
+        Optional[str], typer.Option(help="Time for one answer. [default: 30m]")  # noqa: UP045
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")] = False,
+) -> None:
+    """Work on a task until its checks pass, a person is needed, or attempts run out.
+
+    The checks run once before the first attempt, and after each. A proposal is validated before a
+    byte of the project changes; every attempt is on disk under `.loki/tasks/`. Ctrl-C stops at
+    once and leaves everything whole; the same command goes on from there.
+
+    Example: `loki run --task "fix the login test" --check "pytest -q" --agent-command "claude -p"`
+    """
+    from loki.action.words import unrunnable
+    from loki.agents.command import CommandAgent
+    from loki.workspace import Workspace
+
+    log_to_console()
+    signal.signal(signal.SIGTERM, _interrupt)
+    workspace = Workspace(project)
+    agent = CommandAgent(
+        agent_command,
+        briefing=_way(briefing),  # type: ignore[arg-type]
+        timeout=agent_timeout or workspace.config.loop.agent_timeout,
+    )
+    if problem := unrunnable(agent.command, workspace.root):
+        raise UsageError(f"unknown agent: {problem}")
+    prepared = workspace.task(
+        task,
+        kind=kind,
+        checks=check,
+        complexity=complexity,
+        max_attempts=max_attempts,
+        max_time=max_time,
+    )
+    with prepared as entered:
+        outcome = entered.run(agent)
+    if json:
+        show_json(outcome.to_dict())
+    else:
+        typer.echo(_tell(outcome, str(project)))
+    raise typer.Exit(outcome.exit_code)
+
+
+def _way(briefing: str | None) -> str | None:
+    if briefing not in {None, "stdin", "argument"}:
+        raise UsageError(f"--briefing is {briefing!r}: expected 'stdin' or 'argument'")
+    return briefing
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _tell(outcome: Outcome, project: str) -> str:
+    """What happened, and what to do next."""
+    count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
+    lines = [f"{outcome.status} after {count}: {outcome.reason}."]
+    if outcome.files:
+        lines.append(f"changed: {', '.join(outcome.files)}")
+    if outcome.status == "success" and not outcome.attempts and not outcome.files:
+        lines.append(
+            "To have it worked on all the same, say what kind of work it is: --kind feature."
+        )
+    if outcome.page:
+        lines.append(f"read:    {Path(project) / '.loki' / outcome.page}")
+    where = "" if project == "." else f" --project {project}"
+    lines.append(f"details: loki show {outcome.task_id}{where}")
+    if outcome.files:
+        lines.append(f"restore: loki undo {outcome.task_id}{where}")
+    return "\n".join(lines)

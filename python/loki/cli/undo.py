@@ -1,0 +1,48 @@
+"""``loki undo``: the files as they were before a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loki.cli.common import fail, show_json, speaks_plainly
+from loki.cli.show import find
+
+
+@speaks_plainly
+def command(
+    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    force: Annotated[
+        bool, typer.Option("--force", help="Restore also files that somebody changed since.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="What was restored, as JSON.")] = False,
+) -> None:
+    """Restore the project's files as they were before a task's first attempt.
+
+    Files that somebody changed since are left alone, and then nothing is done at all, unless you
+    say `--force`.
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    id_ = find(workspace.tasks(), task)
+    with workspace.exclusive():
+        journal = workspace.journal(id_)
+        journal.recover()
+        undone = journal.undo(force=force)
+    if json:
+        conflicts = [{"path": c.path, "reason": c.reason} for c in undone.conflicts]
+        show_json({"restored": list(undone.restored), "conflicts": conflicts})
+    if undone.conflicts and not force:
+        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+        fail(
+            f"nothing was restored, because files changed since ({listing}); --force overwrites", 1
+        )
+    if not json:
+        for path in undone.restored:
+            typer.echo(f"restored {path}")
+        if not undone.restored:
+            typer.echo("Nothing to restore: this task has changed no file that is not as it was.")

@@ -1,0 +1,114 @@
+"""A workspace's settings: ``.loki/config.toml``, every one of them optional."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from loki.base.error import ConfigError
+from loki.base.time import seconds
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def _duration(value: Any) -> float:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit: expected text like '90s' or '5m'")
+    return seconds(value)
+
+
+Seconds = Annotated[float, BeforeValidator(_duration)]
+
+
+class LoopConfig(BaseModel):
+    """``[loop]``: how often and how long."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_retries: int = Field(default=3, ge=0)
+    infrastructure_retries: int = Field(default=5, ge=0)
+    backoff: Seconds = 5.0
+    backoff_cap: Seconds = 300.0
+    check_timeout: Seconds = 600.0
+    agent_timeout: Seconds = 1800.0
+    command_timeout: Seconds = 600.0
+
+
+class ExecuteConfig(BaseModel):
+    """``[execute]``: what a proposal may run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow_commands: tuple[str, ...] = ()
+    """Globs of whole commands, like ``pip install *``; none is allowed by itself."""
+
+
+class Config(BaseModel):
+    """Everything in ``.loki/config.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loop: LoopConfig = LoopConfig()
+    execute: ExecuteConfig = ExecuteConfig()
+
+
+def load(path: Path) -> Config:
+    """The settings in a file; the defaults where there is none.
+
+    Raises:
+        ConfigError: the file cannot be read, is no TOML, or says something that is no setting.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", file=str(path)) from error
+    try:
+        return Config.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(at[1]), int(at[2])) if at else (0, 0)
+        reason = re.sub(r" \(at .*\)$", "", str(error))
+        raise ConfigError(
+            f"{reason}: expected TOML", file=str(path), line=line, column=column
+        ) from error
+    except ValidationError as error:
+        raise _explain(error, text, path) from error
+
+
+def _explain(error: ValidationError, text: str, path: Path) -> ConfigError:
+    """The first problem, at the line of its key."""
+    problem = error.errors()[0]
+    keys = [str(key) for key in problem["loc"]]
+    line, column = _find(text, keys)
+    if problem["type"] == "extra_forbidden":
+        model: type[BaseModel] = Config
+        for key in keys[:-1]:
+            annotation = model.model_fields[key].annotation
+            assert isinstance(annotation, type)
+            model = annotation
+        reason = (
+            f"unknown setting {'.'.join(keys)}: expected one of {', '.join(model.model_fields)}"
+        )
+    else:
+        reason = f"{'.'.join(keys)}: {problem['msg'].removeprefix('Value error, ')}"
+    return ConfigError(reason, file=str(path), line=line, column=column)
+
+
+def _find(text: str, keys: list[str]) -> tuple[int, int]:
+    """Line and column of a key: the last one that a line begins with or names in brackets."""
+    line, column = 0, 0
+    wanted = list(keys)
+    for number, content in enumerate(text.splitlines(), 1):
+        if wanted and re.match(rf"\s*\[*\s*['\"]?{re.escape(wanted[0])}\b", content):
+            line, column = number, content.index(wanted[0]) + 1
+            wanted.pop(0)
+    return line, column

@@ -1,0 +1,314 @@
+"""A task under work: the library's face of the closed loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from loki.action.check import Check
+from loki.action.driver import AnyAgent, Session, adrive, as_event, drive
+from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
+from loki.action.performer import Performer, load_task
+from loki.action.state import Setting, State
+from loki.action.task import Outcome, TaskSpec
+from loki.base.error import UsageError
+from loki.base.time import Duration
+from loki.decision.backoff import Backoff
+from loki.decision.policy import PastFailure
+from loki.recognition.failure import Failure, recognize
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+ENDED = ("success", "failed", "escalated", "unverified")
+"""Statuses after which the same task begins anew; any other one is gone on with."""
+
+
+class Task:
+    """A task of a workspace; work on it inside ``with``.
+
+    Attributes:
+        spec: what is to be achieved.
+        outcome: how it ended: status, attempts, files, pattern, reason; None until then.
+    """
+
+    def __init__(self, workspace: Workspace, spec: TaskSpec) -> None:
+        self.workspace = workspace
+        self.spec = spec
+        self.outcome: Outcome | None = None
+        self._session: Session | None = None
+        self._performer: Performer | None = None
+        self._open: OpenAttempt | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Task:
+        """Take the project for this run, mend what a crash left, and go on where it stood."""
+        self._stack.enter_context(self.workspace.exclusive())
+        try:
+            state, performer = self._prepare()
+        except BaseException:
+            self._stack.close()
+            raise
+        self._performer = performer
+        self._session = Session(state, performer, self.workspace.clock)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Record an attempt that was left open, and give the project back."""
+        try:
+            if self._open is not None:
+                self._open.abandon(error)
+            if self._session is not None and self.outcome is None and self._session.is_under_way:
+                self._take(self._session.answer(Interrupted()))
+        finally:
+            self._stack.close()
+
+    def run(self, agent: AnyAgent) -> Outcome:
+        """The whole loop with an agent, until it ends.
+
+        Args:
+            agent: a `loki.Agent`, or a function from briefing to change.
+        """
+        self.outcome = drive(self._running(), agent)
+        return self.outcome
+
+    async def arun(self, agent: AnyAgent) -> Outcome:
+        """The same without blocking the event loop; cancelling it interrupts the run."""
+        self.outcome = await adrive(self._running(), agent)
+        return self.outcome
+
+    def attempts(self) -> Iterator[OpenAttempt]:
+        """The attempts, one by one, until the task ends by itself.
+
+        Each wants one of ``propose``, ``evaluate`` or ``report``; one that gets none is recorded
+        as failed.
+        """
+        session = self._running()
+        pending = self._take(session.start())
+        while isinstance(pending, Ask):
+            attempt = OpenAttempt(self, session, pending)
+            self._open = attempt
+            yield attempt
+            if attempt.pending is None:
+                attempt.abandon(None)
+            self._open = None
+            assert attempt.pending is not None
+            pending = attempt.pending
+
+    def watch(self) -> Callable[[], tuple[str, ...]]:
+        """Record what the caller itself does to the project; see `Performer.watch`."""
+        assert self._performer is not None
+        return self._performer.watch()
+
+    def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
+        if isinstance(answer, Outcome):
+            self.outcome = answer
+        return answer
+
+    def _running(self) -> Session:
+        if self._session is None:
+            raise UsageError("a task is worked on inside `with workspace.task(…) as task:`")
+        if self.outcome is not None:
+            raise UsageError(f"the task has ended already: {self.outcome.status}")
+        return self._session
+
+    def _prepare(self) -> tuple[State, Performer]:
+        spec, workspace = self.spec, self.workspace
+        kept = load_task(workspace.store, spec.id)
+        before = workspace.history(spec.id).attempts()
+        ended = (kept.get("outcome") or {}).get("status") in ENDED
+        execution = (
+            int(kept.get("execution", 0)) + 1 if ended or not kept else int(kept["execution"])
+        )
+        performer = workspace.performer(spec, execution, threading.Event())
+        performer.seen_failing = frozenset(
+            (str(check), str(test)) for check, test in kept.get("seen_failing", [])
+        )
+        performer.recover()
+        past = [
+            PastFailure(failure, attempt.strategy_used, attempt.infrastructure)
+            for attempt in before
+            if attempt.execution == execution
+            and attempt.result == "failed"
+            and (failure := attempt.recognized()) is not None
+        ]
+        loop = workspace.config.loop
+        files = performer.changed_files()
+        setting = Setting(
+            spec,
+            workspace.patterns,
+            execution,
+            loop.infrastructure_retries,
+            Backoff(loop.backoff, cap=loop.backoff_cap),
+        )
+        state = State(
+            setting,
+            last_number=before[-1].attempt if before else 0,
+            past=tuple(past),
+            worked=bool(files) and not ended,
+            files=files,
+            seen_failing=performer.seen_failing,
+        )
+        performer.save_task(None)
+        return state, performer
+
+
+class OpenAttempt:
+    """One attempt, in the caller's hands.
+
+    Attributes:
+        briefing: what is known and what to try: signs first; ``str(briefing)`` is the text.
+        number: its number in the task's life.
+        failure: what failed last, or None.
+    """
+
+    def __init__(self, task: Task, session: Session, ask: Ask) -> None:
+        self.briefing = session.briefing(ask)
+        self.number = ask.attempt
+        self.failure = ask.failure
+        self.pending: Ask | Outcome | None = None
+        self._task = task
+        self._session = session
+        self._close_watch = task.watch()
+
+    def propose(self, change: Any, description: str = "") -> Outcome | None:
+        """Validate a change, apply it and run the checks.
+
+        Args:
+            change: a `loki.Change`, a `loki.Proposal`, or a mapping of paths to contents.
+            description: what it does, for the record and the next briefing.
+
+        Returns:
+            The outcome where the task has ended, else None: another attempt follows.
+        """
+        self._close_watch()
+        return self._give(as_event(change, "caller", description))
+
+    def evaluate(self, description: str = "") -> Outcome | None:
+        """Run the checks after the caller edited the project by itself."""
+        return self.report(description=description)
+
+    def report(
+        self, *, output: str | bytes = "", ok: bool | None = None, description: str = ""
+    ) -> Outcome | None:
+        """Tell how the caller's own work went.
+
+        Args:
+            output: what its own check printed.
+            ok: whether it claims success; the task's checks still decide where there are any, and
+                without any the status is ``unverified``.
+            description: what was done.
+        """
+        files = self._close_watch()
+        failure = None
+        if ok is False:
+            failure = self._recognize(output)
+        elif ok is None and not self._task.spec.checks:
+            raise UsageError("without checks, report() needs ok=True or ok=False")
+        return self._give(Edited(description, files, ok, failure))
+
+    def abandon(self, error: BaseException | None) -> None:
+        """Record the attempt as failed: it ended without a report."""
+        if self.pending is not None:
+            return
+        self._close_watch()
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+            self._give(Interrupted())
+            return
+        what = f"the caller raised {type(error).__name__}: {error}" if error else "no report came"
+        failure = Failure.of(f"the attempt ended without a report: {what}", tool="loki")
+        self._give(Malformed(failure))
+
+    def _recognize(self, output: str | bytes) -> Failure:
+        if not output:
+            return Failure.of("the caller reported a failure without its output", tool="loki")
+        workspace = self._task.workspace
+        return recognize(output, root=str(workspace.root), patterns=workspace.patterns)
+
+    def _give(self, event: Event) -> Outcome | None:
+        if self.pending is not None:
+            raise UsageError(f"attempt {self.number} has been reported already")
+        self.pending = self._task._take(self._session.answer(event))
+        self._task._open = None
+        return self.pending if isinstance(self.pending, Outcome) else None
+
+
+def run(
+    task: str | Task,
+    *,
+    agent: AnyAgent,
+    checks: Sequence[str | Check] = (),
+    path: str = ".",
+    kind: str = "bug_fix",
+    complexity: str = "medium",
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+) -> Outcome:
+    """The whole closed loop: ask the agent, apply, check, until it ends.
+
+    Args:
+        task: what is to be achieved, or a task of a workspace.
+        agent: a `loki.Agent`, or a function from briefing to change.
+        checks, path, kind, complexity, max_attempts, max_time: as for `loki.Workspace.task`;
+            only where ``task`` is text.
+
+    Returns:
+        The outcome; a task that fails is a value, not an exception.
+
+    Raises:
+        UsageError: the task cannot be run as asked: no checks, a program that does not exist.
+        ConfigError: a file in ``.loki/`` cannot be used.
+    """
+    with _task(task, checks, path, kind, complexity, max_attempts, max_time) as entered:
+        return entered.run(agent)
+
+
+async def arun(
+    task: str | Task,
+    *,
+    agent: AnyAgent,
+    checks: Sequence[str | Check] = (),
+    path: str = ".",
+    kind: str = "bug_fix",
+    complexity: str = "medium",
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+) -> Outcome:
+    """The same without blocking the event loop."""
+    with _task(task, checks, path, kind, complexity, max_attempts, max_time) as entered:
+        return await entered.arun(agent)
+
+
+def _task(
+    task: str | Task,
+    checks: Sequence[str | Check],
+    path: str,
+    kind: str,
+    complexity: str,
+    max_attempts: int | None,
+    max_time: Duration | None,
+) -> Task:
+    if isinstance(task, Task):
+        found = task
+    else:
+        from loki.workspace import Workspace
+
+        found = Workspace(path).task(
+            task,
+            kind=kind,
+            checks=checks,
+            complexity=complexity,
+            max_attempts=max_attempts,
+            max_time=max_time,
+        )
+    if not found.spec.checks:
+        raise UsageError("a task needs at least one check that can tell when it is done")
+    return found

@@ -1,0 +1,192 @@
+"""A project and its ``.loki/``: the place where the rooms are joined."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loki.action.check import Check, missing_programs
+from loki.action.journal import Journal
+from loki.action.listing import git
+from loki.action.task import TaskSpec, task_id
+from loki.base import file
+from loki.base.error import StoreError, UsageError
+from loki.base.time import Clock, Duration, SystemClock, seconds
+from loki.config import load as load_config
+from loki.memory.history import History
+from loki.memory.sign import Signs
+from loki.memory.store import ForgivingStore
+from loki.recognition.pattern import PatternSet
+from loki.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from loki.action.performer import Performer
+    from loki.session import Task
+
+FOLDER = ".loki"
+
+logger = logging.getLogger("loki")
+
+
+class Workspace:
+    """A project whose failures loki handles.
+
+    Args:
+        path: the project's folder.
+        clock: where time comes from; the machine's where nothing is said.
+
+    Raises:
+        UsageError: there is no such folder.
+        ConfigError: a file in ``.loki/`` that a person wrote cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> Workspace(tempfile.mkdtemp()).tasks()
+        []
+    """
+
+    def __init__(self, path: str | Path = ".", *, clock: Clock | None = None) -> None:
+        self.root = Path(path).resolve()
+        if not self.root.is_dir():
+            raise UsageError(f"no such project: {path} is not a folder")
+        self.folder = self.root / FOLDER
+        self.clock: Clock = clock or SystemClock()
+        self.config = load_config(self.folder / "config.toml")
+        self.patterns = self._patterns()
+        self.store = ForgivingStore(FileStore(self.folder))
+
+    def task(
+        self,
+        title: str,
+        *,
+        kind: str = "bug_fix",
+        checks: Sequence[str | Check] = (),
+        complexity: str = "medium",
+        max_attempts: int | None = None,
+        max_time: Duration | None = None,
+        id: str | None = None,  # noqa: A002 - the name of the field everywhere else
+    ) -> Task:
+        """A task of this project, to be worked on inside ``with``.
+
+        Args:
+            title: what is to be achieved, in a person's words.
+            kind: bug_fix, feature, refactor, security or config_change.
+            checks: commands that must exit with 0; without any, success cannot be verified.
+            complexity: low, medium or high.
+            max_attempts: attempts in all, 1 or more; the configuration says where nothing is said.
+            max_time: wall time for all of them: seconds or text like ``"2h"``.
+            id: names the task's folder; made from the title where nothing is said, so that the
+                same title goes on with the same task.
+
+        Raises:
+            UsageError: an argument is outside its range, or a check's program does not exist.
+        """
+        from loki.session import Task
+
+        if max_attempts is not None and max_attempts < 1:
+            raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
+        retries = self.config.loop.max_retries if max_attempts is None else max_attempts - 1
+        timeout = self.config.loop.check_timeout
+        resolved = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
+        if missing := missing_programs(resolved, self.root):
+            raise UsageError(missing[0])
+        spec = TaskSpec(
+            _safe_id(id) if id else task_id(title),
+            title,
+            resolved,
+            kind,
+            complexity,
+            retries,
+            None if max_time is None else seconds(max_time),
+        )
+        return Task(self, spec)
+
+    def tasks(self) -> list[str]:
+        """Ids of all tasks that the workspace remembers."""
+        names = self.store.names("tasks/")
+        return sorted({name.split("/")[1] for name in names if name.count("/") > 1})
+
+    def history(self, task: str) -> History:
+        """The attempts of a task."""
+        return History(self.store, task)
+
+    def journal(self, task: str) -> Journal:
+        """What a task has changed, and how to undo it."""
+        return Journal(self.folder / "tasks" / task / "undo", self.root)
+
+    def position(self) -> tuple[str | None, str | None]:
+        """(branch, commit) of the project in git; None for each that there is not."""
+        branch = git(str(self.root), "symbolic-ref", "--short", "-q", "HEAD")
+        commit = git(str(self.root), "rev-parse", "-q", "--verify", "HEAD")
+        return _text(branch), _text(commit)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """One run at a time in a project: two would take each other's edits for a user's.
+
+        Raises:
+            UsageError: another run is at work here.
+        """
+        with ExitStack() as stack:
+            try:
+                file.make_folder(self.folder)
+                stack.enter_context(file.lock(self.folder / "run", timeout=0))
+            except StoreError as error:
+                if (self.folder / "run.lock").exists() and _is_writable(self.folder):
+                    raise UsageError(f"another loki run is at work in {self.root}") from error
+                logger.warning("Could not persist: %s. Going on without a lock.", error)
+            yield
+
+    def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
+        """Performs the loop's effects in this project."""
+        from loki.action.performer import Performer
+
+        branch, _ = self.position()
+        return Performer(
+            spec,
+            self.root,
+            self.store,
+            self.journal(spec.id),
+            self.patterns,
+            Signs(self.store, branch),
+            self.clock,
+            execution,
+            self.config.execute.allow_commands,
+            self.config.loop.command_timeout,
+            self.position,
+            cancelled=cancelled,
+        )
+
+    def _patterns(self) -> PatternSet:
+        own = self.folder / "failure-patterns.yml"
+        return PatternSet.load(own) if own.exists() else PatternSet.default()
+
+
+def _safe_id(text: str) -> str:
+    if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
+        raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
+    return text
+
+
+def _text(output: bytes | None) -> str | None:
+    return (output or b"").decode("utf-8", "replace").strip() or None
+
+
+def _is_writable(folder: Path) -> bool:
+    probe = folder / ".probe"
+    with suppress(OSError):
+        probe.touch()
+        probe.unlink()
+        return True
+    return False
+
+
+def describe(record: dict[str, Any]) -> str:
+    """One line for a task's record: status, attempts and title."""
+    outcome = record.get("outcome") or {}
+    status = outcome.get("status", "running or interrupted")
+    return f"{record.get('id')}  {status}  {record.get('title')}"

@@ -1,0 +1,179 @@
+"""Checks: real commands, their failures, and tests that vanish."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from loki.action.check import (
+    Check,
+    CheckResult,
+    CheckRunner,
+    Report,
+    lost_tests,
+    missing_programs,
+    read_junit,
+)
+from loki.base.error import UsageError
+from loki.recognition.pattern import PatternSet
+from support.loop import CHECK
+
+
+@pytest.fixture
+def runner(project: Path) -> CheckRunner:
+    return CheckRunner(project, PatternSet.default())
+
+
+def python(code: str, kind: str = "command", timeout: float = 60.0) -> Check:
+    return Check((sys.executable, "-c", code), kind, "python", timeout)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "command"),
+    [
+        ("pytest -q", "test", ("pytest", "-q")),
+        ("python -m pytest tests", "test", ("python", "-m", "pytest", "tests")),
+        ("ruff check .", "lint", ("ruff", "check", ".")),
+        ("mypy till", "type", ("mypy", "till")),
+        ("lint: make style", "lint", ("make", "style")),
+        ("build:make", "build", ("make",)),
+        ("./run 'a b'", "command", ("./run", "a b")),
+    ],
+)
+def test_a_check_is_read_from_one_line(text: str, kind: str, command: tuple[str, ...]) -> None:
+    check = Check.of(text)
+    assert (check.kind, check.command) == (kind, command)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lint:", "pytest && ruff", "pytest 'open", "pytest | tee log"]
+)
+def test_what_is_no_command_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Check.of(text)
+
+
+def test_a_passing_check_has_no_failure(runner: CheckRunner) -> None:
+    result = runner.run_one(python("print('fine')"))
+    assert result.passed
+    assert result.failure is None
+    assert result.output == "fine\n"
+
+
+def test_a_failing_check_is_recognized(runner: CheckRunner) -> None:
+    result = runner.run_one(python("import nowhere_at_all"))
+    assert not result.passed
+    assert result.failure is not None
+    assert result.failure.error_type == "ModuleNotFoundError"
+    assert "nowhere_at_all" in result.failure.message
+
+
+def test_a_silent_failure_says_how_it_ended(runner: CheckRunner) -> None:
+    result = runner.run_one(python("raise SystemExit(7)"))
+    assert result.failure is not None
+    assert "exit code 7" in result.failure.message
+
+
+def test_a_check_over_its_time_is_an_ordinary_failure(runner: CheckRunner) -> None:
+    code = "import threading; print('begun', flush=True); threading.Event().wait()"
+    result = runner.run_one(python(code, timeout=1.0))
+    assert not result.passed
+    assert result.failure is not None
+    assert result.failure.match is not None
+    assert result.failure.match.kind == "timeout-error"
+    assert "longer than 1 s" in result.failure.message
+
+
+def test_a_check_may_name_its_pattern(runner: CheckRunner) -> None:
+    check = Check(
+        (sys.executable, "-c", "import sys; sys.exit('the gate is shut')"), pattern="build-error"
+    )
+    failure = runner.run_one(check).failure
+    assert failure is not None
+    assert failure.match is not None
+    assert (failure.match.pattern, failure.match.confidence) == ("build-error", 1.0)
+
+
+def test_a_program_of_the_project_that_is_not_there_yet_is_a_failure(runner: CheckRunner) -> None:
+    result = runner.run_one(Check(("./run-tests",)))
+    assert result.failure is not None
+    assert "run-tests" in result.failure.message
+
+
+def test_all_checks_run_and_the_first_failure_counts(runner: CheckRunner) -> None:
+    done: list[bool] = []
+    checks = [python("pass"), python("raise SystemExit(1)"), python("raise SystemExit(2)")]
+    report = runner.run(checks, lambda result: done.append(result.passed))
+    assert done == [True, False, False]
+    assert report.first_failure is report.results[1]
+
+
+def test_a_cancelled_run_stops(project: Path) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    assert CheckRunner(project, PatternSet.default(), cancelled).run([python("pass")]) == Report()
+
+
+def test_pytest_reports_its_tests(runner: CheckRunner, project: Path) -> None:
+    (project / "test_a.py").write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert 1 == 2\n"
+        "@pytest.mark.skip\ndef test_later(): pass\n"
+        "@pytest.mark.xfail\ndef test_known(): assert 0\n"
+    )
+    result = runner.run_one(
+        Check((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"), "test")
+    )
+    assert result.tests == {
+        "test_a.test_good": "passed",
+        "test_a.test_bad": "failed",
+        "test_a.test_later": "skipped",
+        "test_a.test_known": "skipped",
+    }
+    assert result.failure is not None
+    assert result.failure.tests == ("test_a.py::test_bad",)
+
+
+def test_missing_programs_are_named_in_a_sentence(project: Path) -> None:
+    checks = [
+        Check.of("pytest-of-nowhere -q"),
+        Check.of("./not-there-yet"),
+        Check((sys.executable,)),
+    ]
+    (problem,) = missing_programs(checks, project)
+    assert "pytest-of-nowhere" in problem
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "lost"),
+    [
+        ({"a.t"}, {"a.t": "passed"}, {}),
+        ({"a.t"}, {"a.t": "failed"}, {}),
+        ({"a.t"}, {"a.t": "skipped"}, {"a.t": "skipped"}),
+        ({"a.t"}, {"a.u": "passed"}, {"a.t": "gone"}),
+        ({"a.t"}, None, {"a.t": "gone"}),
+        ({"a"}, {"a.t": "passed", "a.u": "skipped"}, {}),
+        ({"a"}, {"a.t": "skipped"}, {"a": "skipped"}),
+        ({"a"}, {"ab.t": "passed"}, {"a": "gone"}),
+        (set(), None, {}),
+    ],
+)
+def test_lost_tests(seen: set[str], now: dict[str, str] | None, lost: dict[str, str]) -> None:
+    """A file that could not be loaded is found again by any of its tests that passes."""
+    report = Report((CheckResult(CHECK, True, 0, 0.1, tests=now),))
+    assert lost_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
+
+
+def test_a_test_that_ran_twice_and_failed_once_failed() -> None:
+    xml = (
+        b"<testsuites><testsuite>"
+        b'<testcase classname="a" name="t"><failure/></testcase>'
+        b'<testcase classname="a" name="t"/>'
+        b'<testcase classname="" name="b"><error/></testcase>'
+        b"</testsuite></testsuites>"
+    )
+    assert read_junit(xml) == {"a.t": "failed", "b": "failed"}

@@ -1,0 +1,133 @@
+"""The closed loop's table: every pair of phase and event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from loki.action.event import (
+    AgentFailed,
+    Answered,
+    Ask,
+    Begin,
+    Checked,
+    Edited,
+    Event,
+    Execute,
+    Executed,
+    Help,
+    Helped,
+    Interrupted,
+    Keep,
+    Malformed,
+    RunChecks,
+    Validate,
+    Validated,
+    Wait,
+    Waited,
+)
+from loki.action.gate import Validation
+from loki.action.loop import TABLE, IllegalTransition, step
+from loki.action.state import Phase, State
+from support.loop import (
+    NOON,
+    PASS,
+    MakeFailure,
+    change,
+    fail,
+    setting,
+)
+
+
+def states(make_failure: MakeFailure) -> dict[Phase, State]:
+    """A state in every phase, by way of a real run."""
+    failure = make_failure()
+    found: dict[Phase, State] = {}
+    state = State(setting())
+    script: Sequence[Event] = (
+        Begin(),
+        Checked(fail(failure)),
+        Answered(change()),
+        Validated(Validation()),
+        Executed(("a.py",)),
+        Checked(fail(failure)),
+        Helped("analyze_then_fix"),
+        AgentFailed(failure),
+    )
+    for event in script:
+        found[state.phase] = state
+        state, _ = step(state, event, NOON)
+    found[state.phase] = state
+    found[Phase.DONE], _ = step(state, Interrupted(), NOON)
+    assert set(found) == set(Phase)
+    return found
+
+
+def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
+    failure = make_failure()
+    return {
+        Begin: Begin,
+        Checked: lambda: Checked(PASS),
+        Answered: lambda: Answered(change("y = 1\n")),
+        AgentFailed: lambda: AgentFailed(failure),
+        Malformed: lambda: Malformed(failure),
+        Edited: lambda: Edited("did it", ("a.py",)),
+        Validated: lambda: Validated(Validation()),
+        Executed: lambda: Executed(()),
+        Helped: lambda: Helped("analyze_then_fix"),
+        Waited: Waited,
+        Interrupted: Interrupted,
+    }
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_every_pair_of_phase_and_event(make_failure: MakeFailure, phase: Phase) -> None:
+    """What the table has is taken; anything else raises and leaves the state untouched."""
+    state = states(make_failure)[phase]
+    for kind, make in events(make_failure).items():
+        if (phase, kind) in TABLE:
+            after, _ = step(state, make(), NOON)
+            assert after is not state
+        else:
+            with pytest.raises(IllegalTransition, match=phase.value):
+                step(state, make(), NOON)
+        assert state == states(make_failure)[phase]
+
+
+def test_the_table_expects_an_interrupt_wherever_work_is_under_way() -> None:
+    assert {p for p, kind in TABLE if kind is Interrupted} == set(Phase) - {Phase.NEW, Phase.DONE}
+
+
+@pytest.mark.parametrize(
+    ("phase", "kept"),
+    [
+        (Phase.BASELINE, 0),
+        (Phase.GENERATE, 1),
+        (Phase.VALIDATE, 1),
+        (Phase.EXECUTE, 1),
+        (Phase.EVALUATE, 1),
+        (Phase.FIX, 0),
+        (Phase.WAIT, 0),
+    ],
+)
+def test_an_interrupt_records_the_attempt_in_flight(
+    make_failure: MakeFailure, phase: Phase, kept: int
+) -> None:
+    after, effects = step(states(make_failure)[phase], Interrupted(), NOON)
+    records = [effect.attempt for effect in effects if isinstance(effect, Keep)]
+    assert [record.result for record in records] == ["interrupted"] * kept
+    assert after.outcome is not None
+    assert (after.outcome.status, after.outcome.exit_code) == ("interrupted", 130)
+
+
+def test_an_effect_that_asks_is_the_last_of_its_step(make_failure: MakeFailure) -> None:
+    asking = (RunChecks, Ask, Validate, Execute, Help, Wait)
+    for phase, state in states(make_failure).items():
+        for kind, make in events(make_failure).items():
+            if (phase, kind) in TABLE:
+                after, effects = step(state, make(), NOON)
+                asked = [isinstance(effect, asking) for effect in effects]
+                assert sum(asked) == (after.phase is not Phase.DONE)
+                assert not any(asked[:-1])

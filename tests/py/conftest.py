@@ -1,0 +1,69 @@
+"""What many tests need: failures and patterns made to measure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import Match, Pattern
+from support.loop import MakeFailure, MakePattern
+
+
+@pytest.fixture
+def make_pattern() -> MakePattern:
+    """A pattern; every attribute can be said, and has a plain default."""
+
+    def make(id_: str = "type-error", **attributes: Any) -> Pattern:
+        plain: dict[str, Any] = {
+            "id": id_,
+            "kind": id_,
+            "strategy": "context_expand",
+            "description": "a test's pattern",
+            "max_auto_retries": 3,
+        }
+        return Pattern(**{**plain, **attributes})
+
+    return make
+
+
+@pytest.fixture
+def make_failure() -> MakeFailure:
+    """A specific failure, matched by a pattern at a given confidence where one is given."""
+
+    def make(
+        message: str = "Property 'theme' does not exist on type 'Preferences'",
+        pattern: Pattern | None = None,
+        confidence: float = 0.9,
+        **fields: Any,
+    ) -> Failure:
+        known: dict[str, Any] = {"path": "src/preferences.ts", "line": 4, "error_code": "TS2339"}
+        failure = Failure.of(message, **{**known, **fields})
+        if pattern is None:
+            return replace(failure, match=None, matches=())
+        match = Match(pattern.id, pattern.kind, confidence, "high", 1.0, pattern.strategy)
+        return replace(failure, match=match, matches=(match,))
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _home_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test reads or writes the developer's own settings."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder for a project."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
