@@ -101,7 +101,7 @@ class Workspace:
             kind,
             complexity,
             retries,
-            None if max_time is None else seconds(max_time),
+            None if max_time is None else _seconds("max_time", max_time),
         )
         return Task(self, spec)
 
@@ -164,6 +164,13 @@ class Workspace:
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"
         return PatternSet.load(own) if own.exists() else PatternSet.default()
+
+
+def _seconds(name: str, duration: Duration) -> float:
+    try:
+        return seconds(duration)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
 
 
 def _safe_id(text: str) -> str:

@@ -263,8 +263,7 @@ def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
 
 def _waited(state: State, _event: Waited, now: datetime) -> Step:
     """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
-    assert state.decision is not None
-    assert state.current is not None
+    assert state.decision is not None and state.current is not None  # noqa: PT018
     waited = state.wait_seconds
     if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
         return _generate(replace(state, help=None), now, delay=waited)

@@ -115,6 +115,7 @@ class Performer:
 
     def briefing(self, ask: Ask) -> Briefing:
         """What the agent is told; what it is shown of the project is remembered."""
+        self._log(f"attempt={ask.attempt} asking the agent")
         self._seen = Tree.scan(self.root, self._seen)
         failing = [result.check.name for result in self._report.results if not result.passed]
         made = [a for a in self._history.attempts() if a.execution == self.execution]

@@ -14,7 +14,6 @@ from loki.memory.store import Record
 IGNORED = """\
 # What loki remembers stays here; what a person wrote can be committed.
 *
-!.gitignore
 !config.toml
 !failure-patterns.yml
 !verification-gates.yml
