@@ -106,7 +106,7 @@ def _ask_git(root: str) -> Listing | None:
     prefix = inside.split(b"\n", 1)[1].strip(b"\n")
     if prefix and git(root, "check-ignore", "-q", ".") is not None:
         return None  # a project inside a folder that an outer repository ignores
-    excludes = [f"--exclude={name}" for name in sorted(IGNORED)]
+    excludes = [f"--exclude={name}" for name in (*sorted(IGNORED), "*.pyc")]
     found = git(root, "ls-files", "-z", "-c", "-o", "--exclude-standard", *excludes)
     staged = git(root, "ls-files", "-z", "-s")
     if found is None or staged is None:

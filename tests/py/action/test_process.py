@@ -163,8 +163,7 @@ def test_cancelled(lifeline: Lifeline) -> None:
 @LINUX
 def test_daemons_end_with_the_command(lifeline: Lifeline) -> None:
     """A command that leaves a daemon holding its output: it has ended, and the daemon too."""
-    leave = STUBBORN.replace("signal.pause()", "", 0) + "\n"
-    script = "import os, sys\nif os.fork():\n    sys.stdout.flush(); os._exit(7)\n" + leave
+    script = "import os, sys\nif os.fork():\n    sys.stdout.flush(); os._exit(7)\n" + STUBBORN
     done = run(lifeline.command(script), cwd="/", timeout=60, grace=0.1)
     assert (done.exit_code, done.timed_out) == (7, False)
     lifeline.wait_gone()
@@ -268,7 +267,7 @@ def test_input_that_nobody_reads() -> None:
 
 def test_a_command_that_closes_its_output() -> None:
     """It is waited for all the same."""
-    done = run(["sh", "-c", "echo x; exec >&- 2>&-; sleep 0.1; exit 4"], cwd="/")
+    done = run(["sh", "-c", "echo x; exec >&- 2>&-; cat >/dev/null; exit 4"], cwd="/")
     assert (done.exit_code, done.stdout) == (4, b"x\n")
 
 
