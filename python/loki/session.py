@@ -67,7 +67,8 @@ class Task:
             if self._open is not None:
                 self._open.abandon(error)
             if self._session is not None and self.outcome is None and self._session.is_under_way:
-                self._take(self._session.answer(Interrupted()))
+                # What was asked last has not been handed out: the loop was left before.
+                self._take(self._session.answer(Interrupted(asked=False)))
         finally:
             self._stack.close()
 

@@ -78,6 +78,8 @@ class Session:
         An interrupt on the way is taken as the answer to whatever was under way: the attempt is
         recorded and the outcome says so.
         """
+        if isinstance(event, Answered):
+            event = replace(event, shown=self._performer.shown_digest())
         pending: Event | None = event
         while pending is not None:
             try:

@@ -33,9 +33,15 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The agent answered."""
+    """The agent answered.
+
+    Attributes:
+        proposal: its answer.
+        shown: digest of the project as it was shown to the agent.
+    """
 
     proposal: Proposal
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,13 @@ class Waited:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The user wants the run to stop: now, but whole."""
+    """The user wants the run to stop: now, but whole.
+
+    Attributes:
+        asked: the attempt in flight has been put to an agent; else there is nothing to record.
+    """
+
+    asked: bool = True
 
 
 Event: TypeAlias = (

@@ -18,6 +18,7 @@ from typing import Any
 from loki.action.agent import Proposal
 from loki.action.change import Change
 from loki.action.check import Report, lost_failure, lost_tests
+from loki.action.ending import finish, succeed
 from loki.action.event import (
     AgentFailed,
     Amend,
@@ -30,7 +31,6 @@ from loki.action.event import (
     Event,
     Execute,
     Executed,
-    Finish,
     Help,
     Helped,
     Interrupted,
@@ -45,18 +45,17 @@ from loki.action.event import (
 )
 from loki.action.gate import Validation
 from loki.action.state import (
+    APPLIED,
     Current,
     Phase,
     State,
     attempt_line,
-    page_of,
     proposal_of,
     record,
     say,
     took_effect,
     with_current,
 )
-from loki.action.task import Outcome
 from loki.decision.policy import (
     RETRY,
     Action,
@@ -112,10 +111,10 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
     if state.worked:
-        return _finish(state, now, "success", "every check passes")
+        return finish(state, now, "success", "every check passes")
     if state.setting.task.done_when_passing:
         reason = "nothing to do: every check passed before the first attempt"
-        return _finish(state, now, "success", reason)
+        return finish(state, now, "success", reason)
     return _generate(state, now)
 
 
@@ -124,7 +123,7 @@ def _generate(state: State, now: datetime, *, delay: float = 0.0) -> Step:
     limit = state.setting.task.max_seconds
     if limit is not None and state.started and (now - state.started).total_seconds() >= limit:
         reason = f"the time budget of {limit:g} s is spent"
-        return _finish(state, now, "failed", reason, trigger="budget")
+        return finish(state, now, "failed", reason, trigger="budget")
     number = state.last_number + 1
     current = Current(number, now, delay_seconds=delay)
     state = replace(
@@ -151,10 +150,11 @@ def _answered(state: State, event: Answered, now: datetime) -> Step:
             return _evaluate(replace(state, altered=False))
         return _refuse(state, now, "empty-change", "the agent proposed no change")
     digest = change.digest()
-    if digest in state.proposed:
+    if state.proposed.get(digest) in {APPLIED, event.shown}:
         message = "the agent proposed the same change again, and nothing else has changed since"
         return _refuse(state, now, "same-change", message)
-    state = replace(state, proposed=state.proposed | {digest}, altered=False, phase=Phase.VALIDATE)
+    proposed = {**state.proposed, digest: event.shown}
+    state = replace(state, proposed=proposed, altered=False, phase=Phase.VALIDATE)
     return state, (Validate(proposal),)
 
 
@@ -179,7 +179,7 @@ def _edited(state: State, event: Edited, now: datetime) -> Step:
         return _analyze(state, failure, now)
     if state.setting.task.checks:
         return _evaluate(state)
-    return _succeed(state, now, "unverified", "the caller reports success; no check verified it")
+    return succeed(state, now, "unverified", "the caller reports success; no check verified it")
 
 
 def _validated(state: State, event: Validated, now: datetime) -> Step:
@@ -223,7 +223,7 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
         return _analyze(state, lost_failure(lost), now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
-    return _succeed(state, now, "success", "every check passes")
+    return succeed(state, now, "success", "every check passes")
 
 
 def _helped(state: State, event: Helped, now: datetime) -> Step:
@@ -247,7 +247,7 @@ def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
     other = next_untried(pattern, tried)
     message = f"strategy {event.strategy} failed: {event.error}"
     if other is None or other in {"escalate", RETRY}:
-        after, effects = _finish(
+        after, effects = finish(
             state, now, "escalated", f"{message}; none is left", trigger="strategy"
         )
         return after, (say(state, message, warning=True), *effects)
@@ -279,14 +279,16 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     return _evaluate(state)
 
 
-def _interrupted(state: State, _event: Interrupted, now: datetime) -> Step:
+def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     reason = "interrupted; run it again to go on"
     in_flight = {Phase.GENERATE, Phase.VALIDATE, Phase.EXECUTE, Phase.EVALUATE}
     effects: tuple[Effect, ...] = ()
-    if state.phase in in_flight:
+    if not event.asked:
+        state = replace(state, made=state.made - 1, last_number=state.last_number - 1)
+    elif state.phase in in_flight:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
-    after, finish = _finish(state, now, "interrupted", reason, trigger="interrupted")
-    return after, (*effects, *finish)
+    after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
+    return after, (*effects, *ends)
 
 
 # --- analysis and ends ------------------------------------------------------------------------------
@@ -328,9 +330,9 @@ def _analyze(
 def _carry_out(state: State, decision: Decision, now: datetime) -> Step:
     assert state.failure is not None
     if decision.action is Action.ESCALATE:
-        return _finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
+        return finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
     if decision.action is Action.DEAD_LETTER:
-        return _finish(state, now, "failed", decision.reason, trigger=decision.trigger)
+        return finish(state, now, "failed", decision.reason, trigger=decision.trigger)
     if decision.strategy == RETRY:
         return _wait(state, decision)
     assert decision.strategy is not None
@@ -346,36 +348,6 @@ def _wait(state: State, decision: Decision) -> Step:
     seconds = state.setting.backoff.delay(streak, state.setting.task.id, offset=1)
     state = replace(state, phase=Phase.WAIT, wait_seconds=seconds)
     return state, (Wait(seconds, decision.reason),)
-
-
-def _succeed(state: State, now: datetime, status: str, reason: str) -> Step:
-    result = "success" if status == "success" else status
-    kept = Keep(record(state, now, result, None, None))
-    line = attempt_line(state, None, None, result=result)
-    after, effects = _finish(state, now, status, reason)
-    return after, (kept, line, *effects)
-
-
-def _finish(state: State, now: datetime, status: str, reason: str, *, trigger: str = "") -> Step:
-    failure = None if status in {"success", "unverified"} else state.failure
-    elapsed = now - (state.started or now)
-    outcome = Outcome(
-        state.setting.task.id,
-        status,
-        state.made,
-        state.files,
-        failure.match.pattern if failure and failure.match else None,
-        reason,
-        round(elapsed.total_seconds() * 1000),
-        trigger,
-    )
-    outcome = replace(outcome, page=page_of(outcome, now))
-    state = replace(state, phase=Phase.DONE, outcome=outcome)
-    effects: list[Effect] = []
-    if status == "failed" and trigger != "budget":
-        effects.append(say(state, f"dead_letter reason={trigger}"))
-    shown = f"status={status} total_attempts={state.made} duration_ms={outcome.duration_ms}"
-    return state, (*effects, Finish(outcome, failure), say(state, shown))
 
 
 Handler = Callable[[State, Any, datetime], Step]

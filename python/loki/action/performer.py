@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import json
 import logging
 import shlex
@@ -203,6 +204,11 @@ class Performer:
     def _validate(self, effect: Validate) -> Event:
         change = effect.proposal.change.based_on(self._shown())
         return Validated(gate.validate(change, self.root, self._shown()))
+
+    def shown_digest(self) -> str:
+        """Digest of the project as the agent was shown it; equal trees have equal digests."""
+        entries = sorted(self._shown().entries.items())
+        return hashlib.sha256(repr(entries).encode("utf-8", "backslashreplace")).hexdigest()
 
     def _shown(self) -> Tree:
         """The project as the agent was shown it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -16,9 +17,11 @@ from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.policy import Decision, PastFailure
 from loki.memory.attempt import Attempt
-from loki.people.escalation import file_name
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
+
+APPLIED = "applied"
+"""Stands for the project where a proposed change is part of it."""
 
 
 class Phase(str, Enum):
@@ -86,7 +89,8 @@ class State:
         help: what the strategy did.
         helpless: strategies that could not be carried out for this failure.
         failed_in: the phase that failed last.
-        proposed: digests of changes proposed since anything in the project changed.
+        proposed: digest of each change proposed since the last one took effect, to the digest of
+            the project as it was shown then, or `APPLIED`.
         altered: a fix changed the project since the last proposal.
         worked: a change, fix or command has taken effect in this task.
         files: paths changed since the task began.
@@ -107,7 +111,7 @@ class State:
     help: Helped | None = None
     helpless: frozenset[str] = frozenset()
     failed_in: Phase | None = None
-    proposed: frozenset[str] = frozenset()
+    proposed: Mapping[str, str] = field(default_factory=dict)
     altered: bool = False
     worked: bool = False
     files: tuple[str, ...] = ()
@@ -134,9 +138,10 @@ def took_effect(state: State, files: tuple[str, ...]) -> State:
     if not files:
         return state
     proposal = state.current.proposal if state.current else None
-    own = {proposal.change.digest()} if proposal and not proposal.change.is_empty else set()
+    has_change = proposal is not None and not proposal.change.is_empty
+    own = {proposal.change.digest(): APPLIED} if proposal and has_change else {}
     merged = tuple(dict.fromkeys((*state.files, *files)))
-    return replace(state, worked=True, proposed=frozenset(own), files=merged)
+    return replace(state, worked=True, proposed=own, files=merged)
 
 
 def record(
@@ -204,12 +209,3 @@ def say(state: State, message: str, *, warning: bool = False) -> Say:
     task = state.setting.task.id
     fields = dict(part.split("=", 1) for part in message.split() if "=" in part)
     return Say(f"task={task} {message}", {"task": task, **fields}, warning)
-
-
-def page_of(outcome: Outcome, now: datetime) -> str | None:
-    """The page that tells a person more, relative to ``.loki/``."""
-    if outcome.status == "escalated":
-        return file_name(isoformat(now), outcome.task_id)
-    if outcome.status == "failed" and outcome.trigger != "budget":
-        return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
-    return None

@@ -1,0 +1,57 @@
+"""How the closed loop ends: pure, as the loop itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from loki.action.event import Effect, Finish, Keep
+from loki.action.state import Phase, State, attempt_line, record, say
+from loki.action.task import Outcome
+from loki.base.time import isoformat
+from loki.people.escalation import file_name
+
+
+def succeed(
+    state: State, now: datetime, status: str, reason: str
+) -> tuple[State, tuple[Effect, ...]]:
+    """The attempt in flight was the last one: record it, and end."""
+    result = "success" if status == "success" else status
+    kept = Keep(record(state, now, result, None, None))
+    line = attempt_line(state, None, None, result=result)
+    after, effects = finish(state, now, status, reason)
+    return after, (kept, line, *effects)
+
+
+def finish(
+    state: State, now: datetime, status: str, reason: str, *, trigger: str = ""
+) -> tuple[State, tuple[Effect, ...]]:
+    """End the task with a status and, where a person has something to read, a page."""
+    failure = None if status in {"success", "unverified"} else state.failure
+    elapsed = now - (state.started or now)
+    outcome = Outcome(
+        state.setting.task.id,
+        status,
+        state.made,
+        state.files,
+        failure.match.pattern if failure and failure.match else None,
+        reason,
+        round(elapsed.total_seconds() * 1000),
+        trigger,
+    )
+    outcome = replace(outcome, page=_page(outcome, now))
+    state = replace(state, phase=Phase.DONE, outcome=outcome)
+    effects: list[Effect] = []
+    if status == "failed" and trigger != "budget":
+        effects.append(say(state, f"dead_letter reason={trigger}"))
+    shown = f"status={status} total_attempts={state.made} duration_ms={outcome.duration_ms}"
+    return state, (*effects, Finish(outcome, failure), say(state, shown))
+
+
+def _page(outcome: Outcome, now: datetime) -> str | None:
+    """The page that tells a person more, relative to ``.loki/``."""
+    if outcome.status == "escalated":
+        return file_name(isoformat(now), outcome.task_id)
+    if outcome.status == "failed" and outcome.trigger != "budget":
+        return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
+    return None

@@ -1,0 +1,103 @@
+"""Every public name, called twice in random order: none depends on what was called before it."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.project import CHECK, RIGHT, make_project
+
+import loki
+
+
+def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
+    """One plain use of every public name."""
+    count = 0
+
+    def project() -> Path:
+        nonlocal count
+        count += 1
+        return make_project(tmp_path / f"p{count}")
+
+    def solve(_briefing: loki.Briefing) -> dict[str, str]:
+        return {"calc.py": RIGHT}
+
+    def arun() -> str:
+        import asyncio
+
+        work = loki.arun("make add add", agent=solve, checks=[CHECK], path=str(project()))
+        return asyncio.run(work).status
+
+    def task() -> str:
+        with loki.Workspace(project()).task("make add add", checks=[CHECK]) as entered:
+            assert isinstance(entered, loki.Task)
+            return entered.run(solve).status
+
+    text = "app.py:1: error: Name 'x' is not defined  [name-defined]"
+    briefing = loki.Briefing("Do it", "t", 1, Path("/"))
+    return {
+        "Agent": lambda: inspect.isclass(loki.Agent),
+        "AgentError": lambda: loki.AgentError("x", retryable=False).retryable,
+        "Backoff": lambda: loki.Backoff("5s").preview(3),
+        "Briefing": lambda: str(briefing),
+        "Change": lambda: loki.Change.write({"a": "b"}).paths,
+        "Check": lambda: loki.Check.of("pytest -q"),
+        "CommandAgent": lambda: loki.CommandAgent("true").name,
+        "ConfigError": lambda: str(loki.ConfigError("no", file="a", line=1, column=2)),
+        "Edit": lambda: loki.Edit("a", b"b"),
+        "Failure": lambda: loki.Failure.of("it failed").fingerprint,
+        "LokiError": lambda: str(loki.LokiError("x")),
+        "Match": lambda: isinstance(loki.recognize(text).match, loki.Match),
+        "Outcome": lambda: loki.Outcome("t", "success", 1).exit_code,
+        "Pattern": lambda: isinstance(loki.PatternSet.default().patterns["lint-error"], loki.Pattern),
+        "PatternSet": lambda: loki.PatternSet.default().match(text),
+        "Proposal": lambda: loki.Proposal(loki.Change.nothing()).change.is_empty,
+        "ScriptedAgent": lambda: loki.ScriptedAgent([{"a": "b"}]).propose(briefing).change.paths,
+        "StoreError": lambda: str(loki.StoreError("x")),
+        "Task": task,
+        "UsageError": lambda: str(loki.UsageError("x")),
+        "Workspace": lambda: loki.Workspace(tmp_path).tasks(),
+        "arun": arun,
+        "clean": lambda: loki.clean("\x1b[31mred\x1b[0m"),
+        "containment": lambda: loki.containment("a b c", "a b c d"),
+        "dice": lambda: loki.dice("a b c", "a b d"),
+        "fingerprint": lambda: loki.fingerprint("it failed after 3 s"),
+        "normalize": lambda: loki.normalize("it failed after 3 s"),
+        "overlap": lambda: loki.overlap("a b c", "a b d"),
+        "recognize": lambda: loki.recognize(text),
+        "run": lambda: loki.run("x", agent=solve, checks=[CHECK], path=str(project())).status,
+        "same_failure": lambda: loki.same_failure(text, text),
+    }
+
+
+def test_every_public_name_has_a_use_here(tmp_path: Path) -> None:
+    assert sorted(calls(tmp_path)) == sorted(loki.__all__)
+
+
+def test_called_twice_in_random_order_each_gives_the_same(tmp_path: Path) -> None:
+    uses = calls(tmp_path)
+    order = [*uses, *uses]
+    random.shuffle(order)
+    answers: dict[str, Any] = {}
+    for name in order:
+        answer = uses[name]()
+        assert answer == answers.setdefault(name, answer), name
+
+
+@pytest.mark.parametrize("name", sorted(loki.__all__))
+def test_every_public_name_is_documented(name: str) -> None:
+    thing = getattr(loki, name)
+    assert inspect.getdoc(thing)
+    for member, value in vars(thing).items() if inspect.isclass(thing) else ():
+        if not member.startswith("_") and inspect.isfunction(value):
+            assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'lokki'"):
+        loki.lokki  # noqa: B018
+    assert set(loki.__all__) <= set(dir(loki))
