@@ -34,6 +34,11 @@ bool is_path(char c) {
   return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
 }
 
+// A name goes on here; '<' may stand for digits that were glued to it.
+bool goes_on(char c) {
+  return is_path(c) || c == '<';
+}
+
 class Normalizer {
  public:
   Normalizer(std::string_view text, Level level, std::string_view root)
@@ -105,7 +110,7 @@ class Normalizer {
     for (const std::string_view temp :
          {"/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/var/folders", "/dev/shm"}) {
       if (!rest().starts_with(temp)) continue;
-      if (is_path(ahead(temp.size()))) continue;
+      if (goes_on(ahead(temp.size()))) continue;
       size = temp.size();
       const int random = temp.ends_with("folders") ? 3 : 1;
       for (int i = 0; i < random && ahead(size) == '/'; ++i) {
@@ -129,7 +134,7 @@ class Normalizer {
       const std::size_t name = component(home.size());
       if (name > 0) return home.size() + name;
     }
-    if (rest().starts_with("/root") && !is_path(ahead(5))) return 5;
+    if (rest().starts_with("/root") && !goes_on(ahead(5))) return 5;
     return 0;
   }
 
@@ -195,6 +200,11 @@ class Normalizer {
       if (found && is_digit(text_[at_ + found.size - 1])) return put(found);
     }
     if (!is_word(c) || is_word(last())) return false;
+    // Behind a placeholder that was glued to it, the rest of a word stays the rest of a word.
+    if (level_ == Level::kTemplate && last() == '>') {
+      plain_word();
+      return true;
+    }
     if (position()) return true;
     if (const std::size_t size = url_size()) return put({size, "<url>"});
     if (const std::size_t size = mail_size(at_)) return put({size, "<email>"});
@@ -251,23 +261,21 @@ class Normalizer {
       mail_to_ = i;
       return 0;
     }
-    std::size_t end = i + 1, dots = 0, label = end;
-    while (end < text_.size() && end - i < 256 &&
-           ((is_word(text_[end]) && static_cast<unsigned char>(text_[end]) < 0x80) ||
-            text_[end] == '-' || text_[end] == '.')) {
-      if (text_[end] == '.') {
-        ++dots;
-        label = end + 1;
-      }
-      ++end;
+    // A dot or a dash belongs to the domain where a letter follows: what follows otherwise may be
+    // a number, which a second pass would not see.
+    const auto letter = [&](std::size_t k) {
+      return k < text_.size() && is_word(text_[k]) && !is_digit(text_[k]) &&
+             static_cast<unsigned char>(text_[k]) < 0x80;
+    };
+    std::size_t end = i + 1, dots = 0;
+    for (; letter(end) || (end > i + 1 && end < text_.size() && is_digit(text_[end])) ||
+           (end < text_.size() && (text_[end] == '.' || text_[end] == '-') && letter(end + 1));
+         ++end) {
+      if (end - i > 255) return 0;
+      dots += text_[end] == '.';
     }
-    while (end > i + 1 && (text_[end - 1] == '.' || text_[end - 1] == '-')) {
-      dots -= text_[end - 1] == '.';
-      --end;
-    }
-    const bool ends = end >= text_.size() || !is_word(text_[end]);
-    const bool named = label < end && !is_digit(text_[label]);
-    if (dots > 0 && ends && named) return end - from;
+    const bool ends = end >= text_.size() || (!is_word(text_[end]) && text_[end] != '<');
+    if (dots > 0 && ends) return end - from;
     mail_from_ = from;
     mail_to_ = i;
     return 0;
@@ -291,17 +299,16 @@ class Normalizer {
   bool named_secret() {
     if (ahead(0) == '\0') return false;
     std::size_t name = 0;
-    while (name < 40 &&
-           (is_word(ahead(name)) || (ahead(name) == '-' && is_word(ahead(name + 1))))) {
+    while (name < 40 && (is_word(ahead(name)) || (ahead(name) == '-' && is_word(ahead(name + 1)) &&
+                                                  !is_digit(ahead(name + 1))))) {
       ++name;
     }
     const std::string folded = ascii_folded(rest().substr(0, name));
     const bool bearer = folded == "bearer";
     const bool named =
         std::any_of(kSecretNames.begin(), kSecretNames.end(), [&](std::string_view secret) {
-          if (!folded.ends_with(secret)) return false;
-          const std::size_t before = folded.size() - secret.size();
-          return before == 0 || folded[before - 1] == '_';
+          return folded == secret ||
+                 (folded.ends_with(secret) && folded[folded.size() - secret.size() - 1] == '_');
         });
     if (!bearer && !named) return false;
     std::size_t i = name;
@@ -312,9 +319,11 @@ class Normalizer {
       if (separator != '=' && separator != ':') return false;
       ++i;
       while (ahead(i) == ' ') ++i;
-      if (ahead(i) == '"' || ahead(i) == '\'') ++i;
     }
-    const std::size_t begin = i;
+    const std::size_t begin = i;  // quotes go with the value
+    const char quote = ahead(i) == '"' || ahead(i) == '\'' ? ahead(i) : '\0';
+    i += quote != '\0';
+    const std::size_t value = i;
     std::size_t numerals = 0;
     while (ahead(i) > ' ' &&
            std::string_view("\"'<>,;&)").find(ahead(i)) == std::string_view::npos) {
@@ -323,8 +332,11 @@ class Normalizer {
     }
     // "unexpected token: foo" is no secret; "token=abc123de" is one.
     const std::size_t least = separator == '=' && !bearer ? 4 : 8;
-    if (i - begin < least || (numerals == 0 && (separator != '=' || bearer))) return false;
-    copy(begin);
+    if (i - value < least || (numerals == 0 && (separator != '=' || bearer))) return false;
+    if (quote != '\0' && ahead(i) == quote) ++i;
+    const std::size_t from = at_ + begin;
+    plain_word();  // the name
+    copy(from - at_);
     return put({i - begin, "<secret>"});
   }
 

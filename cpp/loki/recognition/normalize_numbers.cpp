@@ -262,6 +262,12 @@ std::size_t dotted(std::string_view text, std::size_t from, std::size_t& parts) 
   return i - from;
 }
 
+// Without the last of its dotted parts, which is glued to a word: 1.2.0x1f is 1.2 and 0x1f.
+Found shorter(std::string_view text, std::size_t size, std::size_t parts) {
+  if (parts < 2) return {};
+  return number(text.substr(0, text.rfind('.', size - 1)));
+}
+
 }  // namespace
 
 bool is_digit(char c) {
@@ -303,7 +309,8 @@ Found number(std::string_view text) {
   }
   if (parts >= 3 || (v == 1 && parts == 2)) {
     const std::size_t end = size + version_suffix(text, size);
-    return {ends_word(text, end) ? end : 0, "<version>"};
+    if (!ends_word(text, end)) return shorter(text, size, parts);
+    return {end, "<version>"};
   }
   if (v == 1) return {};
   if (const Found found = quantity(text, size)) return found;
@@ -314,7 +321,7 @@ Found number(std::string_view text) {
     const std::size_t power = digits(text, end + 1 + sign);
     if (power > 0) end += 1 + sign + power;
   }
-  if (!ends_word(text, end)) return {};
+  if (!ends_word(text, end)) return shorter(text, size, parts);
   return {end, parts == 2 || end != size ? "<float>" : "<int>"};
 }
 
@@ -365,7 +372,8 @@ Found hexadecimal(std::string_view text) {
     }
     ++i;
   }
-  if (!ends_word(text, i) || at(text, i) == ':') return {};
+  // '<' stands for a number that would have been read as a group.
+  if (!ends_word(text, i) || at(text, i) == ':' || at(text, i) == '<') return {};
   if (groups == 6 && pairs == 6 && !gap) return {i, "<mac>"};
   const bool ipv6 = has_digit && ((groups == 8 && !gap) ||
                                   (gap && groups >= 2 && groups < 8 && (size >= 3 || groups >= 3)));

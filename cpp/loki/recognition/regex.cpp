@@ -10,7 +10,7 @@ namespace loki {
 namespace {
 
 constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
-constexpr std::size_t kMostStrings = 24;  // alternatives that one expression may require
+constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
 
 using Strings = std::vector<std::string>;
@@ -20,10 +20,11 @@ struct Known {
   bool exact = false;  // a match is one of `strings`
   Strings strings;
   Strings best;  // a match holds one of these; empty: nothing known
+  Strings tail;  // not exact: a match ends with one of these; empty: nothing known
 
   static Known anything() { return {}; }
-  static Known empty() { return {true, {""}, {}}; }
-  static Known one(std::string text) { return {true, {std::move(text)}, {}}; }
+  static Known empty() { return {true, {""}, {}, {}}; }
+  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}}; }
 };
 
 std::size_t shortest(const Strings& strings) {
@@ -79,7 +80,7 @@ class Reader {
       branches.push_back(sequence(depth));
     }
     if (branches.size() == 1) return std::move(branches.front());
-    Known result = {true, {}, {}};
+    Known result = {true, {}, {}, {}};
     bool each_has_one = true;
     for (Known& branch : branches) {
       finish(branch);
@@ -116,10 +117,12 @@ class Reader {
       offer(result, run.strings);
       whole = false;
       run = item.exact ? item : Known::empty();
+      if (!item.exact && !item.tail.empty()) run.strings = item.tail;
     }
     offer(result, run.strings);
     result.exact = whole;
     result.strings = whole ? run.strings : Strings{};
+    result.tail = whole ? Strings{} : run.strings;
     return result;
   }
 
@@ -144,8 +147,16 @@ class Reader {
       if (more() && text_[at_] == '?') ++at_;  // not greedy
       if (least > 0) {
         finish(item);
+        // x{3,} holds xxx.
+        if (item.exact && item.strings.size() == 1 &&
+            item.strings.front().size() * static_cast<std::size_t>(least) <= 64) {
+          std::string all;
+          for (int i = 0; i < least; ++i) all += item.strings.front();
+          offer(item, {all});
+        }
         item.exact = false;
         item.strings.clear();
+        item.tail.clear();
       } else if (optional && item.exact && item.strings.size() < kMostStrings) {
         item.strings.push_back("");
         item.best.clear();

@@ -48,30 +48,6 @@ std::string extension_of(std::string_view path) {
   return plain ? extension : std::string();
 }
 
-bool begins_command(const std::vector<std::string>& words, std::size_t at,
-                    const std::vector<std::string>& command) {
-  if (words.size() - at < command.size()) return false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    std::string_view word = words[at + i];
-    if (i == 0 && word.find('/') != std::string_view::npos) word = word.substr(word.rfind('/') + 1);
-    if (word != command[i]) return false;
-  }
-  return true;
-}
-
-std::vector<std::string> words_of(std::string_view command) {
-  std::vector<std::string> words(1);
-  for (const char c : command) {
-    if (c == ' ' || c == '\t' || c == '\n') {
-      if (!words.back().empty()) words.emplace_back();
-    } else if (c != '"' && c != '\'') {
-      words.back().push_back(c);
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
 class Chooser {
  public:
   Chooser(const Rules& rules, std::string_view text, Findings findings, const SiteContext& context)
@@ -88,6 +64,7 @@ class Chooser {
     excuse_retried();
     drop_nested();
     drop_outranked();
+    find_end_of_step();
     const Block* cause = best();
     return cause == nullptr ? last_line() : described(*cause);
   }
@@ -96,13 +73,8 @@ class Chooser {
   const ToolRules& tool(const Block& block) const { return rules_.tools[block.tool]; }
 
   void detect_by_command() {
-    const std::vector<std::string> words = words_of(context_.command);
     for (std::size_t i = 0; i < rules_.tools.size(); ++i) {
-      for (const auto& command : rules_.tools[i].commands) {
-        for (std::size_t at = 0; at < words.size(); ++at) {
-          if (begins_command(words, at, command)) found_.detected[i] = true;
-        }
-      }
+      if (is_named_by(rules_.tools[i], context_.command)) found_.detected[i] = true;
     }
   }
 
@@ -190,6 +162,20 @@ class Chooser {
                   [&](const Block& block) { return outranked.contains(tool(block).name); });
   }
 
+  // The line where the failing step ended: nothing behind it broke the build.
+  void find_end_of_step() {
+    for (const Block& block : found_.blocks) {
+      if (!block.rule->closes) continue;
+      closed_ = block.first;
+      reach_ = block.rule->reach;
+      return;
+    }
+  }
+
+  bool is_near_the_end(const Block& block) const {
+    return block.first <= closed_ && block.first + reach_ >= closed_;
+  }
+
   // Larger is better; 0: never chosen.
   int standing(const Block& block) const {
     const bool named = !tool(block).fallback;
@@ -210,9 +196,10 @@ class Chooser {
   const Block* best() const {
     const Block* result = nullptr;
     for (const Block& block : found_.blocks) {
-      const int rank = standing(block);
-      if (rank == 0) continue;
-      const int of_result = result == nullptr ? 0 : standing(*result);
+      if (standing(block) == 0) continue;
+      const int rank = 2 * standing(block) + (is_near_the_end(block) ? 1 : 0);
+      const int of_result =
+          result == nullptr ? 0 : 2 * standing(*result) + (is_near_the_end(*result) ? 1 : 0);
       if (rank > of_result || (rank == of_result && block.rule->rank > result->rule->rank)) {
         result = &block;
       }
@@ -386,6 +373,7 @@ class Chooser {
   std::string_view text_;
   Findings found_;
   const SiteContext& context_;
+  std::size_t closed_ = 0, reach_ = 0;  // 0: no step is known to have failed
 };
 
 }  // namespace

@@ -67,6 +67,7 @@ BlockRule read_block(const Definition& definition) {
   rule.rank = definition.count("rank", rule.rank);
   rule.reach = definition.count("reach", rule.reach);
   rule.detected = definition.truth("detected");
+  rule.closes = definition.truth("closes");
   for (const Definition& field : definition.items("fields"))
     rule.fields.push_back(read_field(field));
   for (const Definition& field : definition.items("requires")) {
@@ -105,6 +106,30 @@ std::vector<std::string> words(std::string_view text) {
   }
   if (!word.empty()) result.push_back(std::move(word));
   return result;
+}
+
+bool begins_command(const std::vector<std::string>& words, std::size_t at,
+                    const std::vector<std::string>& command) {
+  if (words.size() - at < command.size()) return false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    std::string_view word = words[at + i];
+    if (i == 0 && word.find('/') != std::string_view::npos) word = word.substr(word.rfind('/') + 1);
+    if (word != command[i]) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> words_of(std::string_view command) {
+  std::vector<std::string> words(1);
+  for (const char c : command) {
+    if (c == ' ' || c == '\t' || c == '\n') {
+      if (!words.back().empty()) words.emplace_back();
+    } else if (c != '"' && c != '\'') {
+      words.back().push_back(c);
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
 }
 
 }  // namespace
@@ -150,6 +175,16 @@ ToolRules read_tool(const Definition& definition) {
     tool.blocks.push_back(read_block(block));
   for (const Definition& link : definition.items("links")) tool.links.push_back(read_link(link));
   return tool;
+}
+
+bool is_named_by(const ToolRules& tool, std::string_view command) {
+  const std::vector<std::string> typed = words_of(command);
+  for (const auto& known : tool.commands) {
+    for (std::size_t at = 0; at < typed.size(); ++at) {
+      if (begins_command(typed, at, known)) return true;
+    }
+  }
+  return false;
 }
 
 std::string_view Rules::without_prefix(std::string_view line) const {

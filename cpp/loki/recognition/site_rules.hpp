@@ -59,7 +59,7 @@ struct BlockRule {
   Role role = Role::kCause;
   std::vector<LineRule> start, go_on, until, through;
   std::size_t lead = 0, max_lines = 1000, rank = 50, reach = 200;
-  bool detected = false;
+  bool detected = false, closes = false;
   std::vector<FieldRule> fields;
   std::vector<Field> requires_fields;
   std::array<std::string, kFields> constants;
@@ -92,6 +92,9 @@ struct Reference {
 };
 
 ToolRules read_tool(const Definition& definition);
+
+// The command, as typed, starts the tool: somewhere in it stand the words of one of its commands.
+bool is_named_by(const ToolRules& tool, std::string_view command);
 
 // A block found in a text. Views point into the text.
 struct Value {

@@ -1,4 +1,4 @@
-"""The built-in knowledge: compiled from YAML to one JSON file at build time, read when first needed.
+"""The built-in knowledge: compiled from YAML to JSON at build time, read when first needed.
 
 ``python -m loki.recognition.builtin OUTPUT`` writes the file; it needs no compiled core.
 """

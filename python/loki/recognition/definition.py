@@ -10,7 +10,6 @@ compiled core.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,10 +48,6 @@ class Document:
             pointer = pointer.rpartition("/")[0]
         line, column = self.places.get(pointer, (1, 1))
         return ConfigError(reason, file=self.name, line=line, column=column)
-
-    def json(self) -> bytes:
-        """The value as the core reads it."""
-        return json.dumps(self.value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class Cursor:
@@ -126,7 +121,7 @@ Check = Callable[[Cursor], Any]
 """Checks a node and gives its plain value; raises ConfigError."""
 
 
-def _place(node: yaml.Node) -> tuple[int, int]:
+def _place(node: yaml.Node | yaml.Event) -> tuple[int, int]:
     mark = node.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
@@ -168,12 +163,12 @@ def _check_depth(text: str | bytes, name: str) -> None:
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             depth += 1
             if depth > MAX_DEPTH:
-                mark = event.start_mark
+                line, column = _place(event)
                 raise ConfigError(
                     f"found more than {MAX_DEPTH} levels, expected fewer",
                     file=name,
-                    line=mark.line + 1 if mark else 1,
-                    column=mark.column + 1 if mark else 1,
+                    line=line,
+                    column=column,
                 )
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             depth -= 1

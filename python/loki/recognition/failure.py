@@ -19,6 +19,8 @@ RECOGNIZER_VERSION = 1
 """Grows when extraction or normalization changes; stored failures of another version are
 fingerprinted anew when they are read."""
 
+_ALWAYS_TEXT = ("message", "excerpt", "normalized", "fingerprint", "signature")
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -156,23 +158,23 @@ class Failure:
             self,
             normalized=normalized,
             fingerprint=_core.fingerprint(
-                self.error_type or "",
-                self.error_code or "",
+                _plain(self.error_type),
+                _plain(self.error_code),
                 normalized,
-                list(self.tests),
+                [_plain(test) for test in self.tests],
                 self._functions(),
             ),
             signature=_core.signature(
                 self.match.pattern if self.match else "",
-                self.extension or "",
-                self.error_code or "",
+                _plain(self.extension),
+                _plain(self.error_code),
                 normalized,
             ),
             recognizer_version=RECOGNIZER_VERSION,
         )
 
     def _functions(self) -> list[str]:
-        return [f.function for f in self.frames if f.in_project and f.function]
+        return [_plain(f.function) for f in self.frames if f.in_project and f.function]
 
     @property
     def pattern_id(self) -> str:
@@ -205,11 +207,11 @@ class Failure:
     def site(self) -> _core.FailureSite:
         """What takes part in `loki.same_failure`."""
         return _core.FailureSite(
-            self.error_type or "",
-            self.error_code or "",
-            self.normalized,
-            self.path or "",
-            list(self.tests),
+            _plain(self.error_type),
+            _plain(self.error_code),
+            _plain(self.normalized),
+            _plain(self.path),
+            [_plain(test) for test in self.tests],
             self._functions(),
             self.match.pattern if self.match else "",
         )
@@ -297,13 +299,13 @@ def recognize(
     from loki.recognition import site
 
     known = patterns or PatternSet.default()
-    found = _core.recognize(
+    found: dict[str, Any] = _core.recognize(
         site.rules(),
         known.core,
         text,
-        command or "",
-        os.fspath(root) if root else "",
-        language or "",
+        _plain(command),
+        _plain(os.fspath(root)) if root else "",
+        _plain(language),
     )
     matches = tuple(known.described(match) for match in found.pop("matches"))
     first, last = found.pop("excerpt_lines")
@@ -311,14 +313,11 @@ def recognize(
         Frame(path, line or None, function or None, in_project)
         for path, line, function, in_project in found.pop("frames")
     )
-    tests = tuple(found.pop("tests"))
-    kept = ("message", "excerpt", "normalized", "fingerprint", "signature")
-    texts: dict[str, Any] = {key: found.pop(key) for key in kept}
-    rest: dict[str, Any] = {key: value or None for key, value in found.items()}
+    texts = {key: found.pop(key) for key in _ALWAYS_TEXT}
+    known_fields: dict[str, Any] = {key: value or None for key, value in found.items()}
     return Failure(
         **texts,
-        **rest,
-        tests=tests,
+        **{**known_fields, "tests": tuple(known_fields["tests"] or ())},
         frames=frames,
         excerpt_lines=(first, last) if first else None,
         match=matches[0] if matches else None,
@@ -330,6 +329,11 @@ def recognize(
 def as_failure(value: Text | Failure) -> Failure:
     """The failure itself, or the one in a text."""
     return value if isinstance(value, Failure) else recognize(value)
+
+
+def _plain(text: str | None) -> str:
+    """Text as the core takes it: lone surrogates, which file names may hold, become "?"."""
+    return (text or "").encode("utf-8", "replace").decode("utf-8")
 
 
 def _extension(path: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,8 @@ from loki.base.error import ConfigError
 from loki.recognition import builtin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loki.recognition.definition import Document
     from loki.recognition.text import Text
 
@@ -156,7 +157,7 @@ class PatternSet:
         )
         self._order = tuple(self.patterns.values())
         core = {"version": version, "patterns": [_core_pattern(entry) for entry in entries]}
-        self.core = _core.PatternSet(json.dumps(core, ensure_ascii=False))
+        self.core = _core.PatternSet(json.dumps(core))
 
     @staticmethod
     def default() -> PatternSet:
@@ -300,7 +301,7 @@ def _checked(document: Document) -> dict[str, Any]:
         "patterns": [_core_pattern(entry) for entry in own.get("patterns", [])],
     }
     try:
-        _core.PatternSet(json.dumps(core, ensure_ascii=False)).check()
+        _core.PatternSet(json.dumps(core)).check()
     except _core.DefinitionError as error:
         where: str = error.where  # type: ignore[attr-defined]
         reason: str = error.reason  # type: ignore[attr-defined]

@@ -1,13 +1,14 @@
-"""What tool files and pattern files look like: the shapes of `docs/design/tool-rules.md` and SPEC §3.
+"""What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like.
 
 A shape is a function from a `Cursor` to plain data; the small ones are put together to the large.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loki.recognition.definition import Check, Cursor
+if TYPE_CHECKING:
+    from loki.recognition.definition import Check, Cursor
 
 STRATEGIES = (
     "auto_fix",
@@ -32,7 +33,7 @@ CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "app
 TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
 _MAX_DIGITS = 18
 
-# --- small shapes -----------------------------------------------------------------------------------
+# --- small shapes ---------------------------------------------------------------------------
 
 
 def text(cursor: Cursor) -> str:
@@ -96,11 +97,8 @@ def list_of(item: Check, least: int = 0, what: str = "a list") -> Check:
 def one_or_more(item: Check) -> Check:
     """A list, or one entry that stands for a list of one."""
 
-    def check(cursor: Cursor) -> list[Any]:
-        if cursor.found() == "a list":
-            values: list[Any] = list_of(item, 1)(cursor)
-            return values
-        return [item(cursor)]
+    def check(cursor: Cursor) -> Any:
+        return list_of(item, 1)(cursor) if cursor.found() == "a list" else [item(cursor)]
 
     return check
 
@@ -160,7 +158,7 @@ def unique(item: Check, key: str, what: str) -> Check:
     return check
 
 
-# --- tool files -------------------------------------------------------------------------------------
+# --- tool files -----------------------------------------------------------------------------
 
 _regexes = one_or_more(text)
 
@@ -181,6 +179,7 @@ _block = record(
         "through": _regexes,
         "max_lines": whole(1, 100_000),
         "detected": truth,
+        "closes": truth,
         "fields": list_of(_field),
         "requires": list_of(one_of(*FIELDS)),
         "set": mapping_of(text, FIELDS),
@@ -237,7 +236,7 @@ tool_file = record(
     "a tool file",
 )
 
-# --- pattern files ----------------------------------------------------------------------------------
+# --- pattern files --------------------------------------------------------------------------
 
 
 def _weight(cursor: Cursor) -> str | float:

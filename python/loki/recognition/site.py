@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from loki import _core
 from loki.recognition import builtin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class FixCommand:
 def rules() -> _core.SiteRules:
     """The built-in rules, ready to use."""
     tools = {"tools": builtin.load()["tools"]}
-    return _core.SiteRules(json.dumps(tools, ensure_ascii=False))
+    return _core.SiteRules(json.dumps(tools))
 
 
 @cache

@@ -1,0 +1,52 @@
+#include "loki/recognition/similarity.hpp"
+
+#include <gtest/gtest.h>
+
+namespace loki {
+namespace {
+
+TEST(Similarity, TokensAreFoldedRunsAndPlaceholders) {
+  EXPECT_EQ(tokens("Foo_1 bar, <int>FOO_1 \xC3\x89t\xC3\xA9!"),
+            (Tokens{"<int>", "bar", "foo_1", "\xC3\xA9t\xC3\xA9"}));
+  EXPECT_TRUE(tokens("\xFF ... ").empty());
+}
+
+TEST(Similarity, Measures) {
+  const Tokens a = {"a", "b", "c"}, b = {"b", "c", "d", "e"};
+  EXPECT_DOUBLE_EQ(overlap(a, b), 2.0 / 5);
+  EXPECT_DOUBLE_EQ(containment(a, b), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(dice(a, b), 4.0 / 7);
+  EXPECT_DOUBLE_EQ(larger_share(a, b), 0.5);
+  EXPECT_EQ(overlap({}, {}), 1);
+  EXPECT_EQ(overlap({}, a), 0);
+  EXPECT_EQ(overlap({"a", "b"}, a), 0);
+}
+
+TEST(Similarity, TheOrderOfTheDecision) {
+  FailureSite a{"OddError", "", "the basket of the customer is empty again", "", {}, {}, "p"};
+  FailureSite b = a;
+  EXPECT_TRUE(same_failure(a, b, 0.8));
+  b.tests = {"t1"};
+  EXPECT_FALSE(same_failure(a, b, 0.99));
+  a.tests = {"t2"};
+  EXPECT_FALSE(same_failure(a, b, 0.0)) << "different tests";
+  a.tests.clear();
+  b = a;
+  b.normalized += " and again";
+  EXPECT_TRUE(same_failure(a, b, 0.8)) << "same pattern, specific, alike";
+  b.pattern = "q";
+  EXPECT_FALSE(same_failure(a, b, 0.8));
+  a.error_code = b.error_code = "E1";
+  EXPECT_TRUE(same_failure(a, b, 0.8)) << "same code, alike";
+  b.error_code = "E2";
+  EXPECT_FALSE(same_failure(a, b, 0.0));
+}
+
+TEST(Similarity, Specific) {
+  EXPECT_TRUE(is_specific({"OddError", "", "something long enough", "", {}, {}, ""}));
+  EXPECT_FALSE(is_specific({"", "", "something long enough without an anchor", "", {}, {}, ""}));
+  EXPECT_FALSE(is_specific({"E", "", "short", "", {}, {}, ""}));
+}
+
+}  // namespace
+}  // namespace loki

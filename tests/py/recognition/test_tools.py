@@ -1,0 +1,94 @@
+"""Every sample of every tool file says what must be extracted from it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import loki
+from loki import _core
+from loki.recognition import builtin, site
+
+TOOLS = Path(__file__).parents[3] / "python/loki/recognition/tools"
+
+
+def samples() -> list[Any]:
+    found = []
+    for path in sorted(TOOLS.glob("*.yml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for sample in document.get("samples", []):
+            found.append(pytest.param(sample, id=f"{path.stem}: {sample['name']}"))  # noqa: PERF401
+    return found
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_a_sample_gives_what_it_says(sample: dict[str, Any]) -> None:
+    failure = loki.recognize(
+        sample["text"],
+        command=sample.get("command"),
+        exit_code=sample.get("exit_code"),
+        root=sample.get("root"),
+    )
+    expected = dict(sample["expect"])
+    assert len(failure.frames) == expected.pop("frames", 0)
+    assert failure.kind == expected.pop("kind")
+    assert list(failure.tests) == expected.pop("tests", [])
+    for name in ("tool", "error_type", "error_code", "message", "path", "line", "column"):
+        assert getattr(failure, name) == expected.pop(name, None), name
+    assert failure.output_line == expected.pop("output_line")
+    assert not expected
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_the_excerpt_shows_the_line_that_says_what_failed(sample: dict[str, Any]) -> None:
+    failure = loki.recognize(sample["text"], command=sample.get("command"))
+    assert failure.excerpt_lines is not None
+    assert failure.output_line is not None
+    first, last = failure.excerpt_lines
+    assert first <= failure.output_line <= last < first + 40
+    lines = sample["text"].split("\n")[first - 1 : last]
+    assert failure.excerpt.split("\n") == lines
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_framing_of_ci_systems_hides_nothing(sample: dict[str, Any]) -> None:
+    """Time stamps before each line, carriage returns at its end: the same failure."""
+    plain = loki.recognize(sample["text"], command=sample.get("command"))
+    framed = "".join(
+        f"2026-01-02T03:04:05.1234567Z {line}\r\n" for line in sample["text"].split("\n")
+    )
+    seen = loki.recognize(framed, command=sample.get("command"))
+    assert (seen.tool, seen.message, seen.path, seen.line, seen.tests, seen.output_line) == (
+        plain.tool,
+        plain.message,
+        plain.path,
+        plain.line,
+        plain.tests,
+        plain.output_line,
+    )
+
+
+def test_every_regex_compiles() -> None:
+    site.rules().check()
+    loki.PatternSet.default().core.check()
+
+
+def test_tool_files_are_what_the_build_compiled() -> None:
+    assert builtin.compile_definitions(TOOLS.parent) == builtin.load()
+
+
+def test_what_tools_offer_besides_their_output() -> None:
+    (request,) = site.results_requests()
+    assert request == site.ResultsRequest("pytest", "junit", "PYTEST_ADDOPTS", "--junitxml={file}")
+    assert site.fix_commands()["ruff", "check"].command == ("ruff", "check", "--fix")
+
+
+def test_a_bad_rule_names_its_place() -> None:
+    with pytest.raises(_core.DefinitionError, match=r"/tools/0/blocks/0/start/0: .*no literal"):
+        _core.SiteRules('{"tools":[{"tool":"x","blocks":[{"id":"a","start":["^.$"]}]}]}')
+    rules = _core.SiteRules(
+        '{"tools":[{"tool":"x","blocks":[{"id":"a","start":["(?P<mess>abc)"]}]}]}'
+    )
+    with pytest.raises(_core.DefinitionError, match="group 'mess'"):
+        rules.check()
