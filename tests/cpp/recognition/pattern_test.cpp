@@ -10,8 +10,8 @@ namespace {
 
 std::vector<PatternMatch> match(const std::string& signals, const PatternSubject& subject,
                                 const char* version = "2") {
-  const PatternSet set(R"({"version": )" + std::string(version) + R"(, "patterns": [{"id": "p", "signals": )" +
-                       signals + "}]}");
+  const PatternSet set(R"({"version": )" + std::string(version) +
+                       R"(, "patterns": [{"id": "p", "signals": )" + signals + "}]}");
   return set.match(subject);
 }
 
@@ -27,8 +27,10 @@ TEST(Pattern, EvidenceCombines) {
                        "alpha beta gamma"),
             0)
       << "weak hits alone match nothing";
-  EXPECT_NEAR(confidence(R"([{"literal": "alpha"}, {"literal": "lph"}])", "alpha"), 0.7, 1e-9) << "nested";
-  EXPECT_NEAR(confidence(R"([{"literal": "alpha"}, {"regex": "alph."}])", "alpha"), 0.7, 1e-9) << "duplicate";
+  EXPECT_NEAR(confidence(R"([{"literal": "alpha"}, {"literal": "lph"}])", "alpha"), 0.7, 1e-9)
+      << "nested";
+  EXPECT_NEAR(confidence(R"([{"literal": "alpha"}, {"regex": "alph."}])", "alpha"), 0.7, 1e-9)
+      << "duplicate";
 }
 
 TEST(Pattern, ScopesSayWhereASignalMustStand) {

@@ -32,7 +32,8 @@ TEST(Regex, TakesAnyTextAsAnExpression) {
   const std::string alphabet = "ab()[]{}|*+?\\^$.:<>P-,1iQE";
   for (int round = 0; round < 20000; ++round) {
     std::string text;
-    for (std::size_t i = 0, size = random() % 16; i < size; ++i) text.push_back(alphabet[random() % alphabet.size()]);
+    for (std::size_t i = 0, size = random() % 16; i < size; ++i)
+      text.push_back(alphabet[random() % alphabet.size()]);
     required_literals(text);
   }
   required_literals(std::string(100000, '('));
@@ -41,8 +42,9 @@ TEST(Regex, TakesAnyTextAsAnExpression) {
 // What an expression matches holds one of its literals.
 TEST(Regex, NeverRequiresWhatAMatchLacks) {
   std::mt19937 random(11);
-  const std::string pieces[] = {"abc", "cab", "a", "b?", "c*", "(?:ab|bca)", "(abc)?", "[ab]", "b{2,3}",
-                                ".", "(?:a|)", "(?:abcb|c.a)", "a+", "^", "\\b", "(?:b.)", "(ca|cb)+"};
+  const std::string pieces[] = {"abc",    "cab",  "a",      "b?",     "c*",      "(?:ab|bca)",
+                                "(abc)?", "[ab]", "b{2,3}", ".",      "(?:a|)",  "(?:abcb|c.a)",
+                                "a+",     "^",    "\\b",    "(?:b.)", "(ca|cb)+"};
   for (int round = 0; round < 20000; ++round) {
     std::string expression;
     for (std::size_t i = 0, size = 1 + random() % 5; i < size; ++i) {
@@ -56,9 +58,10 @@ TEST(Regex, NeverRequiresWhatAMatchLacks) {
       for (std::size_t i = 0; i < 10; ++i) text.push_back("abc"[random() % 3]);
       if (!RE2::PartialMatch(text, regex.compiled())) continue;
       const auto& required = regex.required();
-      ASSERT_TRUE(std::any_of(required.begin(), required.end(), [&](const std::string& literal) {
-        return text.find(literal) != std::string::npos;
-      })) << expression << " in " << text;
+      ASSERT_TRUE(std::any_of(
+          required.begin(), required.end(),
+          [&](const std::string& literal) { return text.find(literal) != std::string::npos; }))
+          << expression << " in " << text;
     }
   }
 }

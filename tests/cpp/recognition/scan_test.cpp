@@ -24,7 +24,8 @@ Hits reference(const std::vector<std::string>& literals, std::string_view text) 
   const std::string folded = ascii_folded(text);
   for (std::size_t i = 0; i < literals.size(); ++i) {
     const std::string literal = ascii_folded(literals[i]);
-    for (std::size_t at = folded.find(literal); at != std::string::npos; at = folded.find(literal, at + 1)) {
+    for (std::size_t at = folded.find(literal); at != std::string::npos;
+         at = folded.find(literal, at + 1)) {
       hits.emplace(i, at + literal.size());
     }
   }
@@ -35,7 +36,8 @@ TEST(Scan, FindsAllOccurrencesLikeTheSlowReference) {
   std::mt19937 random(3);
   const auto word = [&](std::size_t longest) {
     std::string text;
-    for (std::size_t i = 0, size = 1 + random() % longest; i < size; ++i) text.push_back("abAB\xC3"[random() % 5]);
+    for (std::size_t i = 0, size = 1 + random() % longest; i < size; ++i)
+      text.push_back("abAB\xC3"[random() % 5]);
     return text;
   };
   for (int round = 0; round < 2000; ++round) {
@@ -48,7 +50,9 @@ TEST(Scan, FindsAllOccurrencesLikeTheSlowReference) {
 
 TEST(Scan, ReportsTheLongestFirstWhereHitsEndTogether) {
   std::vector<std::size_t> order;
-  LiteralScan({"c", "abc", "bc"}).each("abc", [&](std::size_t i, std::size_t) { order.push_back(i); });
+  LiteralScan({"c", "abc", "bc"}).each("abc", [&](std::size_t i, std::size_t) {
+    order.push_back(i);
+  });
   EXPECT_EQ(order, (std::vector<std::size_t>{1, 2, 0}));
 }
 

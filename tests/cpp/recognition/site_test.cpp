@@ -37,7 +37,8 @@ Site find(std::string_view text, std::string_view command = "", std::string_view
 }
 
 TEST(Site, ABlockGivesItsFieldsAndFrames) {
-  const Site site = find("== t1 failed\nsays Odd: it broke\nat /w/a.x:3 in f\nat lib/b.x:4 in g\n== end\n", "", "/w");
+  const Site site = find(
+      "== t1 failed\nsays Odd: it broke\nat /w/a.x:3 in f\nat lib/b.x:4 in g\n== end\n", "", "/w");
   EXPECT_EQ(site.tool, "runner");
   EXPECT_EQ(site.language, "lang");
   EXPECT_EQ(site.error_type, "Odd");
@@ -54,7 +55,8 @@ TEST(Site, ABlockGivesItsFieldsAndFrames) {
 }
 
 TEST(Site, AllFailingTestsAreNamedByFullIdsWhereThereAreAny) {
-  const Site site = find("== t1 failed\nsays A: a\n== t2 failed\nsays B: b\n==  \nFAIL x::t1\nFAIL x::t2\n");
+  const Site site =
+      find("== t1 failed\nsays A: a\n== t2 failed\nsays B: b\n==  \nFAIL x::t1\nFAIL x::t2\n");
   EXPECT_EQ(site.message, "a") << "the first";
   EXPECT_EQ(site.tests, (std::vector<std::string>{"x::t1", "x::t2"}));
 }
@@ -90,7 +92,8 @@ TEST(Site, LinksMakeEchoes) {
 }
 
 TEST(Site, TheFailingStepIsLookedAtFirst) {
-  EXPECT_EQ(find("error: early\n1\n2\n3\n4\nerror: near\nstep exited\nerror: after\n").message, "near");
+  EXPECT_EQ(find("error: early\n1\n2\n3\n4\nerror: near\nstep exited\nerror: after\n").message,
+            "near");
 }
 
 TEST(Site, PrefixesAreNoPartOfALine) {
@@ -119,17 +122,21 @@ TEST(Site, ExcerptsHaveAtMost40LinesRoundTheMessage) {
 }
 
 TEST(Site, SurvivesRandomLines) {
-  const std::string lines[] = {"== t failed", "says A: b", "at a:1 in f", "== end", "FAIL t", "inner error", " x",
-                               "code 1", "because of that:", "trying again", "error: x", "step exited", "WARNINGS",
-                               "END WARNINGS", "", "runner starts", "common shape"};
+  const std::string lines[] = {
+      "== t failed",   "says A: b",   "at a:1 in f", "== end",           "FAIL t",
+      "inner error",   " x",          "code 1",      "because of that:", "trying again",
+      "error: x",      "step exited", "WARNINGS",    "END WARNINGS",     "",
+      "runner starts", "common shape"};
   std::mt19937 random(17);
   for (int round = 0; round < 5000; ++round) {
     std::string text;
-    for (std::size_t i = 0, size = random() % 14; i < size; ++i) text += lines[random() % std::size(lines)] + "\n";
+    for (std::size_t i = 0, size = random() % 14; i < size; ++i)
+      text += lines[random() % std::size(lines)] + "\n";
     if (random() % 2 == 0 && !text.empty()) text.pop_back();
     const Site site = find(text);
     ASSERT_LE(site.excerpt_first, site.excerpt_last);
-    ASSERT_TRUE(site.output_line == 0 || (site.excerpt_first <= site.output_line && site.output_line <= site.excerpt_last))
+    ASSERT_TRUE(site.output_line == 0 ||
+                (site.excerpt_first <= site.output_line && site.output_line <= site.excerpt_last))
         << text;
   }
 }
@@ -151,8 +158,10 @@ TEST(Site, BadRulesNameTheirPlace) {
             "/tools/0/blocks/0/start/0");
   EXPECT_EQ(where(R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc("]}]}]})"),
             "/tools/0/blocks/0/start/0");
-  EXPECT_EQ(where(R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc"], "role": "x"}]}]})"),
-            "/tools/0/blocks/0/role");
+  EXPECT_EQ(
+      where(
+          R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc"], "role": "x"}]}]})"),
+      "/tools/0/blocks/0/role");
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ def test_threads_get_the_same_answer() -> None:
 
 
 def test_importing_loki_stays_light() -> None:
-    code = "import sys, loki; loki.recognize('x'); print('yaml' in sys.modules, 'pydantic' in sys.modules)"  # noqa: E501
+    code = "import sys, loki; loki.recognize('x'); print('yaml' in sys.modules, 'pydantic' in sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path("/")
     )

@@ -237,15 +237,15 @@ HEAD = "version: 2\npatterns:\n  - id: p\n    strategy: escalate\n    descriptio
         (HEAD + "    signals: [{regex: '(unclosed'}]\n", 6, 23, "RE2 refuses"),
         (HEAD + "    signals: [{regex: 'a.b'}]\n", 6, 23, "literal of 3 bytes"),
         (HEAD + "    signals: [{not: {literal: a}}]\n", 6, 14, "not a 'not'"),
-        (HEAD.replace("escalate", "pray") + "    signals: [{word: a}]\n", 4, 15, "expected one of auto_fix"),  # noqa: E501
+        (HEAD.replace("escalate", "pray") + "    signals: [{word: a}]\n", 4, 15, "expected one of auto_fix"),
         (HEAD + "    signals: [{word: a}]\n    max_auto_retries: -1\n", 7, 23, "from 0 to 1000"),
-        (HEAD + "    signals: [{word: a}]\n    auto_fixable: maybe\n", 7, 19, "expected true or false"),  # noqa: E501
+        (HEAD + "    signals: [{word: a}]\n    auto_fixable: maybe\n", 7, 19, "expected true or false"),
         (HEAD + "    signals: [{word: a}]\n  - id: p\n    strategy: escalate\n    description: d\n"
          "    signals: [{word: a}]\n", 7, 9, "id 'p' a second time"),
         ("version: 2\npatterns: [\n", 3, 1, "expected YAML"),
         ("version: 2\n\tpatterns: []\n", 2, 1, "expected YAML"),
         ("version: 2\nstrategies: {pray: {description: d}}\n", 2, 14, "expected one of auto_fix"),
-        ("version: 2\nsuccess_criteria: {bug_fix: [{name: a, type: luck}]}\n", 2, 46, "expected one of lint"),  # noqa: E501
+        ("version: 2\nsuccess_criteria: {bug_fix: [{name: a, type: luck}]}\n", 2, 46, "expected one of lint"),
     ],
 )  # fmt: skip
 def test_a_broken_file_names_its_place(yaml: str, line: int, column: int, said: str) -> None:
