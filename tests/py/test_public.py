@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.project import CHECK, RIGHT, make_project
 
 import loki
+from support.project import CHECK, RIGHT, make_project
 
 
 def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
@@ -53,7 +53,9 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "LokiError": lambda: str(loki.LokiError("x")),
         "Match": lambda: isinstance(loki.recognize(text).match, loki.Match),
         "Outcome": lambda: loki.Outcome("t", "success", 1).exit_code,
-        "Pattern": lambda: isinstance(loki.PatternSet.default().patterns["lint-error"], loki.Pattern),
+        "Pattern": lambda: isinstance(
+            loki.PatternSet.default().patterns["lint-error"], loki.Pattern
+        ),
         "PatternSet": lambda: loki.PatternSet.default().match(text),
         "Proposal": lambda: loki.Proposal(loki.Change.nothing()).change.is_empty,
         "ScriptedAgent": lambda: loki.ScriptedAgent([{"a": "b"}]).propose(briefing).change.paths,
