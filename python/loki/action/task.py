@@ -66,7 +66,7 @@ def task_id(title: str) -> str:
 
     Example:
         >>> task_id("Fix the login test!")
-        'fix-the-login-test-fe6d57'
+        'fix-the-login-test-bfe35e'
     """
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
     return f"{slug or 'task'}-{sha256(title.encode('utf-8', 'backslashreplace')).hexdigest()[:6]}"

@@ -102,9 +102,8 @@ def _tell(failure: Failure, seen: list[dict[str, Any]], following: dict[str, Any
         lines.append("  kind   unknown: no pattern matched")
     if seen:
         last = seen[-1]
-        lines.append(
-            f"  seen   {len(seen)} times here, last in {last['task']} attempt {last['attempt']}"
-        )
+        often = "once" if len(seen) == 1 else f"{len(seen)} times"
+        lines.append(f"  seen   {often} here, last in {last['task']} attempt {last['attempt']}")
     lines.append(f"  next   {following['strategy']}: {following['description']}")
     if failure.excerpt:
         lines += ["", *(f"  | {line}" for line in failure.excerpt.splitlines())]

@@ -184,7 +184,7 @@ def test_explain(project: Path) -> None:
     loki(*TASK, "--agent-command", wrong, "--max-attempts", "1", cwd=project)
     (project / "build.log").write_bytes(output)
     code, out, _ = loki("explain", "build.log", cwd=project)
-    assert "seen   1 times here, last in make-add-add-" in out
+    assert "seen   once here, last in make-add-add-" in out
     code, out, _ = loki("explain", "build.log", "--json", cwd=project)
     data = as_json(out)
     assert data["tests"] == ["tests/test_calc.py::test_add"]

@@ -1,0 +1,61 @@
+"""What the documentation shows is true: its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loki
+from support.project import RIGHT, make_project
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages(loki.__path__, "loki.")
+    if not name.startswith(("loki.__main__", "loki.cli.demo.project"))
+    and name != "loki._core"
+    and not name.endswith(".supervisor")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name: str) -> None:
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+
+
+README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(README)))
+def test_the_readmes_python_runs(tmp_path: Path, number: int) -> None:
+    project = make_project(tmp_path / "calc")
+    code = README[number].replace("python -m pytest", f"{sys.executable} -m pytest")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "success" in done.stdout
+    assert (project / "calc.py").read_text() == RIGHT
+
+
+def test_files_that_the_documentation_names_exist() -> None:
+    for page in (
+        "README.md",
+        "AGENTS.md",
+        *(f"docs/design/{p.name}" for p in (ROOT / "docs/design").iterdir()),
+    ):
+        text = (ROOT / page).read_text("utf-8")
+        for path in re.findall(r"`((?:cpp|bindings|python|tests|docs)/[\w./-]+)`", text):
+            assert (ROOT / path).exists(), f"{page} names {path}"
+
+
+def test_agents_md_is_short() -> None:
+    assert len((ROOT / "AGENTS.md").read_text("utf-8").splitlines()) <= 120
