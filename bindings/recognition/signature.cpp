@@ -25,6 +25,13 @@ void bind_signature(py::module_& module) {
       py::arg("text"), py::arg("is_template") = false, py::arg("root") = "",
       "The cleaned text with placeholders for what varies.");
   module.def(
+      "mask_secrets",
+      [](const py::bytes& text) {
+        const std::string_view view(text);
+        return py::bytes(unlocked(view.size(), [&] { return normalize(view, Level::kSecrets); }));
+      },
+      py::arg("text"), "The same bytes with placeholders for secrets.");
+  module.def(
       "fingerprint",
       [](const std::string& error_type, const std::string& error_code,
          const std::string& normalized, const std::vector<std::string>& tests,

@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureSite', 'PatternSet', 'SiteRules', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'is_specific', 'larger_share', 'normalize', 'overlap', 'parse_duration', 'recognize', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureSite', 'PatternSet', 'SiteRules', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class FailureSite:
@@ -60,6 +60,10 @@ def is_specific(site: FailureSite) -> bool:
 def larger_share(a: typing.Any, b: typing.Any) -> float:
     """
     Shared tokens over those of the larger.
+    """
+def mask_secrets(text: bytes) -> bytes:
+    """
+    The same bytes with placeholders for secrets.
     """
 def normalize(text: typing.Any, is_template: bool = False, root: str = '') -> str:
     """

@@ -48,6 +48,9 @@ class Normalizer {
   }
 
   std::string run() {
+    while (level_ == Level::kSecrets && at_ < text_.size()) {
+      if (!masked()) copy(1);
+    }
     while (at_ < text_.size()) {
       if (!placeholder() && !path() && !quoted() && !signed_number() && !word()) copy(1);
     }
@@ -69,6 +72,22 @@ class Normalizer {
     if (!found) return false;
     out_ += found.placeholder;
     at_ += found.size;
+    return true;
+  }
+
+  // Level kSecrets: everything stays but keys, tokens, and the password of a URL.
+  bool masked() {
+    if (!is_word(ahead(0)) || is_word(last())) return false;
+    if (const std::size_t url = url_size()) {
+      const std::size_t authority = rest().find("://") + 3;
+      const std::size_t end = std::min(url, rest().find('/', authority));
+      const std::size_t host = rest().substr(0, end).rfind('@');
+      const std::size_t colon = rest().find(':', authority);
+      if (host == std::string_view::npos || colon >= host) return false;
+      copy(colon + 1);
+      return put({host - colon - 1, "<secret>"});
+    }
+    if (!secret()) plain_word();
     return true;
   }
 

@@ -20,6 +20,7 @@ namespace loki {
 enum class Level {
   kVolatile,  // times, numbers, addresses, paths outside the project, secrets
   kTemplate,  // also quoted strings and numbers glued to identifiers
+  kSecrets,   // nothing but secrets, and passwords in URLs: for what is stored, shown or sent
 };
 
 // text: valid UTF-8 (see CleanText); any bytes give some result. root: the project's folder, whose

@@ -51,6 +51,7 @@ from loki.people.escalation import Escalation
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
+from loki.recognition.signature import mask_secrets
 
 logger = logging.getLogger("loki")
 
@@ -137,7 +138,7 @@ class Performer:
             context=ask.context,
             tried=made,
         )
-        text = briefing.compose(facts)
+        text = mask_secrets(briefing.compose(facts))
         return Briefing(text, self.task.id, ask.attempt, self.root, self.cancelled)
 
     def recover(self) -> None:

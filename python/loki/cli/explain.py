@@ -10,7 +10,9 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli.common import show_json, speaks_plainly
+from loki.memory.store import masked
 from loki.recognition.failure import Failure, recognize
+from loki.recognition.signature import mask_secrets
 
 
 @speaks_plainly
@@ -32,12 +34,13 @@ def command(
     failure = recognize(text, root=str(workspace.root), patterns=workspace.patterns)
     seen = _seen_before(workspace, failure)
     if json:
-        show_json({**failure.to_dict(), "seen_before": seen, "next": _next(workspace, failure)})
+        data = {**failure.to_dict(), "seen_before": seen, "next": _next(workspace, failure)}
+        show_json(masked(data))
         return
     if not failure.message:
         typer.echo("Nothing in it says that something failed.")
         return
-    typer.echo(_tell(failure, seen, _next(workspace, failure)))
+    typer.echo(mask_secrets(_tell(failure, seen, _next(workspace, failure))))
 
 
 def _read(file: Path | None) -> bytes:

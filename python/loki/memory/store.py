@@ -6,14 +6,31 @@ records are appended, and *documents*, which are replaced whole.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from loki.base.error import StoreError
+from loki.recognition.signature import mask_secrets
 
 Record = Mapping[str, Any]
 logger = logging.getLogger("loki")
+
+
+EXACT = frozenset({"seen_failing", "fingerprint"})
+"""Keys whose values are compared later and so stay as they are."""
+
+
+def masked(value: Any) -> Any:
+    """JSON-able data with secrets masked in every text of it."""
+    if isinstance(value, str):
+        return mask_secrets(value)
+    if isinstance(value, Mapping):
+        return {key: entry if key in EXACT else masked(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(entry) for entry in value]
+    return value
 
 
 class Store(Protocol):
@@ -39,7 +56,7 @@ class Store(Protocol):
 
 
 class ForgivingStore:
-    """A store that goes on in memory, with one warning, where the one behind it fails.
+    """What the loop writes to: masks secrets, and goes on in memory where the store behind it fails.
 
     Args:
         behind: the store to use while it works.
@@ -57,7 +74,7 @@ class ForgivingStore:
 
     def append(self, log: str, record: Record) -> None:
         """Add a record; never raises `loki.StoreError`."""
-        waiting = [*self._records.get(log, []), dict(record)]
+        waiting = [*self._records.get(log, []), masked(record)]
         while waiting:
             try:
                 self._behind.append(log, waiting[0])
@@ -78,6 +95,10 @@ class ForgivingStore:
 
     def put(self, document: str, text: str) -> None:
         """Replace a document; never raises `loki.StoreError`."""
+        if document.endswith(".json"):
+            text = json.dumps(masked(json.loads(text)), indent=1, ensure_ascii=False) + "\n"
+        else:
+            text = mask_secrets(text)
         try:
             self._behind.put(document, text)
             self._documents.pop(document, None)

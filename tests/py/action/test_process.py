@@ -102,7 +102,10 @@ def test_it_inherits_nothing_odd() -> None:
         ["sh", "-c", "ls /proc/self/fd | wc -w; grep SigIgn /proc/self/status; cat"], cwd="/"
     )
     if os.path.isdir("/proc/self/fd"):
-        assert done.stdout.split() == [b"4", b"SigIgn:", b"0" * 16]
+        count, _, ignored = done.stdout.split()
+        assert count == b"4"
+        own = 0b11 << 31  # signals 32 and 33 belong to the C library and cannot be reset
+        assert int(ignored, 16) & ~own == 0
 
 
 def test_what_cannot_run(tmp_path: Path) -> None:

@@ -101,10 +101,9 @@ def test_nothing_done_is_the_empty_change(project: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_it_can_look_at_the_history_and_break_it(project: Path) -> None:
     """Its git is a copy: commits, resets and a deleted .git change nothing but the difference."""
-    if not (project / ".git").exists():
-        pytest.skip("no git here")
     head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project)
     agent = shell(
         "git log --format=%s; git config user.name A; git config user.email a; echo b > b; "

@@ -59,10 +59,10 @@ def test_a_log_gives_back_what_was_appended(store: Store) -> None:
 
 
 def test_a_document_is_replaced(store: Store) -> None:
-    assert store.get("run/main/signs.json") is None
-    store.put("run/main/signs.json", "one")
-    store.put("run/main/signs.json", "two")
-    assert store.get("run/main/signs.json") == "two"
+    assert store.get("run/main/anti-repeat.md") is None
+    store.put("run/main/anti-repeat.md", "one")
+    store.put("run/main/anti-repeat.md", "two")
+    assert store.get("run/main/anti-repeat.md") == "two"
 
 
 def test_names_are_found_by_their_beginning(store: Store) -> None:
@@ -147,6 +147,23 @@ def test_a_failing_store_is_told_once_and_what_it_missed_is_written_later() -> N
     store.append("log", {"n": 3})
     assert broken.logs == {"log": [{"n": 1}, {"n": 2}, {"n": 3}]}
     assert store.records("log") == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_secrets_are_masked_before_anything_is_stored(tmp_path: Path) -> None:
+    store = ForgivingStore(FileStore(tmp_path))
+    secret = "ghp_0123456789abcdefghij0123"
+    store.append(
+        "log.jsonl", {"output": f"token {secret}", "checks": [{"output": "password=hunter22"}]}
+    )
+    store.put("page.md", f"curl -H 'Authorization: Bearer {secret}'")
+    store.put(
+        "task.json",
+        json.dumps({"title": f"use {secret}", "api_key": "x", "seen_failing": [["a", "b"]]}),
+    )
+    kept = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert secret not in kept
+    assert "hunter22" not in kept
+    assert json.loads(store.get("task.json") or "")["seen_failing"] == [["a", "b"]]
 
 
 def test_records_are_one_json_line_each(tmp_path: Path) -> None:

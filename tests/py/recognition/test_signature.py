@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
+from loki.recognition.signature import mask_secrets
 
 pieces = st.lists(
     st.one_of(
@@ -63,3 +64,23 @@ def test_two_runs_of_one_failure_have_one_fingerprint() -> None:
     assert loki.fingerprint(a) == loki.fingerprint(b)
     assert loki.fingerprint(a) != loki.fingerprint(a.replace("OSError", "ValueError"))
     assert loki.fingerprint(loki.recognize(a)) == loki.fingerprint(a)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("password=hunter22", "password=<secret>"),
+        ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer <secret>"),
+        ("key sk-0123456789abcdefghij", "key <secret>"),
+        (
+            "postgres://me:pa55@db.example.org:5432/x",
+            "postgres://me:<secret>@db.example.org:5432/x",
+        ),
+        ("https://example.org/a:b@c", "https://example.org/a:b@c"),
+        ("unexpected token: foo at 3:4 in 2.5 s", "unexpected token: foo at 3:4 in 2.5 s"),
+        ("caf\u00e9 \udcff \x1b[31m\r\n", "caf\u00e9 \udcff \x1b[31m\r\n"),
+    ],
+)
+def test_secrets_are_masked_and_nothing_else_changes(text: str, masked: str) -> None:
+    assert mask_secrets(text) == masked
+    assert mask_secrets(masked) == masked
