@@ -222,11 +222,12 @@ def _infrastructure(situation: Situation) -> Decision | None:
 def _spent(situation: Situation) -> Decision | None:
     retries = sum(not past.infrastructure for past in situation.past)
     if retries >= situation.limits.max_retries:
-        reason = f"all {situation.limits.max_retries} retries are spent"
+        allowed = situation.limits.max_retries + 1
+        reason = f"all {allowed} attempts are spent" if allowed > 1 else "the only attempt is spent"
         return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
     pattern = situation.pattern
     if pattern is not None and situation.earlier(pattern.id) >= pattern.max_auto_retries:
-        reason = f"{pattern.id} may be retried {pattern.max_auto_retries} times in a task"
+        reason = f"{pattern.id} may be retried {pattern.max_auto_retries} times in a task, no more"
         return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
     return None
 
