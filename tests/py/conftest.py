@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ import pytest
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Match, Pattern
 from support.loop import MakeFailure, MakePattern
+
+# A shell that starts the tests in the background has them ignore these; children would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture
