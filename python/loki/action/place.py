@@ -144,6 +144,7 @@ class Place:
         with self._parent(temporary) as (source, name), self._parent(path) as (folder, target):
             with contextlib.suppress(OSError):  # root keeps other people's files theirs
                 old = os.stat(target, dir_fd=folder, follow_symlinks=False)
+                _make_newer(name, source, old)
                 if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
                     os.chown(name, old.st_uid, old.st_gid, dir_fd=source, follow_symlinks=False)
             os.replace(name, target, src_dir_fd=source, dst_dir_fd=folder)
@@ -159,6 +160,19 @@ class Place:
         """Remove a file or link if it is there and can be removed."""
         with contextlib.suppress(OSError), self._parent(path) as (folder, name):
             remove_quietly(name, folder=folder)
+
+
+def _make_newer(name: str, folder: int, old: os.stat_result) -> None:
+    """Have a staged file's time differ by a whole second from that of the file it replaces.
+
+    Python takes cached bytecode for current where size and whole seconds are equal (PEP 3147), and
+    other tools have such caches too: an edit of the same size, made and undone within a second,
+    would be checked as what it was before.
+    """
+    new = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if int(new.st_mtime) <= int(old.st_mtime):
+        times = (int(new.st_atime), int(old.st_mtime) + 1)
+        os.utime(name, times, dir_fd=folder, follow_symlinks=False)
 
 
 def ancestors(path: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.change import Change
+from loki.action.change import Change, Edit
 from loki.action.journal import ApplyError, EditConflict, Journal
 from loki.action.record import DiskShelf
 from loki.action.tree import Tree
@@ -234,3 +234,16 @@ def test_nothing_of_a_large_tree_is_kept_twice(project: Path) -> None:
     second = {p: p.stat().st_ino for p in objects.rglob("*") if p.is_file()}
     assert len(second) == len(first) + 1
     assert first.items() <= second.items()
+
+
+def test_an_edit_of_the_same_size_is_seen_by_caches_that_count_in_seconds(tmp_path: Path) -> None:
+    """Python's bytecode is current where size and whole second are equal: neither may hide an edit."""
+    (tmp_path / "calc.py").write_text("X = 1\n")
+    task = journal(tmp_path)
+    stamps = [int((tmp_path / "calc.py").stat().st_mtime)]
+    for text in (b"X = 2\n", b"X = 3\n"):
+        task.apply(Change((Edit("calc.py", text),)))
+        stamps.append(int((tmp_path / "calc.py").stat().st_mtime))
+    task.undo()
+    stamps.append(int((tmp_path / "calc.py").stat().st_mtime))
+    assert len(set(stamps)) == 4

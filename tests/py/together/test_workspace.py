@@ -137,7 +137,7 @@ def test_a_caller_that_edits_by_itself(project: Path) -> None:
     workspace = loki.Workspace(project)
     with workspace.task("make add add", checks=[CHECK]) as task:
         for attempt in task.attempts():
-            (project / "calc.py").write_text(RIGHT)
+            (project / "calc.py").write_text(RIGHT + "# by hand\n")
             attempt.evaluate("turned the sign")
     assert task.outcome is not None
     assert (task.outcome.status, task.outcome.files) == ("success", ("calc.py",))
