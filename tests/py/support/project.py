@@ -20,6 +20,7 @@ def make_project(root: Path, *, git: bool = False) -> Path:
     )
     (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
     if git:
+        (root / ".gitignore").write_text("__pycache__/\n")
         identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
         for command in (
             ["init", "-q", "-b", "main"],
