@@ -26,6 +26,9 @@ else:
 
 BLOCKING, ADVISORY = "blocking", "advisory"
 
+MAX_DEPTH = 100
+"""Levels of nesting in YAML; chosen, not measured. Real files have fewer than twenty."""
+
 JSON_WITH_COMMENTS = ("tsconfig", "jsconfig", ".eslintrc", "devcontainer", "settings", "launch")
 """Stems of JSON files whose tools allow comments; a strict parser has no say in them."""
 
@@ -94,8 +97,10 @@ class Validation:
         """The failure that blocking violations amount to."""
         first, *others = self.blocking
         excerpt = "\n".join(str(v) for v in (first, *others))
+        # A refusal is about the path itself; a syntax error is the same wherever it stands.
+        about_path = first.gate == "change_check" and first.file
         return Failure.of(
-            first.description,
+            f"{first.file}: {first.description}" if about_path else first.description,
             tool="loki",
             error_code=first.gate,
             path=first.file,
@@ -241,9 +246,16 @@ def _parse_toml(text: str) -> None:
 
 def _parse_yaml(text: str) -> None:
     try:
-        # Events only: aliases are not expanded and tags are not built.
-        for _ in yaml.parse(text, Loader=yaml.CSafeLoader):
-            pass
+        # Events only: aliases are not expanded and tags are not built. The scanner's time grows with
+        # the square of the depth, so a hostile depth is refused before it costs anything.
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                depth += 1
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                raise _Problem(f"invalid YAML: nested deeper than {MAX_DEPTH} levels")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise _Problem(

@@ -86,7 +86,7 @@ def test_a_path_that_leads_out_is_refused_with_its_reason(project: Path, path: s
     assert not validation.passed
     assert validation.gates == ("change_check",)
     failure = validation.failure(PatternSet.default())
-    assert failure.message
+    assert failure.message.startswith(f"{path}: ")
     assert failure.error_code == "change_check"
 
 

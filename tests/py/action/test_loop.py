@@ -106,7 +106,7 @@ def test_a_violation_is_caught_before_anything_is_written(make_failure: MakeFail
     world.run(State(setting()))
     assert world.outcome.status == "success"
     assert len(world.of(Execute)) == 1
-    assert world.of(Ask)[1].failure.message == "leads out"
+    assert world.of(Ask)[1].failure.message == "../x: leads out"
 
 
 def test_an_edit_conflict_is_a_failure_of_the_attempt(make_failure: MakeFailure) -> None:
