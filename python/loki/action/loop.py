@@ -217,10 +217,12 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     state = with_current(state, report=report)
     state = replace(state, seen_failing=state.seen_failing | report.failing_tests)
     first = report.first_failure
+    # A runner that says which tests ran, none of them failing, fails because tests are gone.
+    is_empty = first is not None and first.tests is not None and not report.failing_tests
+    if lost and (first is None or is_empty):
+        return _analyze(state, lost_failure(lost), now)
     if first is not None and first.failure is not None:
         return _analyze(state, first.failure, now)
-    if lost:
-        return _analyze(state, lost_failure(lost), now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
     return succeed(state, now, "success", "every check passes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.check import Report
+from loki.action.check import CheckResult, Report
 from loki.action.event import (
     AgentFailed,
     Amend,
@@ -24,6 +24,7 @@ from loki.action.state import State
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.loop import (
+    CHECK,
     NOTHING,
     PASS,
     MakeFailure,
@@ -176,6 +177,18 @@ def test_a_failing_test_that_is_gone_or_skipped_is_not_fixed(
     world.run(State(setting(complexity="low")))
     assert world.outcome.attempts == 2
     assert word in world.of(Keep)[0].attempt.error
+
+
+def test_deleting_the_only_test_is_told_as_what_it_is(make_failure: MakeFailure) -> None:
+    """The runner fails too ("no tests ran"), but that is not what the agent must hear."""
+    ran_none = Report((CheckResult(CHECK, False, 5, 0.1, "", make_failure("no tests ran"), {}),))
+    world = World(
+        [fail(make_failure(), a="failed"), ran_none, passing(a="passed")],
+        [change(), change("x = 2\n")],
+    )
+    world.run(State(setting()))
+    assert "is now gone" in world.of(Keep)[0].attempt.error
+    assert world.outcome.status == "success"
 
 
 def test_success_without_any_change_is_no_success() -> None:
