@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,21 @@ class TextArgument {
   Py_buffer buffer_{};
   std::string_view view_;
   bool is_str_ = false, is_ascii_ = false;
+};
+
+// The texts of a list. Their bytes stay while it lives; the list itself may change meanwhile.
+class TextArguments {
+ public:
+  explicit TextArguments(const pybind11::list& texts) {
+    for (const pybind11::handle& text : texts) views_.push_back(held_.emplace_back(text).view());
+  }
+  std::size_t size() const { return held_.size(); }
+  const TextArgument& operator[](std::size_t i) const { return held_[i]; }
+  const std::vector<std::string_view>& views() const { return views_; }
+
+ private:
+  std::deque<TextArgument> held_;  // never moved
+  std::vector<std::string_view> views_;
 };
 
 // Work on this much text takes about 50 microseconds (chosen, not measured): worth letting others

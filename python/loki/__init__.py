@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
+    from loki.recognition.grouping import group as group
     from loki.recognition.pattern import Match as Match
     from loki.recognition.pattern import Pattern as Pattern
     from loki.recognition.pattern import PatternSet as PatternSet
@@ -55,6 +56,7 @@ _ROOMS = {
     "loki.base.error": ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"),
     "loki.decision.backoff": ("Backoff",),
     "loki.recognition.failure": ("Failure", "recognize"),
+    "loki.recognition.grouping": ("group",),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),
     "loki.recognition.signature": ("fingerprint", "normalize"),
     "loki.recognition.similarity": ("containment", "dice", "overlap", "same_failure"),

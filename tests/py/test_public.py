@@ -69,6 +69,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "dice": lambda: loki.dice("a b c", "a b d"),
         "fingerprint": lambda: loki.fingerprint("it failed after 3 s"),
         "normalize": lambda: loki.normalize("it failed after 3 s"),
+        "group": lambda: loki.group(["retry 1", "retry 2"]),
         "overlap": lambda: loki.overlap("a b c", "a b d"),
         "recognize": lambda: loki.recognize(text),
         "run": lambda: loki.run("x", agent=solve, checks=[CHECK], path=str(project())).status,
