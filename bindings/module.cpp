@@ -11,9 +11,9 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_text(module);
   bind_signature(module);
   bind_similarity(module);
-  bind_grouping(module);
   bind_site(module);
   bind_pattern(module);
   bind_failure(module);
+  bind_grouping(module);
   bind_backoff(module);
 }

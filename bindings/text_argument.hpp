@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -69,10 +70,12 @@ class TextArgument {
   bool is_str_ = false, is_ascii_ = false;
 };
 
+using TextList = pybind11::typing::List<pybind11::object>;
+
 // The texts of a list. Their bytes stay while it lives; the list itself may change meanwhile.
 class TextArguments {
  public:
-  explicit TextArguments(const pybind11::list& texts) {
+  explicit TextArguments(const TextList& texts) {
     for (const pybind11::handle& text : texts) views_.push_back(held_.emplace_back(text).view());
   }
   std::size_t size() const { return held_.size(); }

@@ -6,6 +6,7 @@
 
 #include <tuple>
 
+#include "loki/base/parallel.hpp"
 #include "matches.hpp"
 #include "rooms.hpp"
 #include "text_argument.hpp"
@@ -44,18 +45,46 @@ py::typing::Dict<py::str, py::object> to_dict(const Recognized& found,
   return result;
 }
 
-py::typing::Dict<py::str, py::object> recognize_text(
-    const SiteRules& rules, const PatternSet& patterns, const py::object& text,
-    const std::string& command, const std::string& root, const std::string& language) {
-  const TextArgument argument(text);
-  Recognized found;
+struct Answer {
+  Recognized failure;
   std::vector<PlainMatch> matches;
-  unlocked(argument.view().size(), [&] {
-    const CleanText cleaned(argument.view());
-    found = recognize(cleaned, rules, patterns, {command, root, language});
-    matches = to_plain(found.matches, cleaned, argument);
+};
+
+Answer recognized(const SiteRules& rules, const PatternSet& patterns, const TextArgument& text,
+                  const SiteContext& context) {
+  const CleanText cleaned(text.view());
+  Answer answer{recognize(cleaned, rules, patterns, context), {}};
+  answer.matches = to_plain(answer.failure.matches, cleaned, text);
+  return answer;
+}
+
+using Dict = py::typing::Dict<py::str, py::object>;
+
+Dict recognize_text(const SiteRules& rules, const PatternSet& patterns, const py::object& text,
+                    const std::string& command, const std::string& root,
+                    const std::string& language) {
+  const TextArgument argument(text);
+  const Answer answer = unlocked(argument.view().size(), [&] {
+    return recognized(rules, patterns, argument, {command, root, language});
   });
-  return to_dict(found, matches);
+  return to_dict(answer.failure, answer.matches);
+}
+
+py::typing::List<Dict> recognize_texts(const SiteRules& rules, const PatternSet& patterns,
+                                       const TextList& texts, const std::string& command,
+                                       const std::string& root, const std::string& language,
+                                       unsigned threads) {
+  const TextArguments arguments(texts);
+  std::vector<Answer> answers(arguments.size());
+  {
+    const py::gil_scoped_release release;
+    in_parallel(answers.size(), threads, 4, [&](std::size_t i) {
+      answers[i] = recognized(rules, patterns, arguments[i], {command, root, language});
+    });
+  }
+  py::typing::List<Dict> result;
+  for (const Answer& answer : answers) result.append(to_dict(answer.failure, answer.matches));
+  return result;
 }
 
 }  // namespace
@@ -64,6 +93,9 @@ void bind_failure(py::module_& module) {
   module.def("recognize", &recognize_text, py::arg("rules"), py::arg("patterns"), py::arg("text"),
              py::arg("command"), py::arg("root"), py::arg("language"),
              "The failure as a dict of plain values; 0 and '' for what is not known.");
+  module.def("recognize_many", &recognize_texts, py::arg("rules"), py::arg("patterns"),
+             py::arg("texts"), py::arg("command"), py::arg("root"), py::arg("language"),
+             py::arg("threads"), "The same for each text, on several threads.");
 }
 
 }  // namespace loki::bindings

@@ -3,7 +3,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <memory>
+
 #include "loki/recognition/normalize.hpp"
+#include "loki/recognition/similarity_sets.hpp"
 #include "loki/recognition/text.hpp"
 #include "rooms.hpp"
 #include "text_argument.hpp"
@@ -38,6 +41,27 @@ void bind_similarity(py::module_& module) {
   module.def(
       "tokens", [](const std::string& normalized) { return tokens(normalized); },
       py::arg("normalized"), "The distinct tokens of a normalized text, sorted.");
+  py::class_<TokenSets>(module, "TokenSets")
+      .def(py::init([](const TextList& texts, unsigned threads) {
+             const TextArguments arguments(texts);
+             const py::gil_scoped_release release;
+             return std::make_unique<TokenSets>(arguments.views(), threads);
+           }),
+           py::arg("texts"), py::arg("threads"))
+      .def("__len__", &TokenSets::size)
+      .def(
+          "overlaps",
+          [](const TokenSets& sets, const py::object& text) {
+            const TextArgument argument(text);
+            std::vector<double> found;
+            {
+              const py::gil_scoped_release release;
+              found = sets.overlaps(argument.view());
+            }
+            return py::bytes(reinterpret_cast<const char*>(found.data()),
+                             found.size() * sizeof(double));
+          },
+          py::arg("text"), "Overlap with each, as the bytes of doubles.");
   py::class_<FailureSite>(module, "FailureSite")
       .def(py::init([](std::string error_type, std::string error_code, std::string normalized,
                        std::string path, std::vector<std::string> tests,

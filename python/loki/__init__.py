@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
+    from loki.recognition.failure import recognize_many as recognize_many
+    from loki.recognition.grouping import FailureIndex as FailureIndex
     from loki.recognition.grouping import group as group
     from loki.recognition.pattern import Match as Match
     from loki.recognition.pattern import Pattern as Pattern
     from loki.recognition.pattern import PatternSet as PatternSet
     from loki.recognition.signature import fingerprint as fingerprint
     from loki.recognition.signature import normalize as normalize
+    from loki.recognition.similarity import TokenSets as TokenSets
     from loki.recognition.similarity import containment as containment
     from loki.recognition.similarity import dice as dice
     from loki.recognition.similarity import overlap as overlap
@@ -55,11 +58,11 @@ _ROOMS = {
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"),
     "loki.decision.backoff": ("Backoff",),
-    "loki.recognition.failure": ("Failure", "recognize"),
-    "loki.recognition.grouping": ("group",),
+    "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
+    "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),
     "loki.recognition.signature": ("fingerprint", "normalize"),
-    "loki.recognition.similarity": ("containment", "dice", "overlap", "same_failure"),
+    "loki.recognition.similarity": ("TokenSets", "containment", "dice", "overlap", "same_failure"),
     "loki.recognition.text": ("clean",),
     "loki.session": ("Task", "arun", "run"),
     "loki.workspace": ("Workspace",),

@@ -4,9 +4,18 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureSite', 'PatternSet', 'SiteRules', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
+class TokenSets:
+    def __init__(self, texts: list[typing.Any], threads: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def __len__(self) -> int:
+        ...
+    def overlaps(self, text: typing.Any) -> bytes:
+        """
+        Overlap with each, as the bytes of doubles.
+        """
 class FailureSite:
     def __init__(self, error_type: str, error_code: str, normalized: str, path: str, tests: collections.abc.Sequence[str], functions: collections.abc.Sequence[str], pattern: str) -> None:
         ...
@@ -28,6 +37,31 @@ class PatternSet:
         """
         (pattern, confidence, coverage, [(signal, begin, end)]), best first.
         """
+class FailureIndex:
+    @staticmethod
+    def load(bytes: bytes) -> FailureIndex:
+        ...
+    def __init__(self, threshold: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    def add(self, site: FailureSite, key: str) -> int:
+        ...
+    def add_sites(self, sites: collections.abc.Sequence[FailureSite], keys: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
+        ...
+    def add_texts(self, rules: SiteRules, patterns: PatternSet, texts: list[typing.Any], keys: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
+        ...
+    def keys(self, group: typing.SupportsInt | typing.SupportsIndex) -> list[str]:
+        ...
+    def nearest(self, site: FailureSite, most: typing.SupportsInt | typing.SupportsIndex) -> list[tuple[int, float, bool]]:
+        """
+        Group, overlap and whether it is the same failure; nearest first.
+        """
+    def report(self) -> tuple[int, int, int, int, int]:
+        ...
+    def save(self) -> bytes:
+        ...
+    @property
+    def threshold(self) -> float:
+        ...
 class Backoff:
     def __init__(self, base_ns: typing.SupportsInt | typing.SupportsIndex, multiplier: typing.SupportsFloat | typing.SupportsIndex, cap_ns: typing.SupportsInt | typing.SupportsIndex, jitter: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -52,6 +86,10 @@ def dice(a: typing.Any, b: typing.Any) -> float:
 def fingerprint(error_type: str, error_code: str, normalized: str, tests: collections.abc.Sequence[str], functions: collections.abc.Sequence[str]) -> str:
     """
     XXH3-128 of the fields as 32 hex digits.
+    """
+def group(texts: list[typing.Any], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
+    """
+    One number for each text, equal for one template.
     """
 def is_specific(site: FailureSite) -> bool:
     """
@@ -80,6 +118,10 @@ def parse_duration(text: str) -> int:
 def recognize(rules: SiteRules, patterns: PatternSet, text: typing.Any, command: str, root: str, language: str) -> dict[str, typing.Any]:
     """
     The failure as a dict of plain values; 0 and '' for what is not known.
+    """
+def recognize_many(rules: SiteRules, patterns: PatternSet, texts: list[typing.Any], command: str, root: str, language: str, threads: typing.SupportsInt | typing.SupportsIndex) -> list[dict[str, typing.Any]]:
+    """
+    The same for each text, on several threads.
     """
 def same_failure(a: FailureSite, b: FailureSite, threshold: typing.SupportsFloat | typing.SupportsIndex) -> bool:
     """

@@ -34,6 +34,18 @@ std::vector<std::string> project_functions(const std::vector<Frame>& frames) {
   return functions;
 }
 
+FailureSite failure_site(const Recognized& failure, const PatternSet& patterns) {
+  const Site& site = failure.site;
+  const bool is_known = !failure.matches.empty();
+  return {site.error_type,
+          site.error_code,
+          failure.normalized,
+          site.path,
+          site.tests,
+          project_functions(site.frames),
+          is_known ? patterns.id(failure.matches.front().pattern) : std::string()};
+}
+
 Recognized recognize(const CleanText& text, const SiteRules& rules, const PatternSet& patterns,
                      const SiteContext& context) {
   Recognized result;

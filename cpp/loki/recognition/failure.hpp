@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "loki/recognition/pattern.hpp"
+#include "loki/recognition/similarity.hpp"
 #include "loki/recognition/site.hpp"
 #include "loki/recognition/text.hpp"
 
@@ -25,6 +26,9 @@ struct Recognized {
 
 Recognized recognize(const CleanText& text, const SiteRules& rules, const PatternSet& patterns,
                      const SiteContext& context);
+
+// What of it is compared with other failures.
+FailureSite failure_site(const Recognized& failure, const PatternSet& patterns);
 
 // Names of the frames that take part in the fingerprint.
 std::vector<std::string> project_functions(const std::vector<Frame>& frames);

@@ -33,7 +33,9 @@ constexpr double kShareOfOne = 0.2;      // the same with one quoted argument
 // A token of a key: symbol and whether white space stands before it. Symbol 0 is a hole.
 using Key = std::vector<std::uint32_t>;
 constexpr std::uint32_t kHole = 0;
-std::uint32_t symbol_of(std::uint32_t element) { return element >> 1U; }
+std::uint32_t symbol_of(std::uint32_t element) {
+  return element >> 1U;
+}
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t both[2] = {a, b};
@@ -114,9 +116,8 @@ class Slots {
 
  private:
   std::size_t words(const Key& key) const {
-    return static_cast<std::size_t>(std::count_if(key.begin(), key.end(), [&](std::uint32_t e) {
-      return symbols_.is_word(symbol_of(e));
-    }));
+    return static_cast<std::size_t>(std::count_if(
+        key.begin(), key.end(), [&](std::uint32_t e) { return symbols_.is_word(symbol_of(e)); }));
   }
 
   void collect() {

@@ -14,13 +14,25 @@ constexpr std::size_t kLongestText = 1 << 20;
 constexpr std::size_t kLongestQuote = 300;  // bytes; all constants here: chosen, not measured
 constexpr std::size_t kLongestValue = 40;   // tokens of a bracketed value after '='
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_word(char c) { return normalizing::is_word(c); }
-bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_word(char c) {
+  return normalizing::is_word(c);
+}
+bool is_one_of(char c, std::string_view set) {
+  return set.find(c) != std::string_view::npos;
+}
 // What may stand inside a name, a path or an address.
-bool is_inner(char c) { return is_word(c) || is_one_of(c, "$@%~\\/+*#.:!?^&-"); }
-bool is_sentence_mark(char c) { return is_one_of(c, ".:!?"); }
+bool is_inner(char c) {
+  return is_word(c) || is_one_of(c, "$@%~\\/+*#.:!?^&-");
+}
+bool is_sentence_mark(char c) {
+  return is_one_of(c, ".:!?");
+}
 
 // Size of <kind> at the front, which normalization wrote; 0 where there is none.
 std::size_t placeholder(std::string_view text) {
@@ -74,8 +86,8 @@ class Cutter {
  private:
   void add(TokenKind kind, std::size_t begin, std::size_t end) {
     if (begin == end) return;
-    tokens_.push_back({kind, is_spaced_, static_cast<std::uint32_t>(begin),
-                       static_cast<std::uint32_t>(end)});
+    tokens_.push_back(
+        {kind, is_spaced_, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
     is_spaced_ = false;
   }
 
@@ -278,8 +290,8 @@ class Shaper {
     for (std::size_t back = 1; back <= most; ++back) {
       TemplateToken& token = out[out.size() - back];
       if (is_hole(token)) return &token;
-      const bool is_joint = token.kind == TokenKind::kWord &&
-                            (said(token) == "and" || said(token) == "or");
+      const bool is_joint =
+          token.kind == TokenKind::kWord && (said(token) == "and" || said(token) == "or");
       if (!is_joint && !is_mark(token, ",;:|/-.+")) return nullptr;
     }
     return nullptr;

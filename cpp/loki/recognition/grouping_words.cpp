@@ -25,17 +25,17 @@ constexpr std::array<std::string_view, 20> kNamingNouns = {
     "server", "process",  "service", "daemon",   "module", "package", "named",
     "called", "file",     "member",  "thread",   "device", "node"};
 constexpr std::array<std::string_view, 54> kGeneric = {
-    "use",  "using",      "used", "prefer", "replace", "replaced", "instead",  "of",
-    "rather", "than",     "over", "with",   "by",      "should",   "be",       "is",
-    "was",  "the",        "a",    "an",     "expected", "unexpected", "got",   "saw",
-    "found", "but",       "and",  "or",     "not",     "no",       "do",       "doe",
-    "don",  "can",        "could", "must",  "may",     "to",       "from",     "for",
-    "in",   "on",         "at",   "as",     "it",      "its",      "this",     "that",
-    "consider", "avoid",  "deprecated", "please", "try", "has"};
+    "use",      "using", "used",       "prefer", "replace",  "replaced",   "instead", "of",
+    "rather",   "than",  "over",       "with",   "by",       "should",     "be",      "is",
+    "was",      "the",   "a",          "an",     "expected", "unexpected", "got",     "saw",
+    "found",    "but",   "and",        "or",     "not",      "no",         "do",      "doe",
+    "don",      "can",   "could",      "must",   "may",      "to",         "from",    "for",
+    "in",       "on",    "at",         "as",     "it",       "its",        "this",    "that",
+    "consider", "avoid", "deprecated", "please", "try",      "has"};
 constexpr std::array<std::string_view, 29> kAdvice = {
-    "consider", "use",    "try",    "prefer", "rewrite", "please",   "see",     "replace",
-    "add",      "remove", "change", "rename", "move",    "make",     "check",   "ensure",
-    "instead",  "did",    "perhaps", "maybe", "hint",    "note",     "help",    "rephrase",
+    "consider", "use",    "try",     "prefer",  "rewrite", "please", "see",   "replace",
+    "add",      "remove", "change",  "rename",  "move",    "make",   "check", "ensure",
+    "instead",  "did",    "perhaps", "maybe",   "hint",    "note",   "help",  "rephrase",
     "run",      "set",    "specify", "provide", "avoid"};
 constexpr std::array<std::string_view, 4> kAdvicePairs = {"you can", "you should", "you may",
                                                           "it is"};
@@ -44,16 +44,30 @@ constexpr std::array<std::string_view, 9> kUnits = {"B",  "KB",  "kB",  "MB", "G
 constexpr std::array<std::string_view, 10> kConstantValues = {
     "true", "false", "null", "nil", "nan", "undefined", "True", "False", "None", "NULL"};
 
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_lower(c) || is_upper(c); }
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool is_letter(char c) {
+  return is_lower(c) || is_upper(c);
+}
 
 }  // namespace
 
-bool is_preposition(std::string_view word) { return has(kPrepositions, word); }
-bool is_naming_noun(std::string_view word) { return has(kNamingNouns, word); }
-bool is_generic(std::string_view word) { return has(kGeneric, word); }
-bool is_advice(std::string_view word) { return has(kAdvice, word); }
+bool is_preposition(std::string_view word) {
+  return has(kPrepositions, word);
+}
+bool is_naming_noun(std::string_view word) {
+  return has(kNamingNouns, word);
+}
+bool is_generic(std::string_view word) {
+  return has(kGeneric, word);
+}
+bool is_advice(std::string_view word) {
+  return has(kAdvice, word);
+}
 
 bool is_advice(std::string_view word, std::string_view next) {
   if (word.size() + next.size() >= kLongest) return false;

@@ -1,7 +1,6 @@
 #include "loki/recognition/similarity.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "loki/base/unicode.hpp"
 #include "loki/recognition/signature.hpp"
@@ -79,11 +78,6 @@ std::string joined(const FailureSite& site) {
   return text;
 }
 
-std::string fingerprint_of(const FailureSite& site) {
-  return fingerprint(
-      {site.error_type, site.error_code, site.normalized, site.tests, site.functions});
-}
-
 }  // namespace
 
 Tokens tokens(std::string_view text) {
@@ -98,6 +92,16 @@ Tokens tokens(std::string_view text) {
       finish();
       result.emplace_back(text.substr(at, size));
       at += size;
+      continue;
+    }
+    if (const char c = text[at]; static_cast<unsigned char>(c) < 0x80) {  // most of any text
+      const bool is_upper = c >= 'A' && c <= 'Z';
+      if (is_upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+        token.push_back(is_upper ? static_cast<char>(c - 'A' + 'a') : c);
+      } else {
+        finish();
+      }
+      ++at;
       continue;
     }
     bool valid = false;
@@ -116,10 +120,13 @@ Tokens tokens(std::string_view text) {
   return result;
 }
 
+double overlap(std::size_t shared, std::size_t a, std::size_t b) {
+  if (a < kFewest || b < kFewest) return shared == a && shared == b ? 1 : 0;
+  return static_cast<double>(shared) / static_cast<double>(a + b - shared);
+}
+
 double overlap(const Tokens& a, const Tokens& b) {
-  if (a.size() < kFewest || b.size() < kFewest) return a == b ? 1 : 0;
-  const std::size_t both = common(a, b);
-  return static_cast<double>(both) / static_cast<double>(a.size() + b.size() - both);
+  return overlap(common(a, b), a.size(), b.size());
 }
 
 double containment(const Tokens& a, const Tokens& b) {
@@ -142,17 +149,40 @@ bool is_specific(const FailureSite& site) {
   return anchor && static_cast<std::size_t>(shown) >= kSpecific;
 }
 
-bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) {
-  const std::set<std::string> tests_a(a.tests.begin(), a.tests.end());
-  const std::set<std::string> tests_b(b.tests.begin(), b.tests.end());
-  const bool both_tests = !tests_a.empty() && !tests_b.empty();
+Tokens site_tokens(const FailureSite& site) {
+  return tokens(joined(site));
+}
+
+std::string site_fingerprint(const FailureSite& site) {
+  return fingerprint(
+      {site.error_type, site.error_code, site.normalized, site.tests, site.functions});
+}
+
+SiteAnchors site_anchors(const FailureSite& site) {
+  SiteAnchors anchors{site.error_code, site.tests, site.pattern, is_specific(site)};
+  std::sort(anchors.tests.begin(), anchors.tests.end());
+  anchors.tests.erase(std::unique(anchors.tests.begin(), anchors.tests.end()), anchors.tests.end());
+  return anchors;
+}
+
+bool contradict(const SiteAnchors& a, const SiteAnchors& b) {
+  const bool both_tests = !a.tests.empty() && !b.tests.empty();
   const bool both_codes = !a.error_code.empty() && !b.error_code.empty();
-  if (both_tests && tests_a != tests_b) return false;
-  if (both_codes && a.error_code != b.error_code) return false;
-  if (fingerprint_of(a) == fingerprint_of(b)) return true;
-  if (!(overlap(tokens(joined(a)), tokens(joined(b))) > threshold)) return false;
-  if (both_tests || both_codes) return true;
-  return !a.pattern.empty() && a.pattern == b.pattern && is_specific(a) && is_specific(b);
+  return (both_tests && a.tests != b.tests) || (both_codes && a.error_code != b.error_code);
+}
+
+bool same_if_alike(const SiteAnchors& a, const SiteAnchors& b) {
+  const bool both_tests = !a.tests.empty() && !b.tests.empty();
+  const bool both_codes = !a.error_code.empty() && !b.error_code.empty();
+  if (both_tests || both_codes) return true;  // the same ones: they do not contradict
+  return !a.pattern.empty() && a.pattern == b.pattern && a.is_specific && b.is_specific;
+}
+
+bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) {
+  const SiteAnchors anchors_a = site_anchors(a), anchors_b = site_anchors(b);
+  if (contradict(anchors_a, anchors_b)) return false;
+  if (site_fingerprint(a) == site_fingerprint(b)) return true;
+  return overlap(site_tokens(a), site_tokens(b)) > threshold && same_if_alike(anchors_a, anchors_b);
 }
 
 }  // namespace loki

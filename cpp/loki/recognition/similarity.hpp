@@ -11,6 +11,7 @@
 // Worst case: O(n log n) for tokens, O(a + b) for a comparison.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ Tokens tokens(std::string_view normalized);
 
 // All measures: 0 to 1; both empty 1, one empty 0; where one has under 3 tokens only equality
 // counts.
-double overlap(const Tokens& a, const Tokens& b);       // |A and B| / |A or B|
+double overlap(const Tokens& a, const Tokens& b);                  // |A and B| / |A or B|
+double overlap(std::size_t shared, std::size_t a, std::size_t b);  // the same, from the sizes
 double containment(const Tokens& a, const Tokens& b);   // |A and B| / |A|: how much of a is in b
 double dice(const Tokens& a, const Tokens& b);          // 2 |A and B| / (|A| + |B|)
 double larger_share(const Tokens& a, const Tokens& b);  // |A and B| / max(|A|, |B|)
@@ -40,8 +42,26 @@ struct FailureSite {
   std::string pattern;                 // empty: none matched
 };
 
+// What is compared of a site: type, code, message, functions and tests.
+Tokens site_tokens(const FailureSite& site);
+std::string site_fingerprint(const FailureSite& site);
+
 // Has an anchor (exception name, file, test or code) and 24 characters or more to compare.
 bool is_specific(const FailureSite& site);
+
+// What decides beside overlap and fingerprint.
+struct SiteAnchors {
+  std::string error_code;
+  std::vector<std::string> tests;  // sorted, each once
+  std::string pattern;
+  bool is_specific = false;
+};
+SiteAnchors site_anchors(const FailureSite& site);
+
+// Both name failing tests, or both name codes, and these differ.
+bool contradict(const SiteAnchors& a, const SiteAnchors& b);
+// They do not contradict each other and overlap above the threshold: is that enough?
+bool same_if_alike(const SiteAnchors& a, const SiteAnchors& b);
 
 // SPEC section 2, in its order. A false merge is worse than a false split.
 bool same_failure(const FailureSite& a, const FailureSite& b, double threshold);

@@ -299,14 +299,52 @@ def recognize(
     from loki.recognition import site
 
     known = patterns or PatternSet.default()
-    found: dict[str, Any] = _core.recognize(
-        site.rules(),
-        known.core,
-        text,
-        _plain(command),
-        _plain(os.fspath(root)) if root else "",
-        _plain(language),
-    )
+    context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
+    found: dict[str, Any] = _core.recognize(site.rules(), known.core, text, *context)
+    return _described(found, known, exit_code)
+
+
+def recognize_many(
+    texts: Iterable[Text],
+    command: str | None = None,
+    root: str | os.PathLike[str] | None = None,
+    language: str | None = None,
+    patterns: PatternSet | None = None,
+    *,
+    threads: int = 0,
+) -> list[Failure]:
+    """What failed in each of many outputs: `recognize` for each, on several threads.
+
+    The interpreter lock is released. The result does not depend on the number of threads.
+
+    Args:
+        texts: raw outputs, str or bytes.
+        command: what was run, the same for all.
+        root: the project's folder, the same for all.
+        language: of the project, where it is known.
+        patterns: the set to match with; the built-in one by default.
+        threads: how many to use; 0 for as many as the machine has.
+
+    Returns:
+        One `Failure` for each text, in their order.
+
+    Raises:
+        TypeError: one of the texts is neither str nor bytes.
+
+    Example:
+        >>> [f.error_type for f in recognize_many(["KeyError: 'a'", "ValueError: b"])]
+        ['KeyError', 'ValueError']
+    """
+    from loki.recognition import site
+
+    known = patterns or PatternSet.default()
+    context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
+    found = _core.recognize_many(site.rules(), known.core, list(texts), *context, threads)
+    return [_described(one, known, None) for one in found]
+
+
+def _described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
+    """The failure in what the core found."""
     matches = tuple(known.described(match) for match in found.pop("matches"))
     first, last = found.pop("excerpt_lines")
     frames = tuple(
@@ -314,10 +352,10 @@ def recognize(
         for path, line, function, in_project in found.pop("frames")
     )
     texts = {key: found.pop(key) for key in _ALWAYS_TEXT}
-    known_fields: dict[str, Any] = {key: value or None for key, value in found.items()}
+    fields: dict[str, Any] = {key: value or None for key, value in found.items()}
     return Failure(
         **texts,
-        **{**known_fields, "tests": tuple(known_fields["tests"] or ())},
+        **{**fields, "tests": tuple(fields["tests"] or ())},
         frames=frames,
         excerpt_lines=(first, last) if first else None,
         match=matches[0] if matches else None,

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki import _core
+from loki.base.error import StoreError
+from loki.base.file import write_atomic
+from loki.recognition.failure import Failure, as_failure
+from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,3 +43,163 @@ def group(texts: Iterable[Text], *, threads: int = 0) -> list[int]:
         [0, 1, 0]
     """
     return _core.group(list(texts), threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A group near a failure.
+
+    Attributes:
+        group: its number.
+        overlap: with its first member, 0 to 1.
+        is_same: it is the same failure by `loki.same_failure`, not only alike.
+    """
+
+    group: int
+    overlap: float
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an index holds, and what its look-ups cost.
+
+    Attributes:
+        failures: that were added.
+        groups: that they form.
+        queries: look-ups that no fingerprint answered, since it was made or loaded.
+        candidates: first members that these were compared with; all groups would be exact too.
+        most_candidates: in one look-up.
+    """
+
+    failures: int
+    groups: int
+    queries: int
+    candidates: int
+    most_candidates: int
+
+
+class FailureIndex:
+    """Groups failures as they come: equal fingerprints, else the nearest group that is the same.
+
+    A group is represented by its first member; groups never merge later. The answer equals brute
+    force. Safe from many threads at once.
+
+    Args:
+        threshold: the overlap above which failures are alike, 0 to 1.
+
+    Raises:
+        ValueError: the threshold is outside 0 to 1.
+
+    Example:
+        >>> index = FailureIndex()
+        >>> index.add("KeyError: 'port' is not in settings of node 17", "monday")
+        0
+        >>> index.add("KeyError: 'port' is not in settings of node 23", "tuesday")
+        0
+        >>> index.keys(0)
+        ['monday', 'tuesday']
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, threshold: float = 0.8) -> None:
+        self._core = _core.FailureIndex(threshold)
+
+    @property
+    def threshold(self) -> float:
+        """The overlap above which failures are alike."""
+        return self._core.threshold
+
+    def __len__(self) -> int:
+        return self.report().groups
+
+    def add(self, failure: Text | Failure, key: str) -> int:
+        """Adds a failure and says in which group it is.
+
+        Args:
+            failure: output of a tool, or a `loki.Failure`.
+            key: what you know it by; it may come more than once.
+
+        Returns:
+            The group's number, from 0.
+        """
+        return self._core.add(as_failure(failure).site(), key)
+
+    def add_many(
+        self,
+        failures: Iterable[Text | Failure],
+        keys: Iterable[str],
+        *,
+        patterns: PatternSet | None = None,
+        threads: int = 0,
+    ) -> list[int]:
+        """Adds many, in the order of their fingerprints: their own order does not matter.
+
+        Args:
+            failures: outputs of tools, or `loki.Failure` objects.
+            keys: one for each.
+            patterns: the set to recognize outputs with; the built-in one by default.
+            threads: how many to use; 0 for as many as the machine has.
+
+        Returns:
+            The group of each.
+
+        Raises:
+            ValueError: there are more or fewer keys than failures.
+        """
+        from loki.recognition import site
+
+        listed, names = list(failures), list(keys)
+        if any(isinstance(one, Failure) for one in listed):
+            sites = [as_failure(one).site() for one in listed]
+            return self._core.add_sites(sites, names, threads)
+        known = patterns or PatternSet.default()
+        return self._core.add_texts(site.rules(), known.core, listed, names, threads)
+
+    def nearest(self, failure: Text | Failure, count: int = 1) -> list[Neighbor]:
+        """Groups whose first member overlaps above the threshold, nearest first.
+
+        Of equal ones the oldest is first. Groups that the failure contradicts (other tests, another
+        code) are left out.
+        """
+        found = self._core.nearest(as_failure(failure).site(), count)
+        return [Neighbor(*neighbor) for neighbor in found]
+
+    def keys(self, group: int) -> list[str]:
+        """Keys of a group's members, in the order in which they were added.
+
+        Raises:
+            ValueError: there is no such group.
+        """
+        return self._core.keys(group)
+
+    def report(self) -> IndexReport:
+        """What it holds, and how many comparisons its look-ups cost."""
+        return IndexReport(*self._core.report())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the index to a file, whole or not at all.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        write_atomic(path, self._core.save())
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> FailureIndex:
+        """Reads what `save` wrote.
+
+        Raises:
+            StoreError: the file cannot be read, or holds something else.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise StoreError(f"Could not read {path}: {error.strerror}") from error
+        index = FailureIndex.__new__(FailureIndex)
+        try:
+            index._core = _core.FailureIndex.load(data)
+        except ValueError as error:
+            raise StoreError(f"Could not read {path}, {error}") from None
+        return index

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 from loki import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from loki.recognition.failure import Failure
     from loki.recognition.text import Text
 
@@ -62,6 +65,41 @@ def larger_share(a: Text, b: Text) -> float:
         0.75
     """
     return _core.larger_share(a, b)
+
+
+class TokenSets:
+    """Many texts, taken apart once, to compare others with all of them in one call.
+
+    Args:
+        texts: str or bytes.
+        threads: how many to use; 0 for as many as the machine has.
+
+    Raises:
+        TypeError: one of the texts is neither str nor bytes.
+
+    Example:
+        >>> sets = TokenSets(["disk full on node 17", "no route to host"])
+        >>> list(sets.overlaps("disk full on node 23"))
+        [1.0, 0.0]
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, texts: Iterable[Text], *, threads: int = 0) -> None:
+        self._core = _core.TokenSets(list(texts), threads)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def overlaps(self, text: Text) -> array[float]:
+        """`overlap` of the text with each, in their order.
+
+        Returns:
+            An array of doubles, 0 to 1; ``numpy.asarray`` takes it without a copy.
+        """
+        result = array("d")
+        result.frombytes(self._core.overlaps(text))
+        return result
 
 
 def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = 0.8) -> bool:

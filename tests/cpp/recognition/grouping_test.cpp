@@ -94,8 +94,9 @@ TEST(Group, WordsSeenAsArgumentsAreArgumentsElsewhere) {
 }
 
 TEST(Group, LabelsAreNoArguments) {
-  EXPECT_EQ(group({"getTasks: caller has no right to this", "getApps: caller has no right to this"}),
-            (Groups{0, 1}));
+  EXPECT_EQ(
+      group({"getTasks: caller has no right to this", "getApps: caller has no right to this"}),
+      (Groups{0, 1}));
 }
 
 TEST(Group, UnspecificMessagesAreToldByWhatTheyQuote) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "loki/recognition/similarity_sets.hpp"
+
 namespace loki {
 namespace {
 
@@ -46,6 +48,16 @@ TEST(Similarity, Specific) {
   EXPECT_TRUE(is_specific({"OddError", "", "something long enough", "", {}, {}, ""}));
   EXPECT_FALSE(is_specific({"", "", "something long enough without an anchor", "", {}, {}, ""}));
   EXPECT_FALSE(is_specific({"E", "", "short", "", {}, {}, ""}));
+}
+
+TEST(TokenSets, EqualsOneByOne) {
+  const std::vector<std::string_view> texts = {"disk full on node 17", "", "no route to host", "a"};
+  for (const unsigned threads : {1U, 4U}) {
+    const TokenSets sets(texts, threads);
+    EXPECT_EQ(sets.overlaps("disk full on node 23"), (std::vector<double>{1, 0, 0, 0}));
+    EXPECT_EQ(sets.overlaps(""), (std::vector<double>{0, 1, 0, 0}));
+    EXPECT_EQ(sets.overlaps("a"), (std::vector<double>{0, 0, 0, 1}));
+  }
 }
 
 }  // namespace

@@ -149,3 +149,20 @@ def test_lone_surrogates_anywhere_do_no_harm() -> None:
     assert failure.message == "a\ufffdb"
     stated = loki.Failure.of(odd, error_type=odd, error_code=odd, path=odd, tests=[odd])
     assert loki.same_failure(stated, stated)
+
+
+def test_many_equal_one_by_one() -> None:
+    texts: list[str | bytes] = [
+        "KeyError: 'a'",
+        b"ValueError: \xff",
+        "",
+        "größe: \x1b[31merror: disk is full\x1b[0m",
+        "\ud800 lone",
+    ] * 9
+    for threads in (1, 4):
+        assert loki.recognize_many(texts, threads=threads) == [loki.recognize(t) for t in texts]
+    assert loki.recognize_many(iter(())) == []
+    many = loki.recognize_many(["tests/test_a.py::test_b FAILED"], command="pytest -q")
+    assert many == [loki.recognize("tests/test_a.py::test_b FAILED", command="pytest -q")]
+    with pytest.raises(TypeError, match="found NoneType"):
+        loki.recognize_many(["a", None])  # type: ignore[list-item]

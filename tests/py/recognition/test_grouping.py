@@ -1,12 +1,14 @@
-"""Templates of lines: what is one, whatever the order, the threads and the bytes."""
+"""Templates of lines and groups of failures, whatever the order, the threads and the bytes."""
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
+from loki import StoreError, _core
 
 WORDS = [
     "read",
@@ -51,7 +53,6 @@ def test_threads_do_not_matter(lines: list[str]) -> None:
 @given(messages)
 def test_equal_lines_are_one_template_numbered_by_appearance(lines: list[str]) -> None:
     numbers = loki.group(lines)
-    assert len({line: n for line, n in zip(lines, numbers, strict=True)}) == len(set(lines))
     assert all(
         a == b
         for x, a in zip(lines, numbers, strict=True)
@@ -88,3 +89,113 @@ def test_str_and_bytes_are_the_same_message() -> None:
 def test_no_text() -> None:
     with pytest.raises(TypeError, match="expected str or a bytes-like object, found int"):
         loki.group(["a", 5])  # type: ignore[list-item]
+
+
+FAILURES = [
+    "KeyError: 'port' is not in settings of node 17",
+    "KeyError: 'port' is not in settings of node 23",
+    "KeyError: 'host' is not in settings of node 23",
+    "ValueError: the basket of the customer is empty again",
+    "",
+    "app.py:1: error: Name 'x' is not defined  [name-defined]",
+    "app.py:7: error: Name 'y' is not defined  [name-defined]",
+]
+picks = st.lists(st.sampled_from(FAILURES), max_size=12)
+
+
+def brute_force(texts: list[str], threshold: float = 0.8) -> list[int]:
+    """Groups by comparing with every first member."""
+    firsts: list[loki.Failure] = []
+    known: dict[str, int] = {}
+    answer = []
+    for failure in map(loki.recognize, texts):
+        same = [i for i, first in enumerate(firsts) if loki.same_failure(failure, first, threshold)]
+        group = known.get(failure.fingerprint)
+        if group is None and same:
+            group = max(same, key=lambda i: (site_overlap(failure, firsts[i]), -i))
+        if group is None:
+            group = len(firsts)
+            firsts.append(failure)
+        known[failure.fingerprint] = group
+        answer.append(group)
+    return answer
+
+
+def site_overlap(a: loki.Failure, b: loki.Failure) -> float:
+    def tokens(f: loki.Failure) -> set[str]:
+        functions = [frame.function or "" for frame in f.frames if frame.in_project]
+        parts = [f.error_type or "", f.error_code or "", f.normalized, *functions, *f.tests]
+        return set(_core.tokens(" ".join(parts)))
+
+    return len(tokens(a) & tokens(b)) / len(tokens(a) | tokens(b))
+
+
+@given(picks)
+def test_the_index_equals_brute_force(texts: list[str]) -> None:
+    index = loki.FailureIndex()
+    assert [index.add(text, "k") for text in texts] == brute_force(texts)
+
+
+@given(picks, st.randoms(use_true_random=False), st.sampled_from([1, 4]))
+def test_the_order_of_a_batch_does_not_matter(
+    texts: list[str], rng: random.Random, threads: int
+) -> None:
+    keys = [f"k{i}" for i in range(len(texts))]
+    order = list(range(len(texts)))
+    rng.shuffle(order)
+    straight, shuffled = loki.FailureIndex(), loki.FailureIndex()
+    groups = straight.add_many(texts, keys, threads=1)
+    others = shuffled.add_many([texts[i] for i in order], [keys[i] for i in order], threads=threads)
+    assert [groups[i] for i in order] == others
+    for group in set(groups):
+        assert sorted(straight.keys(group)) == sorted(shuffled.keys(group))
+
+
+def test_failures_and_their_texts_are_indexed_alike() -> None:
+    texts, failures = loki.FailureIndex(), loki.FailureIndex()
+    keys = list(FAILURES)
+    assert texts.add_many(FAILURES, keys) == failures.add_many(
+        [loki.recognize(text) for text in FAILURES], keys
+    )
+
+
+def test_the_report_counts() -> None:
+    index = loki.FailureIndex()
+    index.add_many(FAILURES[:4] * 2, "abcdefgh")
+    report = index.report()
+    assert (report.failures, report.groups) == (8, 3)
+    assert len(index) == 3
+    assert report.queries == 3  # the other five had a known fingerprint
+    assert report.candidates <= report.queries * report.groups
+
+
+def test_saving_and_loading_keeps_all(tmp_path: Path) -> None:
+    index = loki.FailureIndex(0.7)
+    index.add_many(FAILURES, [f"größe {i}" for i in range(len(FAILURES))])
+    index.save(tmp_path / "index")
+    loaded = loki.FailureIndex.load(tmp_path / "index")
+    assert loaded.threshold == 0.7
+    for text in FAILURES:
+        assert loaded.nearest(text, 9) == index.nearest(text, 9)
+        group = loaded.add(text, "again")
+        assert group == index.add(text, "again")
+        assert loaded.keys(group) == index.keys(group)
+
+
+def test_a_bad_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Could not read .*none: No such file"):
+        loki.FailureIndex.load(tmp_path / "none")
+    (tmp_path / "bad").write_bytes(b"\xff\n")
+    with pytest.raises(StoreError, match="bad, line 1: found no JSON, expected the head of"):
+        loki.FailureIndex.load(tmp_path / "bad")
+
+
+def test_misuse_of_the_index() -> None:
+    with pytest.raises(ValueError, match="expected 0 to 1"):
+        loki.FailureIndex(1.1)
+    with pytest.raises(ValueError, match="no group 3: expected one of 0, counted from 0"):
+        loki.FailureIndex().keys(3)
+    with pytest.raises(ValueError, match="found 2 keys: expected one for each of 1 failures"):
+        loki.FailureIndex().add_many(["a"], ["x", "y"])
+    with pytest.raises(TypeError, match="found int"):
+        loki.FailureIndex().add_many([5], ["x"])  # type: ignore[list-item]

@@ -96,3 +96,11 @@ def test_what_is_specific() -> None:
     assert of("the basket is empty again", error_type="OddError").is_specific
     assert not of("the basket is empty again").is_specific
     assert not of("empty", error_type="E").is_specific
+
+
+@given(st.lists(words, max_size=8), words)
+def test_token_sets_equal_one_by_one(many: list[str], one: str) -> None:
+    sets = loki.TokenSets(many)
+    assert len(sets) == len(many)
+    assert list(sets.overlaps(one)) == [loki.overlap(one, other) for other in many]
+    assert sets.overlaps(one) == loki.TokenSets(many, threads=1).overlaps(one.encode())
