@@ -53,8 +53,9 @@ std::uint32_t FailureIndex::add(const FailureSite& site, std::string key) {
 std::vector<std::uint32_t> FailureIndex::add(const std::vector<FailureSite>& sites,
                                              std::vector<std::string> keys, unsigned threads) {
   if (keys.size() != sites.size()) {
-    throw InvalidArgument("found " + std::to_string(keys.size()) + " keys: expected one for each of " +
-                          std::to_string(sites.size()) + " failures");
+    throw InvalidArgument("found " + std::to_string(keys.size()) +
+                          " keys: expected one for each of " + std::to_string(sites.size()) +
+                          " failures");
   }
   std::vector<Prepared> failures(sites.size());
   in_parallel(sites.size(), threads, 64, [&](std::size_t i) { failures[i] = prepared(sites[i]); });
@@ -203,7 +204,8 @@ std::vector<std::size_t> FailureIndex::shared_needed(std::size_t size) const {
     return static_cast<std::size_t>(std::max(1.0, std::ceil(least)));
   };
   std::vector<std::size_t> needed;
-  while (needed.size() <= largest_ && of(needed.size()) <= size) needed.push_back(of(needed.size()));
+  while (needed.size() <= largest_ && of(needed.size()) <= size)
+    needed.push_back(of(needed.size()));
   return needed;
 }
 

@@ -101,8 +101,8 @@ class FailureIndex {
   std::size_t ranked_at_ = 0;         // groups at that time
   std::vector<std::vector<Posting>> postings_;  // by token
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> empty_;  // groups without tokens
-  std::size_t largest_ = 0;           // tokens of a group
+  std::vector<std::uint32_t> empty_;                         // groups without tokens
+  std::size_t largest_ = 0;                                  // tokens of a group
   std::unordered_map<std::string, std::uint32_t> group_of_;  // by fingerprint
   mutable Report report_;
 };

@@ -92,10 +92,10 @@ std::unique_ptr<FailureIndex> FailureIndex::load(std::string_view bytes) {
       for (const std::uint32_t token : tokens) {
         if (token >= index->numbers_.size()) lines.fail("an unknown token", group_form);
       }
-      index->found(std::move(tokens), {group.at("code").get<std::string>(),
-                                       group.at("tests").get<std::vector<std::string>>(),
-                                       group.at("pattern").get<std::string>(),
-                                       group.at("specific").get<bool>()});
+      index->found(
+          std::move(tokens),
+          {group.at("code").get<std::string>(), group.at("tests").get<std::vector<std::string>>(),
+           group.at("pattern").get<std::string>(), group.at("specific").get<bool>()});
       index->groups_.back().keys = group.at("keys").get<std::vector<std::string>>();
       index->report_.failures += index->groups_.back().keys.size();
       for (const Json& fingerprint : group.at("fingerprints")) {

@@ -7,7 +7,9 @@
 namespace loki {
 namespace {
 
-Tokens tokens_of(std::string_view text) { return tokens(normalize(CleanText(text).text())); }
+Tokens tokens_of(std::string_view text) {
+  return tokens(normalize(CleanText(text).text()));
+}
 
 }  // namespace
 

@@ -111,6 +111,11 @@ class BlockFinder {
       if (!open_[tool]) continue;
       Block& block = *open_[tool];
       const BlockRule& rule = *block.rule;
+      if (any(rule.acquit, shown)) {
+        open_[tool].reset();
+        --open_count_;
+        continue;
+      }
       const bool through = any(rule.through, shown);
       const bool goes_on = rule.go_on.empty() || any(rule.go_on, shown);
       if (!through && (!goes_on || any(rule.until, shown))) {
@@ -178,23 +183,30 @@ class BlockFinder {
   }
 
   void fields(Block& block, const Line& line, std::string_view shown) {
+    const std::size_t tests = block.tests.size();
+    bool is_joined = line.number == block.start && tests > 0;
     for (const FieldRule& rule : block.rule->fields) {
       Captures captures;
+      if (!rule.join.empty() && (is_joined || !block.is_heading)) continue;
       if (!rule.match.capture(shown, captures)) continue;
-      if (rule.frame) {
+      if (!rule.join.empty()) {
+        block.tests.back() += rule.join + std::string(trimmed(captures[kTest].value_or("")));
+        is_joined = true;
+      } else if (rule.frame) {
         block.frames.push_back({captures[kPath].value_or(""), captures[kLine].value_or(""),
                                 captures[kFunction].value_or("")});
       } else {
         take(block, line, captures, rule.take);
       }
     }
+    block.is_heading = is_joined || block.tests.size() > tests;
   }
 
   static void take(Block& block, const Line& line, const Captures& captures, Take how) {
     for (std::size_t i = 0; i < kFields; ++i) {
       if (!captures[i]) continue;
       const std::string_view text = trimmed(*captures[i]);
-      if (i == kTest && !text.empty()) block.tests.push_back(text);
+      if (i == kTest && !text.empty()) block.tests.emplace_back(text);
       if (i == kTestName && !text.empty()) block.test_names.push_back(text);
       Value& value = block.values[i];
       if (value.text.empty() || (how == Take::kLast && !text.empty())) value = {text, line.number};

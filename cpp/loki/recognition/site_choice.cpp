@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <tuple>
 
 #include "loki/recognition/site_rules.hpp"
 #include "loki/recognition/text.hpp"
@@ -193,16 +194,17 @@ class Chooser {
     return 0;
   }
 
+  // Larger is better; the first in the text of equals.
+  std::tuple<int, bool, std::size_t, bool> merit(const Block& block) const {
+    return {standing(block), is_near_the_end(block), block.rule->rank,
+            block.has(kMessage) || block.has(kErrorType)};
+  }
+
   const Block* best() const {
     const Block* result = nullptr;
     for (const Block& block : found_.blocks) {
       if (standing(block) == 0) continue;
-      const int rank = 2 * standing(block) + (is_near_the_end(block) ? 1 : 0);
-      const int of_result =
-          result == nullptr ? 0 : 2 * standing(*result) + (is_near_the_end(*result) ? 1 : 0);
-      if (rank > of_result || (rank == of_result && block.rule->rank > result->rule->rank)) {
-        result = &block;
-      }
+      if (result == nullptr || merit(block) > merit(*result)) result = &block;
     }
     return result;
   }
@@ -265,8 +267,7 @@ class Chooser {
   std::vector<std::string> failing_tests(const Block& chosen) const {
     std::vector<std::string> full, partial;
     std::set<std::string_view> seen;
-    const auto collect = [&](const std::vector<std::string_view>& ids,
-                             std::vector<std::string>& into) {
+    const auto collect = [&](const auto& ids, std::vector<std::string>& into) {
       for (const std::string_view id : ids) {
         if (seen.insert(id).second) into.emplace_back(id);
       }

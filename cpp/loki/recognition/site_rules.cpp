@@ -44,6 +44,7 @@ FieldRule read_field(const Definition& definition) {
   }
   rule.take = take == "first" ? Take::kFirst : take == "last" ? Take::kLast : Take::kEach;
   rule.frame = definition.truth("frame");
+  rule.join = definition.text("join", "");
   return rule;
 }
 
@@ -62,6 +63,7 @@ BlockRule read_block(const Definition& definition) {
   rule.go_on = line_rules(definition, "continue");
   rule.until = line_rules(definition, "until");
   rule.through = line_rules(definition, "through");
+  rule.acquit = line_rules(definition, "acquit");
   rule.lead = definition.count("lead", 0);
   rule.max_lines = definition.count("max_lines", rule.max_lines);
   rule.rank = definition.count("rank", rule.rank);
@@ -288,7 +290,8 @@ void SiteRules::check() const {
     for (const auto* rules : {&tool.detect, &tool.library, &tool.prefixes}) each(*rules);
     for (const LinkRule& link : tool.links) one(link.match);
     for (const BlockRule& block : tool.blocks) {
-      for (const auto* rules : {&block.start, &block.go_on, &block.until, &block.through})
+      for (const auto* rules :
+           {&block.start, &block.go_on, &block.until, &block.through, &block.acquit})
         each(*rules);
       for (const FieldRule& field : block.fields) one(field.match);
     }

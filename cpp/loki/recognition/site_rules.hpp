@@ -52,12 +52,13 @@ struct FieldRule {
   LineRule match;
   Take take = Take::kFirst;
   bool frame = false;
+  std::string join;  // not empty: goes on with the id of the test that the line above took
 };
 
 struct BlockRule {
   std::string id;
   Role role = Role::kCause;
-  std::vector<LineRule> start, go_on, until, through;
+  std::vector<LineRule> start, go_on, until, through, acquit;
   std::size_t lead = 0, max_lines = 1000, rank = 50, reach = 200;
   bool detected = false, closes = false;
   std::vector<FieldRule> fields;
@@ -65,7 +66,9 @@ struct BlockRule {
   std::array<std::string, kFields> constants;
   std::vector<std::string> nests;
 
-  bool is_one_line() const { return go_on.empty() && until.empty() && through.empty(); }
+  bool is_one_line() const {
+    return go_on.empty() && until.empty() && through.empty() && acquit.empty();
+  }
 };
 
 struct LinkRule {
@@ -109,7 +112,9 @@ struct Block {
   std::size_t first = 0, start = 0, last = 0;  // lines, 1-based
   std::size_t begin = 0;                       // byte where line `first` begins
   std::array<Value, kFields> values{};
-  std::vector<std::string_view> tests, test_names;
+  std::vector<std::string> tests;
+  std::vector<std::string_view> test_names;
+  bool is_heading = false;  // the last line took a test, or went on with its id
   struct FrameView {
     std::string_view path, line, function;
   };

@@ -166,7 +166,7 @@ _detect = record({}, {"literal": text, "regex": text}, "evidence")
 
 _field = record(
     {"match": text},
-    {"take": one_of("first", "last", "each"), "frame": truth},
+    {"take": one_of("first", "last", "each"), "frame": truth, "join": text},
     "a field rule",
 )
 
@@ -177,6 +177,7 @@ _block = record(
         "continue": _regexes,
         "until": _regexes,
         "through": _regexes,
+        "acquit": _regexes,
         "max_lines": whole(1, 100_000),
         "detected": truth,
         "closes": truth,

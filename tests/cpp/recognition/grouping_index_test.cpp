@@ -11,7 +11,8 @@
 namespace loki {
 namespace {
 
-FailureSite site(std::string message, std::string code = "E1", std::vector<std::string> tests = {}) {
+FailureSite site(std::string message, std::string code = "E1",
+                 std::vector<std::string> tests = {}) {
   return {"OddError", std::move(code), std::move(message), "", std::move(tests), {}, ""};
 }
 

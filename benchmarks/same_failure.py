@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Is the same failure recognized as the same?  Runs real test tools on real packages with planted changes.
+
+    python benchmarks/same_failure.py make /tmp/pairs            needs the registries; half an hour for all
+    python benchmarks/same_failure.py make /tmp/pairs --only go   one tool
+    python benchmarks/same_failure.py measure /tmp/pairs         precision, recall and F1 for each tool
+
+A change is planted in one line of a package (a comparison turned round, a sum made a difference), its
+tests are run twice and in other styles, and again with another change. Two outputs are a pair; the truth
+is whether the same tests failed, by the tool's own report (JUnit XML, go test -json, ...), never by the
+text. Hard pairs are made of easy ones: one output cut to its last lines, different styles of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from suites import SUITES, Run, Suite, source_files
+
+# Left side -> right side, at a random place of a source. Short, and legal in most languages.
+CHANGES = (
+    (" == ", " != "),
+    (" < ", " >= "),
+    (" > ", " <= "),
+    (" + ", " - "),
+    (" and ", " or "),
+    (" && ", " || "),
+    ("True", "False"),
+    ("true", "false"),
+    (" 1", " 2"),
+    (" 0", " 1"),
+    ("return ", "return not "),
+    ("[1:]", "[2:]"),
+    (" is not ", " is "),
+)
+CUT = 120  # lines that are left of an output that was cut
+
+
+def planted(folder: Path, suite: Suite, rng: random.Random) -> str | None:
+    """Changes one place of one source; says which, or None where nothing could be changed."""
+    files = source_files(folder, suite)
+    path = rng.choice(files)
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    left, right = rng.choice(CHANGES)
+    places = [
+        found.start()
+        for found in re.finditer(re.escape(left), text)
+        if not text[text.rfind("\n", 0, found.start()) + 1 :].lstrip().startswith(("#", "//", "*"))
+    ]
+    if not places:
+        return None
+    at = rng.choice(places)
+    path.write_text(
+        text[:at] + right + text[at + len(left) :], encoding="utf-8", errors="surrogateescape"
+    )
+    return f"{path.name}:{text.count(chr(10), 0, at) + 1}: {left!r} -> {right!r}"
+
+
+def runs_of(suite: Suite, clean: Path, count: int, seed: int) -> list[tuple[str, Run]]:
+    """Runs with `count` changes that make tests fail, each in two styles and one of them twice."""
+    rng = random.Random(seed)
+    results: list[tuple[str, Run]] = []
+    folder = clean.parent / "work"
+    for _ in range(count * 6):
+        if len({change for change, _ in results}) >= count:
+            break
+        for path in source_files(clean, suite):
+            shutil.copy(path, folder / path.relative_to(clean))
+        change = planted(folder, suite, rng)
+        if change is None:
+            continue
+        styles = rng.sample(suite.flags, min(2, len(suite.flags)))
+        first = suite.run(folder, styles[0])
+        if not first.failing or "?" in first.failing:
+            continue
+        results.append((change, first))
+        for style in (styles[0], styles[-1]):
+            results.append((change, suite.run(folder, style)))
+        print(f"  {change}: {len(first.failing)} failing", file=sys.stderr)
+    return results
+
+
+def pairs_of(
+    suite: Suite, runs: list[tuple[str, Run]], rng: random.Random
+) -> list[dict[str, object]]:
+    """All pairs of equal truth, and as many of different truth, some of them cut."""
+    texts = list(dict.fromkeys((run.output, run.failing) for _, run in runs))
+    both = [pair for pair in itertools.combinations(texts, 2) if pair[0][0] != pair[1][0]]
+    same = [pair for pair in both if pair[0][1] == pair[1][1]]
+    other = [pair for pair in both if pair[0][1] != pair[1][1]]
+    rng.shuffle(other)
+    # The hardest first: sets of tests that have most in common.
+    other.sort(key=lambda pair: -len(pair[0][1] & pair[1][1]))
+    chosen = same + other[: max(10, len(same))]
+    pairs: list[dict[str, object]] = []
+    for number, ((a, failing_a), (b, failing_b)) in enumerate(chosen):
+        for kind, one in (("whole", b), ("cut", "\n".join(b.split("\n")[-CUT:]))):
+            if kind == "cut" and (one == b or number % 3):
+                continue
+            name = f"{suite.name}-{number}-{kind}"
+            pairs.append(
+                {
+                    "id": name,
+                    "corpus": suite.name.split("/")[0],
+                    "a": a,
+                    "b": one,
+                    "same": failing_a == failing_b,
+                }
+            )
+    return pairs
+
+
+def make(target: Path, only: str, count: int, seed: int) -> None:
+    """Writes `same.jsonl.gz`, which evaluation scripts can read, and one file for each suite."""
+    target.mkdir(parents=True, exist_ok=True)
+    for suite in SUITES:
+        if only not in suite.name:
+            continue
+        missing = [tool for tool in suite.tools if shutil.which(tool) is None]
+        if missing:
+            print(f"{suite.name}: skipped, no {', '.join(missing)} here", file=sys.stderr)
+            continue
+        print(suite.name, file=sys.stderr)
+        with tempfile.TemporaryDirectory() as scratch:
+            clean, work = Path(scratch) / "clean", Path(scratch) / "work"
+            clean.mkdir()
+            suite.prepare(clean)
+            shutil.copytree(clean, work, symlinks=True)
+            runs = runs_of(suite, clean, count, seed)
+        pairs = pairs_of(suite, runs, random.Random(seed))
+        name = re.sub(r"\W+", "-", suite.name)
+        (target / f"{name}.json").write_text(json.dumps(pairs))
+        print(f"  {len(pairs)} pairs", file=sys.stderr)
+    with gzip.open(target / "same.jsonl.gz", "wt", encoding="utf-8") as file:
+        for path in sorted(target.glob("*.json")):
+            for pair in json.loads(path.read_text()):
+                file.write(json.dumps(pair) + "\n")
+
+
+def measure(target: Path, show: int) -> None:
+    """Prints what `loki.same_failure` says of the pairs."""
+    import loki
+
+    counts: dict[str, Counter[tuple[bool, bool]]] = defaultdict(Counter)
+    with gzip.open(target / "same.jsonl.gz", "rt", encoding="utf-8") as file:
+        for line in file:
+            pair = json.loads(line)
+            said = loki.same_failure(pair["a"], pair["b"])
+            for name in (pair["corpus"], "all"):
+                counts[name][(pair["same"], said)] += 1
+            if said != pair["same"] and show > 0:
+                show -= 1
+                print(f"{pair['id']}: is {pair['same']}, said {said}", file=sys.stderr)
+    print(f"{'tool':10} {'pairs':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
+    for name, count in counts.items():
+        hits, wrong, missed = count[True, True], count[False, True], count[True, False]
+        shares = (hits / max(1, hits + wrong), hits / max(1, hits + missed))
+        f1 = 2 * hits / max(1, 2 * hits + wrong + missed)
+        print(f"{name:10} {sum(count.values()):6} {shares[0]:9.3f} {shares[1]:7.3f} {f1:6.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["make", "measure"])
+    parser.add_argument("folder", type=Path, help="where the pairs are kept; outside the project")
+    parser.add_argument("--only", default="", metavar="TEXT", help="suites whose name holds this")
+    parser.add_argument("--changes", type=int, default=12, help="for each suite")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="name N mistakes")
+    given = parser.parse_args()
+    if given.what == "make":
+        make(given.folder, given.only, given.changes, given.seed)
+    else:
+        measure(given.folder, given.show)
+
+
+if __name__ == "__main__":
+    main()
