@@ -23,6 +23,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 from suites import SUITES, Run, Suite, source_files
@@ -66,13 +67,22 @@ def planted(folder: Path, suite: Suite, rng: random.Random) -> str | None:
     return f"{path.name}:{text.count(chr(10), 0, at) + 1}: {left!r} -> {right!r}"
 
 
-def runs_of(suite: Suite, clean: Path, count: int, seed: int) -> list[tuple[str, Run]]:
+@dataclass(frozen=True)
+class Planted:
+    """A run with a change in the package, called in a style."""
+
+    change: str
+    style: tuple[str, ...]
+    run: Run
+
+
+def runs_of(suite: Suite, clean: Path, count: int, seed: int) -> list[Planted]:
     """Runs with `count` changes that make tests fail, each in two styles and one of them twice."""
     rng = random.Random(seed)
-    results: list[tuple[str, Run]] = []
+    results: list[Planted] = []
     folder = clean.parent / "work"
     for _ in range(count * 6):
-        if len({change for change, _ in results}) >= count:
+        if len({one.change for one in results}) >= count:
             break
         for path in source_files(clean, suite):
             shutil.copy(path, folder / path.relative_to(clean))
@@ -83,40 +93,32 @@ def runs_of(suite: Suite, clean: Path, count: int, seed: int) -> list[tuple[str,
         first = suite.run(folder, styles[0])
         if not first.failing or "?" in first.failing:
             continue
-        results.append((change, first))
+        results.append(Planted(change, styles[0], first))
         for style in (styles[0], styles[-1]):
-            results.append((change, suite.run(folder, style)))
+            results.append(Planted(change, style, suite.run(folder, style)))
         print(f"  {change}: {len(first.failing)} failing", file=sys.stderr)
     return results
 
 
-def pairs_of(
-    suite: Suite, runs: list[tuple[str, Run]], rng: random.Random
-) -> list[dict[str, object]]:
-    """All pairs of equal truth, and as many of different truth, some of them cut."""
-    texts = list(dict.fromkeys((run.output, run.failing) for _, run in runs))
-    both = [pair for pair in itertools.combinations(texts, 2) if pair[0][0] != pair[1][0]]
-    same = [pair for pair in both if pair[0][1] == pair[1][1]]
-    other = [pair for pair in both if pair[0][1] != pair[1][1]]
+def pairs_of(suite: Suite, runs: list[Planted], rng: random.Random) -> list[dict[str, object]]:
+    """All pairs of equal truth, and as many of different truth; one in three is cut as well."""
+    both = [(a, b) for a, b in itertools.combinations(runs, 2) if a.run.output != b.run.output]
+    same = [(a, b) for a, b in both if a.run.failing == b.run.failing]
+    other = [(a, b) for a, b in both if a.run.failing != b.run.failing]
     rng.shuffle(other)
     # The hardest first: sets of tests that have most in common.
-    other.sort(key=lambda pair: -len(pair[0][1] & pair[1][1]))
-    chosen = same + other[: max(10, len(same))]
+    other.sort(key=lambda pair: -len(pair[0].run.failing & pair[1].run.failing))
     pairs: list[dict[str, object]] = []
-    for number, ((a, failing_a), (b, failing_b)) in enumerate(chosen):
-        for kind, one in (("whole", b), ("cut", "\n".join(b.split("\n")[-CUT:]))):
-            if kind == "cut" and (one == b or number % 3):
-                continue
-            name = f"{suite.name}-{number}-{kind}"
-            pairs.append(
-                {
-                    "id": name,
-                    "corpus": suite.name.split("/")[0],
-                    "a": a,
-                    "b": one,
-                    "same": failing_a == failing_b,
-                }
-            )
+    for number, (a, b) in enumerate(same + other[: max(10, len(same))]):
+        kind = "another change" if a.change != b.change else "again"
+        kind += "" if a.style == b.style else ", another style"
+        is_same = a.run.failing == b.run.failing
+        pair = {"corpus": suite.name.split("/")[0], "a": a.run.output, "same": is_same}
+        name = f"{suite.name}-{number}"
+        pairs.append({**pair, "id": name, "kind": kind, "b": b.run.output})
+        cut = "\n".join(b.run.output.split("\n")[-CUT:])
+        if cut != b.run.output and number % 3 == 0:
+            pairs.append({**pair, "id": f"{name}-cut", "kind": "cut", "b": cut})
     return pairs
 
 
@@ -156,17 +158,17 @@ def measure(target: Path, show: int) -> None:
         for line in file:
             pair = json.loads(line)
             said = loki.same_failure(pair["a"], pair["b"])
-            for name in (pair["corpus"], "all"):
+            for name in (pair["corpus"], f"({pair['kind']})", "all"):
                 counts[name][(pair["same"], said)] += 1
             if said != pair["same"] and show > 0:
                 show -= 1
                 print(f"{pair['id']}: is {pair['same']}, said {said}", file=sys.stderr)
-    print(f"{'tool':10} {'pairs':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
-    for name, count in counts.items():
+    print(f"{'tool, (kind of pair)':32} {'pairs':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
+    for name, count in sorted(counts.items()):
         hits, wrong, missed = count[True, True], count[False, True], count[True, False]
         shares = (hits / max(1, hits + wrong), hits / max(1, hits + missed))
         f1 = 2 * hits / max(1, 2 * hits + wrong + missed)
-        print(f"{name:10} {sum(count.values()):6} {shares[0]:9.3f} {shares[1]:7.3f} {f1:6.3f}")
+        print(f"{name:32} {sum(count.values()):6} {shares[0]:9.3f} {shares[1]:7.3f} {f1:6.3f}")
 
 
 def main() -> None:
