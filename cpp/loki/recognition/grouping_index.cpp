@@ -41,13 +41,18 @@ FailureIndex::FailureIndex(double threshold) : threshold_(threshold) {
 }
 
 FailureIndex::Prepared FailureIndex::prepared(const FailureSite& site) {
-  return {site_tokens(site), site_fingerprint(site), site_anchors(site)};
+  return {site_token_hashes(site), site_anchors(site)};
 }
 
 std::uint32_t FailureIndex::add(const FailureSite& site, std::string key) {
-  Prepared failure = prepared(site);
+  const Hash128 fingerprint = site_fingerprint(site);
   const std::lock_guard lock(guard_);
-  return put(std::move(failure), std::move(key));
+  const auto known = group_of_.find(fingerprint);
+  const std::uint32_t group =
+      known != group_of_.end() ? known->second : place(fingerprint, prepared(site));
+  groups_[group].keys.push_back(std::move(key));
+  ++report_.failures;
+  return group;
 }
 
 std::vector<std::uint32_t> FailureIndex::add(const std::vector<FailureSite>& sites,
@@ -57,42 +62,54 @@ std::vector<std::uint32_t> FailureIndex::add(const std::vector<FailureSite>& sit
                           " keys: expected one for each of " + std::to_string(sites.size()) +
                           " failures");
   }
-  std::vector<Prepared> failures(sites.size());
-  in_parallel(sites.size(), threads, 64, [&](std::size_t i) { failures[i] = prepared(sites[i]); });
+  std::vector<Hash128> fingerprints(sites.size());
+  in_parallel(sites.size(), threads, 64,
+              [&](std::size_t i) { fingerprints[i] = site_fingerprint(sites[i]); });
   std::vector<std::uint32_t> order(sites.size());
   std::iota(order.begin(), order.end(), 0U);
-  const auto place = [&](std::uint32_t i) {
-    return std::tie(failures[i].fingerprint, sites[i].pattern, sites[i].path, keys[i]);
+  const auto rank_of = [&](std::uint32_t i) {
+    return std::tie(fingerprints[i], sites[i].pattern, sites[i].path, keys[i]);
   };
   std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
-  std::vector<std::uint32_t> result(sites.size());
+            [&](std::uint32_t a, std::uint32_t b) { return rank_of(a) < rank_of(b); });
+
   const std::lock_guard lock(guard_);
+  std::vector<std::uint32_t> firsts;  // of those with a fingerprint that is not known
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Hash128& fingerprint = fingerprints[order[i]];
+    const bool is_first = i == 0 || fingerprint != fingerprints[order[i - 1]];
+    if (is_first && !group_of_.contains(fingerprint)) firsts.push_back(order[i]);
+  }
+  std::vector<Prepared> failures(firsts.size());
+  in_parallel(firsts.size(), threads, 64,
+              [&](std::size_t i) { failures[i] = prepared(sites[firsts[i]]); });
   if (failures.size() > groups_.size()) rank(failures);
-  for (const std::uint32_t i : order) result[i] = put(std::move(failures[i]), std::move(keys[i]));
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    place(fingerprints[firsts[i]], std::move(failures[i]));
+
+  std::vector<std::uint32_t> result(sites.size());
+  for (const std::uint32_t i : order) {
+    result[i] = group_of_.at(fingerprints[i]);
+    groups_[result[i]].keys.push_back(std::move(keys[i]));
+  }
+  report_.failures += sites.size();
   return result;
 }
 
-std::uint32_t FailureIndex::put(Prepared&& failure, std::string&& key) {
-  ++report_.failures;
-  std::uint32_t group = 0;
-  if (const auto known = group_of_.find(failure.fingerprint); known != group_of_.end()) {
-    group = known->second;
+// The group of a failure whose fingerprint is not known: the nearest that is the same, or a new
+// one.
+std::uint32_t FailureIndex::place(const Hash128& fingerprint, Prepared&& failure) {
+  const std::vector<Neighbor> near = alike(failure);
+  const auto same = std::find_if(near.begin(), near.end(), [](const auto& n) { return n.is_same; });
+  auto group = static_cast<std::uint32_t>(groups_.size());
+  if (same != near.end()) {
+    group = same->group;
   } else {
-    const std::vector<Neighbor> near = alike(failure);
-    const auto same =
-        std::find_if(near.begin(), near.end(), [](const auto& n) { return n.is_same; });
-    if (same != near.end()) {
-      group = same->group;
-    } else {
-      group = static_cast<std::uint32_t>(groups_.size());
-      Numbers tokens;
-      for (const std::string& token : failure.tokens) tokens.push_back(numbers_.add(token));
-      found(std::move(tokens), std::move(failure.anchors));
-    }
-    group_of_.emplace(std::move(failure.fingerprint), group);
+    Numbers tokens;
+    for (const std::uint64_t token : failure.tokens) tokens.push_back(numbers_.add(token));
+    found(std::move(tokens), std::move(failure.anchors));
   }
-  groups_[group].keys.push_back(std::move(key));
+  group_of_.emplace(fingerprint, group);
   return group;
 }
 
@@ -128,14 +145,14 @@ void FailureIndex::post(std::uint32_t group) {
 // doubled, it costs each group a constant.
 void FailureIndex::rank(const std::vector<Prepared>& coming) {
   for (const Prepared& failure : coming) {
-    for (const std::string& token : failure.tokens) numbers_.add(token);
+    for (const std::uint64_t token : failure.tokens) numbers_.add(token);
   }
   std::vector<std::uint32_t> times(numbers_.size(), 0);
   for (const Group& group : groups_) {
     for (const std::uint32_t token : group.tokens) ++times[token];
   }
   for (const Prepared& failure : coming) {
-    for (const std::string& token : failure.tokens) ++times[numbers_.find(token)];
+    for (const std::uint64_t token : failure.tokens) ++times[numbers_.find(token)];
   }
   ranks_ = std::move(times);
   ranked_at_ = groups_.size() + coming.size();
@@ -159,10 +176,10 @@ std::size_t FailureIndex::prefix(std::size_t size) const {
 }
 
 // Unknown tokens are numbered from the end: all different, and rarer than any that is known.
-FailureIndex::Numbers FailureIndex::numbers(const Tokens& tokens) const {
+FailureIndex::Numbers FailureIndex::numbers(const TokenHashes& tokens) const {
   Numbers result;
   std::uint32_t unknown = TokenNumbers::kUnknown;
-  for (const std::string& token : tokens) {
+  for (const std::uint64_t token : tokens) {
     const std::uint32_t number = numbers_.find(token);
     result.push_back(number == TokenNumbers::kUnknown ? unknown-- : number);
   }
@@ -250,7 +267,7 @@ std::vector<Neighbor> FailureIndex::nearest(const FailureSite& site, std::size_t
   const Prepared failure = prepared(site);
   const std::lock_guard lock(guard_);
   std::vector<Neighbor> near = alike(failure);
-  if (const auto known = group_of_.find(failure.fingerprint); known != group_of_.end()) {
+  if (const auto known = group_of_.find(site_fingerprint(site)); known != group_of_.end()) {
     for (Neighbor& neighbor : near) neighbor.is_same |= neighbor.group == known->second;
   }
   if (near.size() > most) near.resize(most);

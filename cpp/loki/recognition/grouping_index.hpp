@@ -64,10 +64,13 @@ class FailureIndex {
  private:
   using Numbers = std::vector<std::uint32_t>;  // of tokens, rarest first
 
+  // What a failure that has no known fingerprint is compared by.
   struct Prepared {
-    Tokens tokens;
-    std::string fingerprint;
+    TokenHashes tokens;
     SiteAnchors anchors;
+  };
+  struct FingerprintHash {
+    std::size_t operator()(const Hash128& hash) const { return hash.low; }
   };
   struct Group {
     Numbers tokens;
@@ -82,13 +85,13 @@ class FailureIndex {
   };
 
   static Prepared prepared(const FailureSite& site);
-  std::uint32_t put(Prepared&& failure, std::string&& key);
+  std::uint32_t place(const Hash128& fingerprint, Prepared&& failure);
   void found(Numbers tokens, SiteAnchors anchors);
   void post(std::uint32_t group);
   void rank(const std::vector<Prepared>& coming);
   bool is_rarer(std::uint32_t a, std::uint32_t b) const;
   std::size_t prefix(std::size_t size) const;
-  Numbers numbers(const Tokens& tokens) const;
+  Numbers numbers(const TokenHashes& tokens) const;
   std::vector<Neighbor> alike(const Prepared& failure) const;
   Numbers candidates(const Numbers& tokens) const;
   std::vector<std::size_t> shared_needed(std::size_t size) const;
@@ -101,9 +104,9 @@ class FailureIndex {
   std::size_t ranked_at_ = 0;         // groups at that time
   std::vector<std::vector<Posting>> postings_;  // by token
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> empty_;                         // groups without tokens
-  std::size_t largest_ = 0;                                  // tokens of a group
-  std::unordered_map<std::string, std::uint32_t> group_of_;  // by fingerprint
+  std::vector<std::uint32_t> empty_;                                      // groups without tokens
+  std::size_t largest_ = 0;                                               // tokens of a group
+  std::unordered_map<Hash128, std::uint32_t, FingerprintHash> group_of_;  // by fingerprint
   mutable Report report_;
 };
 

@@ -1,8 +1,10 @@
 // The index as bytes: a head, the tokens, and a line for each group, all JSON. A line is read by
 // itself, so that an index of millions needs no second copy in memory.
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "loki/base/error.hpp"
@@ -19,6 +21,17 @@ constexpr int kVersion = 1;
 // Texts are valid UTF-8 but where a caller's keys are not: those are kept as near as JSON can.
 std::string line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::optional<Hash128> hash_of_hex(std::string_view text) {
+  Hash128 hash;
+  if (text.size() != 32) return std::nullopt;
+  for (auto [part, at] : {std::pair(&hash.high, 0U), std::pair(&hash.low, 16U)}) {
+    const char* const begin = text.data() + at;
+    const auto [end, error] = std::from_chars(begin, begin + 16, *part, 16);
+    if (error != std::errc() || end != begin + 16) return std::nullopt;
+  }
+  return hash;
 }
 
 // Reads lines one by one.
@@ -50,8 +63,9 @@ class Lines {
 
 std::string FailureIndex::save() const {
   const std::lock_guard lock(guard_);
-  std::vector<std::vector<const std::string*>> fingerprints(groups_.size());
-  for (const auto& [fingerprint, group] : group_of_) fingerprints[group].push_back(&fingerprint);
+  std::vector<std::vector<std::string>> fingerprints(groups_.size());
+  for (const auto& [fingerprint, group] : group_of_)
+    fingerprints[group].push_back(hex(fingerprint));
   std::string out = line({{"format", kFormat},
                           {"version", kVersion},
                           {"threshold", threshold_},
@@ -59,15 +73,13 @@ std::string FailureIndex::save() const {
   out += line(numbers_.all());
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
-    Json prints = Json::array();
-    for (const std::string* fingerprint : fingerprints[i]) prints.push_back(*fingerprint);
-    std::sort(prints.begin(), prints.end());
+    std::sort(fingerprints[i].begin(), fingerprints[i].end());
     out += line({{"tokens", group.tokens},
                  {"code", group.anchors.error_code},
                  {"tests", group.anchors.tests},
                  {"pattern", group.anchors.pattern},
                  {"specific", group.anchors.is_specific},
-                 {"fingerprints", std::move(prints)},
+                 {"fingerprints", fingerprints[i]},
                  {"keys", group.keys}});
   }
   return out;
@@ -83,7 +95,7 @@ std::unique_ptr<FailureIndex> FailureIndex::load(std::string_view bytes) {
       lines.fail("another head", head_form);
     auto index = std::make_unique<FailureIndex>(head.at("threshold").get<double>());
     const Json tokens_line = lines.next("the list of tokens");
-    for (const Json& token : tokens_line) index->numbers_.add(token.get<std::string>());
+    for (const Json& token : tokens_line) index->numbers_.add(token.get<std::uint64_t>());
     if (index->numbers_.size() != tokens_line.size()) lines.fail("a token twice", "each once");
     const auto groups = head.at("groups").get<std::size_t>();
     for (std::size_t i = 0; i < groups; ++i) {
@@ -99,7 +111,9 @@ std::unique_ptr<FailureIndex> FailureIndex::load(std::string_view bytes) {
       index->groups_.back().keys = group.at("keys").get<std::vector<std::string>>();
       index->report_.failures += index->groups_.back().keys.size();
       for (const Json& fingerprint : group.at("fingerprints")) {
-        index->group_of_.emplace(fingerprint.get<std::string>(), static_cast<std::uint32_t>(i));
+        const auto hash = hash_of_hex(fingerprint.get<std::string>());
+        if (!hash) lines.fail("a fingerprint that is none", group_form);
+        index->group_of_.emplace(*hash, static_cast<std::uint32_t>(i));
       }
     }
     if (!lines.is_done()) lines.fail("more text", "the end");

@@ -31,7 +31,7 @@ char slug_letter(char c) {
 
 }  // namespace
 
-std::string fingerprint(const FingerprintFields& fields) {
+Hash128 fingerprint_hash(const FingerprintFields& fields) {
   std::string bytes;
   frame(bytes, fields.error_type);
   frame(bytes, fields.error_code);
@@ -41,7 +41,11 @@ std::string fingerprint(const FingerprintFields& fields) {
   tests.erase(std::unique(tests.begin(), tests.end()), tests.end());
   frame(bytes, tests);
   frame(bytes, fields.functions);
-  return hash128_hex(bytes);
+  return hash128(bytes);
+}
+
+std::string fingerprint(const FingerprintFields& fields) {
+  return hex(fingerprint_hash(fields));
 }
 
 std::string slug(std::string_view error_code, std::string_view normalized) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "loki/base/hash.hpp"
+
 namespace loki {
 
 struct FingerprintFields {
@@ -21,7 +23,8 @@ struct FingerprintFields {
   std::vector<std::string> functions;  // names of frames in the project, outermost first
 };
 
-// XXH3-128 as 32 hex digits.
+// XXH3-128; as 32 hex digits.
+Hash128 fingerprint_hash(const FingerprintFields& fields);
 std::string fingerprint(const FingerprintFields& fields);
 
 // [a-z0-9_], at most 40 characters, from the code, else from the normalized message; may be empty.

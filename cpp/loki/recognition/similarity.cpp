@@ -54,6 +54,52 @@ void append(std::string& out, char32_t c) {
   }
 }
 
+// Calls take(token) for each token, in the order of the text.
+template <typename Take>
+void each_token(std::string_view text, Take&& take) {
+  std::string token;
+  const auto finish = [&] {
+    if (!token.empty()) take(std::string_view(token));
+    token.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t size = placeholder(text.substr(at))) {
+      finish();
+      take(text.substr(at, size));
+      at += size;
+      continue;
+    }
+    if (const char c = text[at]; static_cast<unsigned char>(c) < 0x80) {  // most of any text
+      const bool is_upper = c >= 'A' && c <= 'Z';
+      if (is_upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+        token.push_back(is_upper ? static_cast<char>(c - 'A' + 'a') : c);
+      } else {
+        finish();
+      }
+      ++at;
+      continue;
+    }
+    bool valid = false;
+    const std::size_t step = utf8_step(text, at, valid);
+    const char32_t c = valid ? decoded(text.substr(at, step)) : 0;
+    if (valid && is_word_character(c)) {
+      append(token, folded_case(c));
+    } else {
+      finish();
+    }
+    at += step;
+  }
+  finish();
+}
+
+// Sorted, each once.
+template <typename List>
+List set_of(List list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
 std::size_t common(const Tokens& a, const Tokens& b) {
   std::size_t count = 0;
   for (auto i = a.begin(), k = b.begin(); i != a.end() && k != b.end();) {
@@ -82,42 +128,14 @@ std::string joined(const FailureSite& site) {
 
 Tokens tokens(std::string_view text) {
   Tokens result;
-  std::string token;
-  const auto finish = [&] {
-    if (!token.empty()) result.push_back(std::move(token));
-    token.clear();
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t size = placeholder(text.substr(at))) {
-      finish();
-      result.emplace_back(text.substr(at, size));
-      at += size;
-      continue;
-    }
-    if (const char c = text[at]; static_cast<unsigned char>(c) < 0x80) {  // most of any text
-      const bool is_upper = c >= 'A' && c <= 'Z';
-      if (is_upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
-        token.push_back(is_upper ? static_cast<char>(c - 'A' + 'a') : c);
-      } else {
-        finish();
-      }
-      ++at;
-      continue;
-    }
-    bool valid = false;
-    const std::size_t step = utf8_step(text, at, valid);
-    const char32_t c = valid ? decoded(text.substr(at, step)) : 0;
-    if (valid && is_word_character(c)) {
-      append(token, folded_case(c));
-    } else {
-      finish();
-    }
-    at += step;
-  }
-  finish();
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
+  each_token(text, [&](std::string_view token) { result.emplace_back(token); });
+  return set_of(std::move(result));
+}
+
+TokenHashes token_hashes(std::string_view text) {
+  TokenHashes result;
+  each_token(text, [&](std::string_view token) { result.push_back(hash64(token)); });
+  return set_of(std::move(result));
 }
 
 double overlap(std::size_t shared, std::size_t a, std::size_t b) {
@@ -144,25 +162,32 @@ double larger_share(const Tokens& a, const Tokens& b) {
 bool is_specific(const FailureSite& site) {
   const bool anchor = !site.error_type.empty() || !site.error_code.empty() || !site.path.empty() ||
                       !site.tests.empty();
-  const std::string text = joined(site);
-  const auto shown = std::count_if(text.begin(), text.end(), [](char c) { return c != ' '; });
-  return anchor && static_cast<std::size_t>(shown) >= kSpecific;
+  std::size_t shown = 0;
+  const auto count = [&](std::string_view text) {
+    for (std::size_t i = 0; i < text.size() && shown < kSpecific; ++i) shown += text[i] != ' ';
+  };
+  for (const auto* field : {&site.error_type, &site.error_code, &site.normalized}) count(*field);
+  for (const auto* fields : {&site.functions, &site.tests}) {
+    for (const std::string& field : *fields) count(field);
+  }
+  return anchor && shown >= kSpecific;
 }
 
 Tokens site_tokens(const FailureSite& site) {
   return tokens(joined(site));
 }
 
-std::string site_fingerprint(const FailureSite& site) {
-  return fingerprint(
+TokenHashes site_token_hashes(const FailureSite& site) {
+  return token_hashes(joined(site));
+}
+
+Hash128 site_fingerprint(const FailureSite& site) {
+  return fingerprint_hash(
       {site.error_type, site.error_code, site.normalized, site.tests, site.functions});
 }
 
 SiteAnchors site_anchors(const FailureSite& site) {
-  SiteAnchors anchors{site.error_code, site.tests, site.pattern, is_specific(site)};
-  std::sort(anchors.tests.begin(), anchors.tests.end());
-  anchors.tests.erase(std::unique(anchors.tests.begin(), anchors.tests.end()), anchors.tests.end());
-  return anchors;
+  return {site.error_code, set_of(site.tests), site.pattern, is_specific(site)};
 }
 
 bool contradict(const SiteAnchors& a, const SiteAnchors& b) {

@@ -12,9 +12,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "loki/base/hash.hpp"
 
 namespace loki {
 
@@ -22,6 +25,10 @@ namespace loki {
 // placeholders like <int> are tokens.
 using Tokens = std::vector<std::string>;
 Tokens tokens(std::string_view normalized);
+// The same as hashes (XXH3-64), sorted: where many sets are kept. That two of n tokens have one
+// hash has a chance of n * n / 2^65.
+using TokenHashes = std::vector<std::uint64_t>;
+TokenHashes token_hashes(std::string_view normalized);
 
 // All measures: 0 to 1; both empty 1, one empty 0; where one has under 3 tokens only equality
 // counts.
@@ -44,7 +51,8 @@ struct FailureSite {
 
 // What is compared of a site: type, code, message, functions and tests.
 Tokens site_tokens(const FailureSite& site);
-std::string site_fingerprint(const FailureSite& site);
+TokenHashes site_token_hashes(const FailureSite& site);
+Hash128 site_fingerprint(const FailureSite& site);
 
 // Has an anchor (exception name, file, test or code) and 24 characters or more to compare.
 bool is_specific(const FailureSite& site);

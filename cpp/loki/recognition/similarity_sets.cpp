@@ -7,24 +7,18 @@
 namespace loki {
 namespace {
 
-Tokens tokens_of(std::string_view text) {
-  return tokens(normalize(CleanText(text).text()));
+TokenHashes tokens_of(std::string_view text) {
+  return token_hashes(normalize(CleanText(text).text()));
 }
 
 }  // namespace
 
-std::vector<std::string> TokenNumbers::all() const {
-  std::vector<std::string> result(numbers_.size());
-  for (const auto& [token, number] : numbers_) result[number] = token;
-  return result;
-}
-
 TokenSets::TokenSets(const std::vector<std::string_view>& texts, unsigned threads) {
-  std::vector<Tokens> sets(texts.size());
+  std::vector<TokenHashes> sets(texts.size());
   in_parallel(texts.size(), threads, 64, [&](std::size_t i) { sets[i] = tokens_of(texts[i]); });
   for (std::uint32_t i = 0; i < sets.size(); ++i) {
     sizes_.push_back(static_cast<std::uint32_t>(sets[i].size()));
-    for (const std::string& token : sets[i]) {
+    for (const std::uint64_t token : sets[i]) {
       const std::uint32_t number = numbers_.add(token);
       if (number == texts_of_.size()) texts_of_.emplace_back();
       texts_of_[number].push_back(i);
@@ -32,9 +26,9 @@ TokenSets::TokenSets(const std::vector<std::string_view>& texts, unsigned thread
   }
 }
 
-std::vector<std::uint32_t> TokenSets::shared(const Tokens& tokens) const {
+std::vector<std::uint32_t> TokenSets::shared(const TokenHashes& tokens) const {
   std::vector<std::uint32_t> counts(sizes_.size(), 0);
-  for (const std::string& token : tokens) {
+  for (const std::uint64_t token : tokens) {
     const std::uint32_t number = numbers_.find(token);
     if (number == TokenNumbers::kUnknown) continue;
     for (const std::uint32_t text : texts_of_[number]) ++counts[text];
@@ -43,7 +37,7 @@ std::vector<std::uint32_t> TokenSets::shared(const Tokens& tokens) const {
 }
 
 std::vector<double> TokenSets::overlaps(std::string_view text) const {
-  const Tokens tokens = tokens_of(text);
+  const TokenHashes tokens = tokens_of(text);
   const std::vector<std::uint32_t> counts = shared(tokens);
   std::vector<double> result(sizes_.size());
   for (std::size_t i = 0; i < sizes_.size(); ++i) {

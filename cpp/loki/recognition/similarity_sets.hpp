@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -17,23 +16,27 @@
 
 namespace loki {
 
-// Tokens by number, counted from 0 by first appearance.
+// Tokens, by their hashes, get numbers: from 0 by first appearance.
 class TokenNumbers {
  public:
   static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
-  std::uint32_t add(const std::string& token) {
-    return numbers_.try_emplace(token, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  std::uint32_t add(std::uint64_t token) {
+    const auto next = static_cast<std::uint32_t>(tokens_.size());
+    const auto [entry, is_new] = numbers_.try_emplace(token, next);
+    if (is_new) tokens_.push_back(token);
+    return entry->second;
   }
-  std::uint32_t find(const std::string& token) const {
+  std::uint32_t find(std::uint64_t token) const {
     const auto found = numbers_.find(token);
     return found == numbers_.end() ? kUnknown : found->second;
   }
-  std::size_t size() const { return numbers_.size(); }
+  std::size_t size() const { return tokens_.size(); }
   // By number.
-  std::vector<std::string> all() const;
+  const std::vector<std::uint64_t>& all() const { return tokens_; }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+  std::vector<std::uint64_t> tokens_;
 };
 
 class TokenSets {
@@ -46,7 +49,7 @@ class TokenSets {
   std::size_t size() const { return sizes_.size(); }
 
  private:
-  std::vector<std::uint32_t> shared(const Tokens& tokens) const;
+  std::vector<std::uint32_t> shared(const TokenHashes& tokens) const;
 
   TokenNumbers numbers_;
   std::vector<std::vector<std::uint32_t>> texts_of_;  // by token

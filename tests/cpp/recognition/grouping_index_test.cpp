@@ -22,7 +22,7 @@ class Slow {
   explicit Slow(double threshold) : threshold_(threshold) {}
 
   std::size_t add(const FailureSite& one) {
-    const std::string fingerprint = site_fingerprint(one);
+    const Hash128 fingerprint = site_fingerprint(one);
     for (const auto& [known, group] : fingerprints_) {
       if (known == fingerprint) return group;
     }
@@ -43,7 +43,7 @@ class Slow {
  private:
   double threshold_;
   std::vector<FailureSite> firsts_;
-  std::vector<std::pair<std::string, std::size_t>> fingerprints_;
+  std::vector<std::pair<Hash128, std::size_t>> fingerprints_;
 };
 
 std::vector<FailureSite> varied(std::size_t count, unsigned seed) {
