@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo test cpp asan tsan py lint types stubs stubs-check format format-check dist clean
+.PHONY: help setup install demo bench test cpp asan tsan py lint types stubs stubs-check format format-check dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,13 @@ install: build/install.stamp ## build and install into .venv/
 demo: install ## the closed loop on a small real project
 	$(call say,loki demo)
 	@$(BIN)/loki demo
+
+# --- measuring ---------------------------------------------------------------------------------------------
+
+bench: install ## recognition's speed beside others; ARGS="--quick" or "--logs FILE.jsonl.gz"
+	$(call say,benchmarks)
+	@$(BIN)/python -m pip install -q --group bench
+	@$(BIN)/python -m benchmarks.recognition $(ARGS)
 
 # --- checks ----------------------------------------------------------------------------------------------
 

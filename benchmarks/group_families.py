@@ -1,0 +1,242 @@
+"""Cases about likeness: overlap, templates of lines, the index of failures."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import TYPE_CHECKING
+
+from benchmarks import corpus, references
+from benchmarks.job import Data, Family, Job
+from benchmarks.text_families import Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PERMUTATIONS = 128
+THRESHOLD = 0.8
+BATCH = 10_000
+
+
+def _failures(count: int, seed: int) -> list[str]:
+    return [text for text, _ in corpus.failures(seed, count)]
+
+
+def _queries(parameters: Parameters) -> list[str]:
+    return _failures(parameters["queries"], 2)
+
+
+def _overlap_loki(parameters: Parameters, _: Data) -> Job:
+    import loki
+
+    sets = loki.TokenSets(_failures(parameters["sets"], 1))
+    queries = _queries(parameters)
+    return Job(
+        lambda: [sets.overlaps(text) for text in queries],
+        parameters["sets"] * len(queries),
+        lambda found: [[round(value, 6) for value in row] for row in found],
+    )
+
+
+def _overlap_python(parameters: Parameters, _: Data) -> Job:
+    """The sets are there; the query is normalized by loki, off the clock, and made a set on it."""
+    import loki
+
+    sets = [references.tokens(loki.normalize(text)) for text in _failures(parameters["sets"], 1)]
+    queries = [loki.normalize(text) for text in _queries(parameters)]
+    return Job(
+        lambda: [references.overlaps(references.tokens(text), sets) for text in queries],
+        parameters["sets"] * len(queries),
+        lambda found: [[round(value, 6) for value in row] for row in found],
+    )
+
+
+def _overlap_rapidfuzz(parameters: Parameters, _: Data) -> Job:
+    """Both sides are normalized by loki, off the clock; `token_set_ratio` is another measure."""
+    from rapidfuzz import fuzz, process
+
+    import loki
+
+    sets = [loki.normalize(text) for text in _failures(parameters["sets"], 1)]
+    queries = [loki.normalize(text) for text in _queries(parameters)]
+    return Job(
+        lambda: [process.cdist([text], sets, scorer=fuzz.token_set_ratio) for text in queries],
+        parameters["sets"] * len(queries),
+        lambda found: [[round(float(value) / 100, 2) for value in rows[0]] for rows in found],
+    )
+
+
+def _rankings_agree(mine: list[list[float]], other: list[list[float]]) -> float:
+    """The share of values that are equal; where the measure is another, of queries whose most
+    similar set is among the other's most similar ones."""
+    values = [
+        (a, b)
+        for left, right in zip(mine, other, strict=True)
+        for a, b in zip(left, right, strict=True)
+    ]
+    same = sum(abs(a - b) < 2e-6 for a, b in values) / len(values)
+    if same > 0.9:
+        return same
+    best = [max(range(len(row)), key=row.__getitem__) for row in mine]
+    return sum(row[at] >= max(row) - 1e-9 for at, row in zip(best, other, strict=True)) / len(best)
+
+
+def _labelled(parameters: Parameters, data: Data) -> tuple[list[str], list[int]]:
+    """Generated lines with the number of their template, or lines of the logs without."""
+    if parameters["data"] == "lines":
+        return data.lines[: parameters["count"]], []
+    made = list(corpus.lines(3, parameters["count"]))
+    import loki
+
+    return [loki.clean(line) for line, _ in made], [template for _, template in made]
+
+
+def _group_loki(threads: int) -> Callable[[Parameters, Data], Job]:
+    def ready(parameters: Parameters, data: Data) -> Job:
+        import loki
+
+        lines, truth = _labelled(parameters, data)
+        return Job(lambda: loki.group(lines, threads=threads), len(lines), _judged(truth))
+
+    return ready
+
+
+def _group_drain(parameters: Parameters, data: Data) -> Job:
+    """The parser alone, with its defaults and no masks: what is quickest for it."""
+    from drain3.drain import Drain
+
+    lines, truth = _labelled(parameters, data)
+
+    def run() -> list[int]:
+        drain = Drain()
+        return [drain.add_log_message(line)[0].cluster_id for line in lines]
+
+    return Job(run, len(lines), _judged(truth))
+
+
+def _judged(truth: list[int]) -> Callable[[list[int]], dict[str, float]]:
+    def judge(groups: list[int]) -> dict[str, float]:
+        found: dict[str, float] = {"groups": len(set(groups))}
+        if truth:
+            found["accuracy"] = references.grouping_accuracy(groups, truth)
+        return found
+
+    return judge
+
+
+def _streamed(parameters: Parameters) -> Iterator[tuple[list[str], list[int]]]:
+    """Failures in batches: the generator's time is not measured, and not all are held."""
+    made = corpus.failures(parameters.get("seed", 5), parameters["count"])
+    while True:
+        batch = [pair for _, pair in zip(range(BATCH), made, strict=False)]
+        if not batch:
+            return
+        yield [text for text, _ in batch], [kind for _, kind in batch]
+
+
+def _indexed(
+    parameters: Parameters, make: Callable[[], Callable[[list[str], int], list[int]]]
+) -> Job:
+    def run() -> tuple[float, tuple[array[int], array[int]]]:
+        add, seconds = make(), 0.0
+        groups, kinds = array("q"), array("q")
+        for texts, truth in _streamed(parameters):
+            begin = time.perf_counter()
+            found = add(texts, len(kinds))
+            seconds += time.perf_counter() - begin
+            groups.extend(found)
+            kinds.extend(truth)
+        return seconds, (groups, kinds)
+
+    return Job(run, parameters["count"], _index_judged, timed=True)
+
+
+def _index_judged(returned: tuple[array[int], array[int]]) -> dict[str, float]:
+    groups, kinds = returned
+    precision, recall = references.pairs(groups, kinds)
+    return {"groups": len(set(groups)), "precision": precision, "recall": recall}
+
+
+def _index_loki(threads: int) -> Callable[[Parameters, Data], Job]:
+    def ready(parameters: Parameters, _: Data) -> Job:
+        import loki
+
+        def make() -> Callable[[list[str], int], list[int]]:
+            index = loki.FailureIndex(threshold=THRESHOLD)
+            return lambda texts, first: index.add_many(
+                texts, [str(first + n) for n in range(len(texts))], threads=threads
+            )
+
+        return _indexed(parameters, make)
+
+    return ready
+
+
+def _index_singly(parameters: Parameters, _: Data) -> Job:
+    import loki
+
+    def make() -> Callable[[list[str], int], list[int]]:
+        index = loki.FailureIndex(threshold=THRESHOLD)
+        return lambda texts, first: [
+            index.add(text, str(first + n)) for n, text in enumerate(texts)
+        ]
+
+    return _indexed(parameters, make)
+
+
+def _index_datasketch(parameters: Parameters, _: Data) -> Job:
+    """Each failure joins the group of its most similar candidate over the threshold, if any."""
+    from datasketch import MinHash, MinHashLSH
+
+    from benchmarks import masker
+
+    def make() -> Callable[[list[str], int], list[int]]:
+        lsh = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        kept: dict[int, frozenset[str]] = {}
+
+        def add(text: str) -> int:
+            found = references.tokens(masker.normalize_quickly(text))
+            sketch = MinHash(num_perm=PERMUTATIONS)
+            sketch.update_batch([token.encode() for token in found])
+            near = [(references.overlap(found, kept[key]), -key) for key in lsh.query(sketch)]
+            likeness, key = max(near, default=(0.0, 0))
+            if likeness > THRESHOLD:
+                return -key
+            kept[len(kept)] = found
+            lsh.insert(len(kept) - 1, sketch)
+            return len(kept) - 1
+
+        return lambda texts, _: [add(text) for text in texts]
+
+    return _indexed(parameters, make)
+
+
+def _recall_is_close(mine: dict[str, float], other: dict[str, float]) -> float:
+    """Comparable where neither is much less precise: 1 less the difference."""
+    return 1 - abs(mine.get("precision", 0) - other.get("precision", 0))
+
+
+OVERLAP = Family(
+    "pairs",
+    {
+        "loki": _overlap_loki,
+        "python sets": _overlap_python,
+        "rapidfuzz cdist token_set_ratio": _overlap_rapidfuzz,
+    },
+    _rankings_agree,
+)
+GROUP = Family(
+    "lines",
+    {"loki": _group_loki(1), "loki, all cores": _group_loki(0), "drain3": _group_drain},
+    lambda mine, other: float(bool(mine["groups"] and other["groups"])),
+)
+INDEX = Family(
+    "failures",
+    {
+        "loki": _index_loki(1),
+        "loki, all cores": _index_loki(0),
+        "loki, one by one": _index_singly,
+        "datasketch MinHashLSH": _index_datasketch,
+    },
+    _recall_is_close,
+)

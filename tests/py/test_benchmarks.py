@@ -1,0 +1,175 @@
+"""The benchmarks: data by a seed, references that agree with loki, cases that hold together."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loki
+from benchmarks import corpus, masker, recognition, references, report
+from benchmarks.cases import FAMILIES, cases
+from benchmarks.job import Case, Data
+from benchmarks.pattern_families import document, generated
+from benchmarks.scoring import Definition, required, score
+
+PEERS = ("ahocorasick_rs", "hyperscan", "matplotlib", "re2")
+LOGS = corpus.logs(7, 60_000)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    assert corpus.log(3) == corpus.log(3) != corpus.log(4)
+    assert list(corpus.failures(1, 50)) == list(corpus.failures(1, 50))
+    # The first numbers of SplitMix64 as published, for its seed 1234567.
+    mix = corpus.Mix(1234567)
+    assert [mix.below(1 << 64) for _ in range(2)] == [6457827717110365317, 3203168211198807973]
+
+
+def test_failures_of_one_kind_differ_in_what_varies_only() -> None:
+    by_kind: dict[int, list[str]] = {}
+    for text, kind in corpus.failures(2, 300, kinds=0.1):
+        by_kind.setdefault(kind, []).append(text)
+    several = [texts for texts in by_kind.values() if len(texts) > 1]
+    assert len(several) > 10
+    for texts in several:
+        assert len({references.tokens(loki.normalize(text)) for text in texts}) == 1
+    firsts = {references.tokens(loki.normalize(texts[0])) for texts in by_kind.values()}
+    assert len(firsts) == len(by_kind)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_logs_are_read_from_json_lines(tmp_path: Path, name: str) -> None:
+    content = "\n".join(json.dumps(record) for record in [{"log": "one\u2028"}, {"text": "two"}])
+    raw = content.encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    assert corpus.read(tmp_path / name) == ["one\u2028", "two"]
+
+
+def test_records_without_a_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"name": 1}\n', "utf-8")
+    with pytest.raises(ValueError, match="under 'log' or 'text'"):
+        corpus.read(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("normalize", [masker.normalize, masker.normalize_quickly])
+def test_the_masker_replaces_what_loki_replaces(normalize: Any) -> None:
+    texts = [text for text, _ in corpus.failures(4, 60)] + LOGS[:1]
+    mine = [loki.normalize(text).split("\n") for text in texts]
+    other = [normalize(text).split("\n") for text in texts]
+    assert FAMILIES["normalize"].agree(mine, other) > 0.98
+
+
+def test_plain_overlap_is_lokis() -> None:
+    texts = [text for text, _ in corpus.failures(5, 40, kinds=0.5)] + ["", "one two", "one  two"]
+    sets = [references.tokens(loki.normalize(text)) for text in texts]
+    for text, tokens in zip(texts, sets, strict=True):
+        assert references.overlaps(tokens, sets) == pytest.approx(
+            [loki.overlap(text, other) for other in texts]
+        )
+
+
+def test_measures_of_groupings() -> None:
+    assert references.pairs([0, 0, 1, 1], [0, 0, 0, 0]) == (1.0, 2 / 6)
+    assert references.pairs([0, 0, 0, 0], [0, 0, 1, 1]) == (2 / 6, 1.0)
+    assert references.grouping_accuracy([5, 5, 6, 7], [0, 0, 1, 1]) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("regex", "expected"),
+    [
+        (r"failed with \d+", ["failed with "]),
+        (r"(?i)Cannot (?:find|open) it", ["cannot "]),
+        (r"\b(?:lost|gone away)\b", ["lost", "gone away"]),
+        (r"a?b*\d+", []),
+        (r"(?:abc)?\d (?:xyz)+", ["xyz"]),
+    ],
+)
+def test_required_literals(regex: str, expected: list[str]) -> None:
+    assert required(regex) == expected
+
+
+def test_the_plain_score_is_lokis() -> None:
+    patterns = {
+        "version": 2,
+        "patterns": [
+            {"id": "a", "signals": [{"literal": "disk full"}, {"word": "disk", "w": 0.5}]},
+            {"id": "b", "signals": [{"literal": "node"}, {"literal": "17", "w": "weak"}]},
+            {"id": "c", "signals": [{"literal": "on"}, {"not": {"literal": "full"}}]},
+        ],
+    }
+    for pattern in patterns["patterns"]:  # type: ignore[attr-defined]
+        pattern.update(strategy="escalate", description="a test's")
+    text = "disk full on node 17"
+    hits = [(0, 0, 9), (1, 0, 4), (2, 13, 17), (3, 18, 20), (4, 10, 12), (5, 5, 9)]
+    expected = sorted(
+        (m.pattern, m.confidence, m.coverage) for m in loki.PatternSet(patterns).match(text)
+    )
+    assert score(Definition.of(patterns), hits) == expected
+    assert [name for name, _, _ in expected] == ["a", "b"]
+
+
+def test_generated_patterns_are_patterns(tmp_path: Path) -> None:
+    made = generated(40, LOGS, 1)
+    assert made == generated(40, LOGS, 1)
+    assert len(loki.PatternSet(made).patterns) == 40
+    data = Data(tmp_path)
+    assert len(document({"patterns": "sixty"}, data)["patterns"]) == 60
+    assert document({"patterns": "built-in"}, data)["patterns"]
+
+
+def test_cases_name_what_is_there() -> None:
+    for case in [*cases(quick=False), *cases(quick=True)]:
+        rivals = FAMILIES[case.family].rivals
+        assert "loki" in rivals
+        assert {*case.rivals, *(rival for rival, _ in case.targets)} <= set(rivals)
+
+
+def test_a_wrong_answer_is_not_sound() -> None:
+    case = next(case for case in cases(quick=True) if case.family == "match")
+    right = {"seconds": 1.0, "amount": 100, "items": 10, "memory": 0, "agrees": 1.0}
+    other = {**right, "seconds": 3.0}
+    judged = report.judged(case, FAMILIES["match"], {"loki": right, "hyperscan": other})
+    assert judged["sound"]
+    assert [(t["rival"], t["ratio"], t["met"]) for t in judged["targets"]] == [
+        ("hyperscan", 3.0, True)
+    ]
+    wrong = {"loki": right, "hyperscan": {**other, "agrees": 0.5}}
+    assert not report.judged(case, FAMILIES["match"], wrong)["sound"]
+
+
+def test_what_is_asked_for_must_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        recognition.arguments(["--only", "telepathy"])
+    assert "'telepathy'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    not all(importlib.util.find_spec(peer) for peer in PEERS),
+    reason="make bench installs the peers",
+)
+def test_a_run_on_tiny_data_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(recognition, "QUICK", 20_000)
+    monkeypatch.setattr(recognition, "BUDGET", {True: 0.0})
+    few = [
+        Case("sixty", "match", {"patterns": "sixty", "data": "texts"}, (("hyperscan", 1.0),)),
+        Case("mask", "normalize", {"data": "texts"}, least=0.95, rivals=("loki", "re")),
+        *(
+            Case("sizes", "recognize", {"data": n}, rivals=("loki",), series=("recognize", n))
+            for n in (100, 1000)
+        ),
+    ]
+    monkeypatch.setattr(recognition, "cases", lambda quick: few)
+    assert recognition.main(["--quick", "--out", str(tmp_path)]) == 0
+    whole = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert [case["name"] for case in whole["cases"]] == [case.name for case in few]
+    assert all(case["sound"] for case in whole["cases"])
+    assert "<svg" in (tmp_path / "recognize.svg").read_text("utf-8")
+    page = capsys.readouterr().out
+    assert page == (tmp_path / "report.md").read_text("utf-8")
+    assert "| hyperscan |" in page
