@@ -133,17 +133,20 @@ def lines(seed: int, count: int) -> Iterator[tuple[str, int]]:
         yield fill(known[template], mix, mix), template
 
 
-def failures(seed: int, count: int, kinds: float = 0.3) -> Iterator[tuple[str, int]]:
-    """Outputs of failing tools, each with the number of its kind.
+def failures(
+    seed: int, count: int, made_from: str = "failures", kinds: float = 0.3
+) -> Iterator[tuple[str, int]]:
+    """Outputs of failing tools, or messages, each with the number of its kind.
 
     Two of one kind differ in what varies from run to run only; two kinds differ in names, too.
 
     Args:
         seed: of everything.
         count: how many.
+        made_from: "failures" for outputs, "messages" for the line that says what failed.
         kinds: so many kinds for each failure, 0 to 1.
     """
-    mix, most, known = Mix(seed), max(1, int(count * kinds)), templates()["failures"]
+    mix, most, known = Mix(seed), max(1, int(count * kinds)), templates()[made_from]
     for _ in range(count):
         kind = mix.below(most)
         template = known[kind % len(known)]

@@ -18,19 +18,18 @@ THRESHOLD = 0.8
 BATCH = 10_000
 
 
-def _failures(count: int, seed: int) -> list[str]:
-    return [text for text, _ in corpus.failures(seed, count)]
-
-
-def _queries(parameters: Parameters) -> list[str]:
-    return _failures(parameters["queries"], 2)
+def _texts(parameters: Parameters) -> tuple[list[str], list[str]]:
+    """The texts that sets are made of, and those that are compared with them."""
+    count = parameters["sets"]
+    made = [text for text, _ in corpus.failures(1, count + parameters["queries"])]
+    return made[:count], made[count:]
 
 
 def _overlap_loki(parameters: Parameters, _: Data) -> Job:
     import loki
 
-    sets = loki.TokenSets(_failures(parameters["sets"], 1))
-    queries = _queries(parameters)
+    texts, queries = _texts(parameters)
+    sets = loki.TokenSets(texts)
     return Job(
         lambda: [sets.overlaps(text) for text in queries],
         parameters["sets"] * len(queries),
@@ -42,8 +41,8 @@ def _overlap_python(parameters: Parameters, _: Data) -> Job:
     """The sets are there; the query is normalized by loki, off the clock, and made a set on it."""
     import loki
 
-    sets = [references.tokens(loki.normalize(text)) for text in _failures(parameters["sets"], 1)]
-    queries = [loki.normalize(text) for text in _queries(parameters)]
+    texts, queries = ([loki.normalize(text) for text in half] for half in _texts(parameters))
+    sets = [references.tokens(text) for text in texts]
     return Job(
         lambda: [references.overlaps(references.tokens(text), sets) for text in queries],
         parameters["sets"] * len(queries),
@@ -57,10 +56,9 @@ def _overlap_rapidfuzz(parameters: Parameters, _: Data) -> Job:
 
     import loki
 
-    sets = [loki.normalize(text) for text in _failures(parameters["sets"], 1)]
-    queries = [loki.normalize(text) for text in _queries(parameters)]
+    texts, queries = ([loki.normalize(text) for text in half] for half in _texts(parameters))
     return Job(
-        lambda: [process.cdist([text], sets, scorer=fuzz.token_set_ratio) for text in queries],
+        lambda: [process.cdist([text], texts, scorer=fuzz.token_set_ratio) for text in queries],
         parameters["sets"] * len(queries),
         lambda found: [[round(float(value) / 100, 2) for value in rows[0]] for rows in found],
     )
@@ -126,7 +124,7 @@ def _judged(truth: list[int]) -> Callable[[list[int]], dict[str, float]]:
 
 def _streamed(parameters: Parameters) -> Iterator[tuple[list[str], list[int]]]:
     """Failures in batches: the generator's time is not measured, and not all are held."""
-    made = corpus.failures(parameters.get("seed", 5), parameters["count"])
+    made = corpus.failures(5, parameters["count"], parameters["of"])
     while True:
         batch = [pair for _, pair in zip(range(BATCH), made, strict=False)]
         if not batch:
@@ -157,9 +155,18 @@ def _index_judged(returned: tuple[array[int], array[int]]) -> dict[str, float]:
     return {"groups": len(set(groups)), "precision": precision, "recall": recall}
 
 
+def _warmed() -> None:
+    """The built-in rules are read at the first use: no failure's time or memory."""
+    import loki
+
+    loki.recognize("a line")
+
+
 def _index_loki(threads: int) -> Callable[[Parameters, Data], Job]:
     def ready(parameters: Parameters, _: Data) -> Job:
         import loki
+
+        _warmed()
 
         def make() -> Callable[[list[str], int], list[int]]:
             index = loki.FailureIndex(threshold=THRESHOLD)
@@ -174,6 +181,8 @@ def _index_loki(threads: int) -> Callable[[Parameters, Data], Job]:
 
 def _index_singly(parameters: Parameters, _: Data) -> Job:
     import loki
+
+    _warmed()
 
     def make() -> Callable[[list[str], int], list[int]]:
         index = loki.FailureIndex(threshold=THRESHOLD)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.corpus import Mix
 from benchmarks.job import Data, Family, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Parameters = dict[str, Any]
+
+_PIECE = 1000  # characters
 
 
 def chosen(parameters: Parameters, data: Data) -> list[str]:
@@ -23,14 +26,15 @@ def chosen(parameters: Parameters, data: Data) -> list[str]:
 
 
 def sized(logs: list[str], size: int) -> str:
-    """One text of exactly so many characters: logs, one behind the other, again and again."""
-    parts: list[str] = []
-    left = size
+    """One text of exactly so many characters: pieces of all logs, so that each size has the mix."""
+    whole = "\n".join(logs)
+    pieces = max(1, len(whole) // _PIECE)
+    mix, parts, left = Mix(size), [], size
     while left > 0:
-        part = logs[len(parts) % len(logs)][:left] + "\n"
-        parts.append(part)
-        left -= len(part)
-    return "".join(parts)[:size]
+        at = mix.below(pieces) * _PIECE
+        parts.append(whole[at : at + min(_PIECE, left)])
+        left -= len(parts[-1])
+    return "".join(parts)
 
 
 def size_of(texts: list[Any]) -> int:

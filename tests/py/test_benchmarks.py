@@ -164,7 +164,7 @@ def test_a_run_on_tiny_data_is_sound(
             for n in (100, 1000)
         ),
     ]
-    monkeypatch.setattr(recognition, "cases", lambda quick: few)
+    monkeypatch.setattr(recognition, "cases", lambda _: few)
     assert recognition.main(["--quick", "--out", str(tmp_path)]) == 0
     whole = json.loads((tmp_path / "report.json").read_text("utf-8"))
     assert [case["name"] for case in whole["cases"]] == [case.name for case in few]
