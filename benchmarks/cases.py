@@ -8,6 +8,8 @@ from benchmarks import group_families, pattern_families, text_families
 from benchmarks.job import Case, Family
 from benchmarks.pattern_families import AHO_RE2
 
+LSH = "datasketch MinHashLSH"
+
 FAMILIES: dict[str, Family] = {
     "normalize": text_families.NORMALIZE,
     "recognize": text_families.RECOGNIZE,
@@ -82,24 +84,33 @@ ROWS = (
         "group lines of the logs", "group", {"data": "lines", "count": 100_000}, (("drain3", 10),)
     ),
     Case(
-        "index 20,000 messages",
-        "index",
-        {"count": 20_000, "of": "messages"},
-        (("datasketch MinHashLSH", 50),),
-        least=0.95,
-    ),
-    Case("index 20,000 outputs of tools", "index", {"count": 20_000, "of": "failures"}, least=0),
-    Case(
         "index 1,000,000 messages",
         "index",
         {"count": 1_000_000, "of": "messages"},
-        rivals=("loki", "loki, all cores"),
+        ((LSH, 50),),
+        least=0.95,
+        rivals=("loki", "loki, all cores", LSH),
+        note=f"{LSH} is measured on 20,000 with the same share of kinds; its rate is taken to stay.",
+    ),
+    Case(
+        "index 20,000 messages, made ready before",
+        "index",
+        {"count": 20_000, "of": "messages", "ready": True},
+        least=0.95,
+        note="loki gets failures that it recognized, datasketch sets of tokens: what the index costs alone.",
+    ),
+    Case(
+        "index 20,000 outputs of tools",
+        "index",
+        {"count": 20_000, "of": "failures"},
+        least=0,
+        note="loki compares what its rules find in an output, datasketch all of its words.",
     ),
 )
 
 _TEXT_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 _PATTERN_COUNTS = (10, 30, 100, 300, 1_000, 3_000)
-_FAILURE_COUNTS = (1_000, 10_000, 100_000)
+_FAILURE_COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def _text_series() -> list[Case]:
@@ -154,7 +165,7 @@ def _pattern_series() -> list[Case]:
 def _failure_series() -> list[Case]:
     points = []
     for count in _FAILURE_COUNTS:
-        rivals = ("loki", "datasketch MinHashLSH") if count <= 10_000 else ("loki",)
+        rivals = ("loki", LSH) if count <= 10_000 else ("loki",)
         points.append(
             Case(
                 "index by number of failures",
@@ -188,4 +199,4 @@ def cases(quick: bool) -> list[Case]:
     points = [
         case for case in SERIES if case.series and case.series[1] in {10, 300, 1_000, 100_000}
     ]
-    return [_smaller(case) for case in (*ROWS[:-1], *points)]
+    return [_smaller(case) for case in (*ROWS, *points)]

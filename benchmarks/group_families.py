@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
 
 from benchmarks import corpus, references
 from benchmarks.job import Data, Family, Job
 from benchmarks.text_families import Parameters
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 PERMUTATIONS = 128
 THRESHOLD = 0.8
 BATCH = 10_000
+MOST_FOR_LSH = 20_000
 
 
 def _texts(parameters: Parameters) -> tuple[list[str], list[str]]:
@@ -122,31 +122,29 @@ def _judged(truth: list[int]) -> Callable[[list[int]], dict[str, float]]:
     return judge
 
 
-def _streamed(parameters: Parameters) -> Iterator[tuple[list[str], list[int]]]:
-    """Failures in batches: the generator's time is not measured, and not all are held."""
-    made = corpus.failures(5, parameters["count"], parameters["of"])
-    while True:
-        batch = [pair for _, pair in zip(range(BATCH), made, strict=False)]
-        if not batch:
-            return
-        yield [text for text, _ in batch], [kind for _, kind in batch]
+Add = Callable[[list[Any], int], list[int]]
+"""Adds failures to an index, those made ready for it; the number of those before; their groups."""
 
 
 def _indexed(
-    parameters: Parameters, make: Callable[[], Callable[[list[str], int], list[int]]]
+    count: int, parameters: Parameters, ready: Callable[[str], Any], make: Callable[[], Add]
 ) -> Job:
+    """So many failures in batches; making them, and making them ready, is not on the clock."""
+
     def run() -> tuple[float, tuple[array[int], array[int]]]:
         add, seconds = make(), 0.0
         groups, kinds = array("q"), array("q")
-        for texts, truth in _streamed(parameters):
+        made = corpus.failures(5, count, parameters["of"])
+        while batch := list(islice(made, BATCH)):
+            texts = [ready(text) for text, _ in batch]
             begin = time.perf_counter()
             found = add(texts, len(kinds))
             seconds += time.perf_counter() - begin
             groups.extend(found)
-            kinds.extend(truth)
+            kinds.extend(kind for _, kind in batch)
         return seconds, (groups, kinds)
 
-    return Job(run, parameters["count"], _index_judged, timed=True)
+    return Job(run, count, _index_judged, timed=True)
 
 
 def _index_judged(returned: tuple[array[int], array[int]]) -> dict[str, float]:
@@ -155,42 +153,29 @@ def _index_judged(returned: tuple[array[int], array[int]]) -> dict[str, float]:
     return {"groups": len(set(groups)), "precision": precision, "recall": recall}
 
 
-def _warmed() -> None:
-    """The built-in rules are read at the first use: no failure's time or memory."""
-    import loki
-
-    loki.recognize("a line")
-
-
-def _index_loki(threads: int) -> Callable[[Parameters, Data], Job]:
+def _index_loki(threads: int, singly: bool = False) -> Callable[[Parameters, Data], Job]:
     def ready(parameters: Parameters, _: Data) -> Job:
         import loki
 
-        _warmed()
+        loki.recognize("a line")  # reads the built-in rules: no failure's time or memory
 
-        def make() -> Callable[[list[str], int], list[int]]:
+        def make() -> Add:
             index = loki.FailureIndex(threshold=THRESHOLD)
-            return lambda texts, first: index.add_many(
-                texts, [str(first + n) for n in range(len(texts))], threads=threads
-            )
 
-        return _indexed(parameters, make)
+            def add(failures: list[Any], first: int) -> list[int]:
+                keys = [str(first + n) for n in range(len(failures))]
+                if singly:
+                    return [index.add(f, key) for f, key in zip(failures, keys, strict=True)]
+                return index.add_many(failures, keys, threads=threads)
+
+            return add
+
+        recognized = parameters.get("ready", False)
+        return _indexed(
+            parameters["count"], parameters, loki.recognize if recognized else str, make
+        )
 
     return ready
-
-
-def _index_singly(parameters: Parameters, _: Data) -> Job:
-    import loki
-
-    _warmed()
-
-    def make() -> Callable[[list[str], int], list[int]]:
-        index = loki.FailureIndex(threshold=THRESHOLD)
-        return lambda texts, first: [
-            index.add(text, str(first + n)) for n, text in enumerate(texts)
-        ]
-
-    return _indexed(parameters, make)
 
 
 def _index_datasketch(parameters: Parameters, _: Data) -> Job:
@@ -199,12 +184,15 @@ def _index_datasketch(parameters: Parameters, _: Data) -> Job:
 
     from benchmarks import masker
 
-    def make() -> Callable[[list[str], int], list[int]]:
+    def tokens(text: str) -> frozenset[str]:
+        return references.tokens(masker.normalize_quickly(text))
+
+    def make() -> Add:
         lsh = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
         kept: dict[int, frozenset[str]] = {}
 
-        def add(text: str) -> int:
-            found = references.tokens(masker.normalize_quickly(text))
+        def add(failure: Any) -> int:
+            found = tokens(failure) if isinstance(failure, str) else failure
             sketch = MinHash(num_perm=PERMUTATIONS)
             sketch.update_batch([token.encode() for token in found])
             near = [(references.overlap(found, kept[key]), -key) for key in lsh.query(sketch)]
@@ -215,9 +203,10 @@ def _index_datasketch(parameters: Parameters, _: Data) -> Job:
             lsh.insert(len(kept) - 1, sketch)
             return len(kept) - 1
 
-        return lambda texts, _: [add(text) for text in texts]
+        return lambda failures, _: [add(failure) for failure in failures]
 
-    return _indexed(parameters, make)
+    count = min(parameters["count"], MOST_FOR_LSH)
+    return _indexed(count, parameters, tokens if parameters.get("ready") else str, make)
 
 
 def _recall_is_close(mine: dict[str, float], other: dict[str, float]) -> float:
@@ -244,7 +233,7 @@ INDEX = Family(
     {
         "loki": _index_loki(1),
         "loki, all cores": _index_loki(0),
-        "loki, one by one": _index_singly,
+        "loki, one by one": _index_loki(1, singly=True),
         "datasketch MinHashLSH": _index_datasketch,
     },
     _recall_is_close,

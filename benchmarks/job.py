@@ -58,6 +58,7 @@ class Case:
         limit: the seconds that one call of loki should stay below, where that is the target.
         least: the share of equal answers below which nobody's figure counts.
         rivals: who takes part; all of the family if empty.
+        note: what a reader of the figures should know.
         series: the plot that it is a point of, and where it stands on its axis; else a row.
     """
 
@@ -68,6 +69,7 @@ class Case:
     limit: float | None = None
     least: float = 0.99
     rivals: tuple[str, ...] = ()
+    note: str = ""
     series: tuple[str, int] | None = None
 
 

@@ -85,6 +85,7 @@ def judged(case: Case, family: Family, found: dict[str, dict[str, Any]]) -> dict
         "unit": family.unit,
         "parameters": case.parameters,
         "series": case.series,
+        "note": case.note,
         "rivals": found,
         "targets": targets,
         "limit": case.limit,
@@ -126,6 +127,8 @@ def markdown(whole: dict[str, Any], plots: list[str]) -> str:
 def _table(case: dict[str, Any]) -> str:
     mine = case["rivals"].get("loki", {})
     lines = [f"## {case['name']}\n"]
+    if case["note"]:
+        lines.append(f"{case['note']}\n")
     lines += [
         "| rival | speed | ratio | aim | same answer | peak memory |",
         "|---|---|---|---|---|---|",
