@@ -78,10 +78,20 @@ ROWS = (
         least=0.9,
     ),
     Case(
-        "group generated lines", "group", {"data": "generated", "count": 50_000}, (("drain3", 10),)
+        "group generated lines",
+        "group",
+        {"data": "generated", "count": 50_000},
+        (("drain3", 10),),
+        least=0,
+        note="Both are right where `accuracy` is 1: each template's lines are one group.",
     ),
     Case(
-        "group lines of the logs", "group", {"data": "lines", "count": 100_000}, (("drain3", 10),)
+        "group lines of the logs",
+        "group",
+        {"data": "lines", "count": 100_000},
+        (("drain3", 10),),
+        least=0,
+        note="What is right is not known here; `same answer` says how often both agree.",
     ),
     Case(
         "index 1,000,000 messages",
@@ -189,7 +199,11 @@ def _smaller(case: Case) -> Case:
     small = {
         key: min(value, _SMALL[key]) for key, value in case.parameters.items() if key in _SMALL
     }
-    return replace(case, parameters={**case.parameters, **small})
+    parameters = {**case.parameters, **small}
+    if parameters == case.parameters:
+        return case
+    name = f"{case.name} (cut to {', '.join(f'{value:,}' for value in small.values())})"
+    return replace(case, name=name, parameters=parameters)
 
 
 def cases(quick: bool) -> list[Case]:
@@ -197,6 +211,8 @@ def cases(quick: bool) -> list[Case]:
     if not quick:
         return [*ROWS, *SERIES]
     points = [
-        case for case in SERIES if case.series and case.series[1] in {10, 300, 1_000, 100_000}
+        case
+        for case in SERIES
+        if case.series and case.series[1] in {10, 300, 1_000, 100_000} and _smaller(case) == case
     ]
-    return [_smaller(case) for case in (*ROWS, *points)]
+    return [*map(_smaller, ROWS), *points]

@@ -112,14 +112,19 @@ def _group_drain(parameters: Parameters, data: Data) -> Job:
     return Job(run, len(lines), _judged(truth))
 
 
-def _judged(truth: list[int]) -> Callable[[list[int]], dict[str, float]]:
-    def judge(groups: list[int]) -> dict[str, float]:
-        found: dict[str, float] = {"groups": len(set(groups))}
+def _judged(truth: list[int]) -> Callable[[list[int]], dict[str, Any]]:
+    def judge(groups: list[int]) -> dict[str, Any]:
+        found: dict[str, Any] = {"groups": len(set(groups)), "group of each": groups}
         if truth:
             found["accuracy"] = references.grouping_accuracy(groups, truth)
         return found
 
     return judge
+
+
+def _grouped_alike(mine: dict[str, Any], other: dict[str, Any]) -> float:
+    """The share of lines whose groups hold the same lines in both answers."""
+    return references.grouping_accuracy(mine["group of each"], other["group of each"])
 
 
 Add = Callable[[list[Any], int], list[int]]
@@ -209,9 +214,9 @@ def _index_datasketch(parameters: Parameters, _: Data) -> Job:
     return _indexed(count, parameters, tokens if parameters.get("ready") else str, make)
 
 
-def _recall_is_close(mine: dict[str, float], other: dict[str, float]) -> float:
-    """Comparable where neither is much less precise: 1 less the difference."""
-    return 1 - abs(mine.get("precision", 0) - other.get("precision", 0))
+def _as_precise(mine: dict[str, float], other: dict[str, float]) -> float:
+    """How near their precisions are to each other; the sizes of the sets may differ."""
+    return 1 - abs(mine["precision"] - other["precision"])
 
 
 OVERLAP = Family(
@@ -226,7 +231,7 @@ OVERLAP = Family(
 GROUP = Family(
     "lines",
     {"loki": _group_loki(1), "loki, all cores": _group_loki(0), "drain3": _group_drain},
-    lambda mine, other: float(bool(mine["groups"] and other["groups"])),
+    _grouped_alike,
 )
 INDEX = Family(
     "failures",
@@ -236,5 +241,5 @@ INDEX = Family(
         "loki, one by one": _index_loki(1, singly=True),
         "datasketch MinHashLSH": _index_datasketch,
     },
-    _recall_is_close,
+    _as_precise,
 )

@@ -36,7 +36,8 @@ class Family:
     Attributes:
         unit: of the amount: "bytes", or what is counted.
         rivals: by name, what makes the job from a case's parameters and the data.
-        agree: share of equal answers, 0 to 1, of a rival's and the reference's answer.
+        agree: share of equal answers, 0 to 1, of the reference's and a rival's answer. It is not asked
+            for one that answers None: a yardstick.
         reference: the rival whose answer the others are held against.
     """
 

@@ -133,17 +133,19 @@ def _scan_only(parameters: Parameters, data: Data) -> Job:
 
     texts = _cleaned(parameters, data)
     matcher = peers.AhoCorasickAndRe2(document(parameters, data))
-    return Job(lambda: [matcher.literals(text) for text in texts], sum(map(len, texts)), len)
+    return Job(lambda: [matcher.literals(text) for text in texts], sum(map(len, texts)), _nothing)
 
 
-def scores_agree(mine: list[Any], other: Any) -> float:
+def _nothing(_: Any) -> None:
+    """What a scan alone answers."""
+
+
+def scores_agree(mine: list[Any], other: list[Any]) -> float:
     """The share of texts with the same patterns, confidences and coverages.
 
     Hyperscan does not say where its hits begin, so that it cannot tell which are nested in others:
     it states no confidence, and what it finds beyond loki's matches does not count against it.
     """
-    if isinstance(other, int):  # a scan alone answers nothing
-        return float(other == len(mine))
     equal = 0
     for a, b in zip(mine, other, strict=True):
         theirs = {pattern: (confidence, coverage) for pattern, confidence, coverage in b}
@@ -153,13 +155,24 @@ def scores_agree(mine: list[Any], other: Any) -> float:
     return equal / len(mine)
 
 
-def _compile(make: Callable[[dict[str, Any]], Any]) -> Callable[[Parameters, Data], Job]:
+def _compile(
+    make: Callable[[dict[str, Any]], Any], answer: Callable[[Any], Any] = list
+) -> Callable[[Parameters, Data], Job]:
+    """The set that was compiled is asked about a text that holds many signals."""
+
     def ready(parameters: Parameters, data: Data) -> Job:
         read = document(parameters, data)
-        signals = sum(len(pattern["signals"]) for pattern in read["patterns"])
-        return Job(lambda: make(read), signals, lambda _: signals)
+        signals = [signal for pattern in read["patterns"] for signal in pattern["signals"]]
+        probe = "\n".join(signal["literal"] for signal in signals if "literal" in signal).encode()
+        return Job(lambda: make(read), len(signals), lambda known: answer([known.match(probe)]))
 
     return ready
+
+
+def _set(read: dict[str, Any]) -> Any:
+    import loki
+
+    return loki.PatternSet(read)
 
 
 def _load(parameters: Parameters, data: Data) -> Job:
@@ -167,16 +180,8 @@ def _load(parameters: Parameters, data: Data) -> Job:
 
     import loki
 
-    read = document(parameters, data)
-    signals = sum(len(pattern["signals"]) for pattern in read["patterns"])
-    text = yaml.safe_dump(read)
-    return Job(lambda: loki.PatternSet.loads(text), signals, lambda _: signals)
-
-
-def _set(read: dict[str, Any]) -> Any:
-    import loki
-
-    return loki.PatternSet(read)
+    text = yaml.safe_dump(document(parameters, data))
+    return _compile(lambda _: loki.PatternSet.loads(text), _plain)(parameters, data)
 
 
 def _peer(name: str) -> Callable[[dict[str, Any]], Any]:
@@ -202,10 +207,10 @@ MATCH = Family(
 COMPILE = Family(
     "signals",
     {
-        "loki": _compile(_set),
+        "loki": _compile(_set, _plain),
         AHO_RE2: _compile(_peer("AhoCorasickAndRe2")),
-        "hyperscan": _compile(_peer("Hyperscan")),
+        "hyperscan": _compile(_peer("Hyperscan"), _without_confidence),
         "loki, from YAML": _load,
     },
-    lambda mine, other: float(mine == other),
+    scores_agree,
 )

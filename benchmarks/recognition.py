@@ -90,7 +90,7 @@ def measured(case: Case, data: Data, quick: bool) -> dict[str, Any]:
 
 
 def _agreement(family: Family, mine: Any, other: Any) -> float | None:
-    return None if mine is None else family.agree(mine, other)
+    return None if mine is None or other is None else family.agree(mine, other)
 
 
 def _asked(case: Case, rival: str, data: Data, quick: bool) -> dict[str, Any]:

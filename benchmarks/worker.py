@@ -40,9 +40,13 @@ def main() -> None:
         "amount": job.amount,
         "items": job.items,
         "memory": memory,
-        "said": answer if isinstance(answer, dict) else {},
+        "said": _figures(answer) if isinstance(answer, dict) else {},
     }
     sys.stdout.write(json.dumps(result) + "\n")
+
+
+def _figures(answer: dict[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in answer.items() if isinstance(value, (int, float))}
 
 
 def _timed(job: Job, budget: float) -> tuple[list[float], Any]:
