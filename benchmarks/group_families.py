@@ -136,18 +136,19 @@ def _indexed(
 ) -> Job:
     """So many failures in batches; making them, and making them ready, is not on the clock."""
 
-    def run() -> tuple[float, tuple[array[int], array[int]]]:
-        add, seconds = make(), 0.0
+    def run() -> tuple[float, float, tuple[array[int], array[int]]]:
+        add, seconds, cpu = make(), 0.0, 0.0
         groups, kinds = array("q"), array("q")
         made = corpus.failures(5, count, parameters["of"])
         while batch := list(islice(made, BATCH)):
             texts = [ready(text) for text, _ in batch]
-            begin = time.perf_counter()
+            begin, cpu_begin = time.perf_counter(), time.process_time()
             found = add(texts, len(kinds))
             seconds += time.perf_counter() - begin
+            cpu += time.process_time() - cpu_begin
             groups.extend(found)
             kinds.extend(kind for _, kind in batch)
-        return seconds, (groups, kinds)
+        return seconds, cpu, (groups, kinds)
 
     return Job(run, count, _index_judged, timed=True)
 

@@ -19,7 +19,8 @@ class Job:
         amount: how much work that is, in the family's unit.
         items: how many calls of loki that is; a case's `limit` is for one.
         answer: what it returned as plain data that can be compared; not on the clock.
-        timed: `run` returns (seconds, answer), as it makes its data between; it runs once.
+        timed: `run` returns (seconds, the processor's seconds, answer), as it makes its data between;
+            it runs once.
     """
 
     run: Callable[[], Any]

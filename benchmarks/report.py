@@ -21,6 +21,8 @@ PEERS = (
     "datasketch",
     "matplotlib",
 )
+DISTURBED = 1.15
+"""Times the processor's time: what took longer had to wait for other processes."""
 
 
 def machine() -> dict[str, Any]:
@@ -116,7 +118,8 @@ def markdown(whole: dict[str, Any], plots: list[str]) -> str:
         f"Data: {about['data']}.{' A quick run: small sizes, few repeats.' if about['quick'] else ''} "
         f"{whole['seconds']:.0f} s in all.\n",
         "Best of repeats, a process for each rival, one thread but where it says otherwise. "
-        "The ratio is the rival's time over loki's: above 1 loki is faster.\n",
+        "The ratio is the rival's time over loki's: above 1 loki is faster. What is called "
+        "disturbed had to wait for other processes: measure again on a quiet machine.\n",
         *[_table(case) for case in rows],
         *_series(whole["cases"]),
         *[f"![{plot}]({plot})\n" for plot in plots],
@@ -178,9 +181,10 @@ def _remarks(case: dict[str, Any]) -> list[str]:
 
 def _speed(result: dict[str, Any], unit: str) -> str:
     rate = result["amount"] / result["seconds"]
+    disturbed = " (disturbed)" if result["seconds"] > DISTURBED * result["cpu"] + 1e-3 else ""
     if unit == "bytes":
-        return f"{rate / 1e6:.4g} MB/s"
-    return f"{rate:.4g} {unit}/s, {_time(result['seconds'])} in all"
+        return f"{rate / 1e6:.4g} MB/s{disturbed}"
+    return f"{rate:.4g} {unit}/s, {_time(result['seconds'])} in all{disturbed}"
 
 
 def _time(seconds: float) -> str:

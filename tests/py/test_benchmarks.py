@@ -130,7 +130,7 @@ def test_cases_name_what_is_there() -> None:
 
 def test_a_wrong_answer_is_not_sound() -> None:
     case = next(case for case in cases(quick=True) if case.family == "match")
-    right = {"seconds": 1.0, "amount": 100, "items": 10, "memory": 0, "agrees": 1.0}
+    right = {"seconds": 1.0, "amount": 100, "items": 10, "memory": 0, "cpu": 1.0, "agrees": 1.0}
     other = {**right, "seconds": 3.0}
     judged = report.judged(case, FAMILIES["match"], {"loki": right, "hyperscan": other})
     assert judged["sound"]
