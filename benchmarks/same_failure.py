@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Is the same failure recognized as the same?  Runs real test tools on real packages with planted changes.
 
-    python benchmarks/same_failure.py make /tmp/pairs            needs the registries; half an hour for all
-    python benchmarks/same_failure.py make /tmp/pairs --only go   one tool
-    python benchmarks/same_failure.py measure /tmp/pairs         precision, recall and F1 for each tool
+    python -m benchmarks.same_failure make pairs              needs the registries; half an hour for all
+    python -m benchmarks.same_failure make pairs --only go    one tool
+    python -m benchmarks.same_failure measure pairs           precision, recall and F1 for each tool
 
 A change is planted in one line of a package (a comparison turned round, a sum made a difference), its
 tests are run twice and in other styles, and again with another change. Two outputs are a pair; the truth
@@ -26,7 +25,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from suites import SUITES, Run, Suite, source_files
+from benchmarks.suites import SUITES, Run, Suite, source_files
 
 # Left side -> right side, at a random place of a source. Short, and legal in most languages.
 CHANGES = (
@@ -94,8 +93,9 @@ def runs_of(suite: Suite, clean: Path, count: int, seed: int) -> list[Planted]:
         if not first.failing or "?" in first.failing:
             continue
         results.append(Planted(change, styles[0], first))
-        for style in (styles[0], styles[-1]):
-            results.append(Planted(change, style, suite.run(folder, style)))
+        results.extend(
+            Planted(change, style, suite.run(folder, style)) for style in (styles[0], styles[-1])
+        )
         print(f"  {change}: {len(first.failing)} failing", file=sys.stderr)
     return results
 
@@ -172,6 +172,7 @@ def measure(target: Path, show: int) -> None:
 
 
 def main() -> None:
+    """Reads the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

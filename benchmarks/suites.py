@@ -301,6 +301,7 @@ def _maven(group: str, name: str, version: str) -> Callable[[Path], None]:
             jar = folder / f"{name}-{version}-{kind}.jar"
             shutil.unpack_archive(jar, folder / "src" / where / "java", "zip")
         (folder / "pom.xml").write_text(_POM)
+        call(["mvn", "-q", "-B", "test"], folder)  # what it needs; later runs are offline
 
     return prepare
 
@@ -310,6 +311,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 <properties><maven.compiler.release>11</maven.compiler.release>
 <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
 <dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId>
+<version>5.10.2</version><scope>test</scope></dependency>
+<dependency><groupId>org.junit.vintage</groupId><artifactId>junit-vintage-engine</artifactId>
 <version>5.10.2</version><scope>test</scope></dependency></dependencies>
 <build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin>
 </plugins></build></project>
@@ -413,9 +416,9 @@ SUITES = (
         _js("mocha", "subject.test.js"),
     ),
     Suite(
-        "junit/commons-csv",
+        "junit/commons-cli",
         ("mvn", "javac"),
-        _maven("org.apache.commons", "commons-cli", "1.6.0"),
+        _maven("commons-cli", "commons-cli", "1.6.0"),
         ("src/main/java/**/*.java",),
         ((),),
         _surefire,
