@@ -25,7 +25,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.suites import SUITES, Run, Suite, source_files
+from benchmarks.runners import Run
+from benchmarks.suites import SUITES, Suite, source_files
 
 # Left side -> right side, at a random place of a source. Short, and legal in most languages.
 CHANGES = (

@@ -223,10 +223,9 @@ class Shaper {
     Tokens out;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       out.push_back(tokens_[i]);
-      if (!is_mark(tokens_[i], "=")) continue;
+      if (!is_mark(tokens_[i], "=") || !is_alone(i)) continue;
       if (!has_value(i)) {
-        const bool is_key = i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
-                            !(i + 1 < tokens_.size() && is_mark(tokens_[i + 1], "="));
+        const bool is_key = i > 0 && tokens_[i - 1].kind == TokenKind::kWord;
         if (is_key) out.push_back({TokenKind::kHole, false, tokens_[i].end, tokens_[i].end});
         continue;
       }
@@ -239,6 +238,12 @@ class Shaper {
       out.push_back(value);
     }
     tokens_ = std::move(out);
+  }
+
+  // "==" compares and "===" is a rule; neither gives a value.
+  bool is_alone(std::size_t i) const {
+    return !(i > 0 && is_mark(tokens_[i - 1], "=")) &&
+           !(i + 1 < tokens_.size() && is_mark(tokens_[i + 1], "="));
   }
 
   // Behind the '=' at i stands a value, and not the next key.

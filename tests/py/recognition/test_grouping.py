@@ -1,5 +1,6 @@
 """Templates of lines and groups of failures, whatever the order, the threads and the bytes."""
 
+import itertools
 import random
 from pathlib import Path
 
@@ -75,6 +76,39 @@ def test_messages_of_different_length_and_with_different_first_words() -> None:
         "host-17 found nodes 4 today",
     ]
     assert loki.group(lines) == [0, 0, 1]
+
+
+NAMES = [
+    "".join(part) for part in itertools.product("bdg", ["an", "ort", "ui"], "klm", ["ap", "e"])
+]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "Compiling {} v1.2",  # one word stays
+        "{}: error budget left",  # a label
+        "--- PASS: {}",
+        "renamed {} to {} in the registry",  # no two are equal but for one word
+        "{} asks {} for {} again",
+    ],
+)
+def test_very_many_words_are_arguments_whatever_stands_round_them(template: str) -> None:
+    rng = random.Random(1)
+    lines = [template.format(*rng.sample(NAMES, template.count("{}"))) for _ in range(200)]
+    others = ["Compiling is done", "error budget left", "renamed it", "asks again and again"]
+    groups = loki.group([*lines, *others])
+    assert len(set(groups[:200])) == 1
+    assert len(set(groups)) == 5
+    order = list(range(len(lines)))
+    rng.shuffle(order)
+    assert len(set(loki.group([lines[i] for i in order]))) == 1
+
+
+def test_a_rule_of_equal_signs_gives_no_value() -> None:
+    first, second, third = loki.group(["=== RUN   TestA", "=== RUN   TestB/b_c", "=== PAUSE TestA"])
+    assert first != third
+    assert first == second or second != third
 
 
 def test_a_message_that_came_once_stays_alone() -> None:
