@@ -17,7 +17,7 @@ constexpr std::size_t kCodeContext = 3;  // the same where names of programs dif
 constexpr std::size_t kMany = 8;         // so many different words are arguments
 constexpr std::size_t kManyBehind = 4;   // so many behind a preposition
 constexpr std::size_t kVeryMany = 32;    // so many are, whatever stands round them
-constexpr std::size_t kMostMasks = 64;   // hole positions that messages of a length are held against
+constexpr std::size_t kMostMasks = 64;  // hole positions that messages of a length are held against
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t both[2] = {a, b};
@@ -116,8 +116,7 @@ class Slots {
     }
     return is_many || has_hole || (values >= kManyBehind && is_preposition(previous)) ||
            (code >= 2 && code * 2 > values && rest >= kCodeContext) ||
-           (values >= 2 && is_naming_noun(previous)) ||
-           (is_second && known * 2 >= values);
+           (values >= 2 && is_naming_noun(previous)) || (is_second && known * 2 >= values);
   }
 
   std::vector<Key>& keys_;
@@ -171,9 +170,9 @@ class Fits {
   Fits(Keys& keys, const Symbols& symbols) : keys_(keys) {
     for (std::uint32_t k = 0; k < keys.all.size(); ++k) {
       const Key& key = keys.all[k];
-      const bool is_proven =
-          keys.ways[k] >= kVeryMany && word_count(key, symbols) >= kContext &&
-          std::any_of(key.begin(), key.end(), [](std::uint32_t e) { return symbol_of(e) == kOpen; });
+      const bool is_proven = keys.ways[k] >= kVeryMany && word_count(key, symbols) >= kContext &&
+                             std::any_of(key.begin(), key.end(),
+                                         [](std::uint32_t e) { return symbol_of(e) == kOpen; });
       if (!is_proven) continue;
       proven_.emplace(key, k);
       masks_[key.size()].insert(holes(key));

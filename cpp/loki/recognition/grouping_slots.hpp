@@ -2,9 +2,9 @@
 //
 // Covered by tests/cpp/recognition/grouping_test.cpp. The rules, and why: docs/design/grouping.md.
 //
-// Idea: a message is a key of symbols; keys that become equal when a place is left out are laid side
-// by side, and a place that many words fill is a hole. Only sets of keys are looked at, never their
-// order.
+// Idea: a message is a key of symbols; keys that become equal when a place is left out are laid
+// side by side, and a place that many words fill is a hole. Only sets of keys are looked at, never
+// their order.
 //
 // Worst case: O(n log n) in the number of symbols of all keys.
 #pragma once

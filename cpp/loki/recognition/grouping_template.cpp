@@ -223,9 +223,10 @@ class Shaper {
     Tokens out;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       out.push_back(tokens_[i]);
-      if (!is_mark(tokens_[i], "=") || !is_alone(i)) continue;
+      if (!is_mark(tokens_[i], "=") || is_line(i)) continue;
       if (!has_value(i)) {
-        const bool is_key = i > 0 && tokens_[i - 1].kind == TokenKind::kWord;
+        const bool is_key = i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
+                            !(i + 1 < tokens_.size() && is_mark(tokens_[i + 1], "="));
         if (is_key) out.push_back({TokenKind::kHole, false, tokens_[i].end, tokens_[i].end});
         continue;
       }
@@ -240,10 +241,12 @@ class Shaper {
     tokens_ = std::move(out);
   }
 
-  // "==" compares and "===" is a rule; neither gives a value.
-  bool is_alone(std::size_t i) const {
-    return !(i > 0 && is_mark(tokens_[i - 1], "=")) &&
-           !(i + 1 < tokens_.size() && is_mark(tokens_[i + 1], "="));
+  // "===" draws a line.
+  bool is_line(std::size_t i) const {
+    std::size_t begin = i, end = i + 1;
+    while (begin > 0 && is_mark(tokens_[begin - 1], "=")) --begin;
+    while (end < tokens_.size() && is_mark(tokens_[end], "=")) ++end;
+    return end - begin > 2;
   }
 
   // Behind the '=' at i stands a value, and not the next key.

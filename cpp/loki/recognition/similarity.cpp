@@ -1,6 +1,7 @@
 #include "loki/recognition/similarity.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "loki/base/unicode.hpp"
 #include "loki/recognition/signature.hpp"
@@ -203,11 +204,54 @@ bool same_if_alike(const SiteAnchors& a, const SiteAnchors& b) {
   return !a.pattern.empty() && a.pattern == b.pattern && a.is_specific && b.is_specific;
 }
 
+namespace {
+
+// What a message says before a tool cut it off; all of it where none did.
+std::string_view uncut(std::string_view message) {
+  for (const std::string_view end : {"...", "\u2026"}) {
+    if (message.ends_with(end)) return message.substr(0, message.size() - end.size());
+  }
+  return message;
+}
+
+// Without a message, or with the line that names the test in its place.
+bool says_nothing(const FailureSite& site) {
+  return site.normalized.empty() ||
+         std::any_of(site.tests.begin(), site.tests.end(), [&](const std::string& test) {
+           return site.normalized.find(test) != std::string::npos;
+         });
+}
+
+// Two outputs of one failure in different styles: one may leave out the frames or the message, or
+// cut the message off. What one does not say is no difference.
+void keep_what_both_say(FailureSite& a, FailureSite& b) {
+  if (a.functions.empty() || b.functions.empty()) a.functions = b.functions = {};
+  if (says_nothing(a) || says_nothing(b)) a.normalized = b.normalized = "";
+  for (auto [cut, whole] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const std::string_view said = uncut(cut->normalized);
+    if (said.size() == cut->normalized.size()) continue;
+    if (cut->error_type.empty() &&
+        (whole->error_type + ": " + whole->normalized).starts_with(said)) {
+      a.normalized = b.normalized = "";
+    } else if (whole->normalized.starts_with(said)) {
+      a.normalized = b.normalized = said;
+    }
+  }
+  if (a.error_type.empty() || b.error_type.empty()) a.error_type = b.error_type = "";
+}
+
+}  // namespace
+
 bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) {
   const SiteAnchors anchors_a = site_anchors(a), anchors_b = site_anchors(b);
   if (contradict(anchors_a, anchors_b)) return false;
   if (site_fingerprint(a) == site_fingerprint(b)) return true;
-  return overlap(site_tokens(a), site_tokens(b)) > threshold && same_if_alike(anchors_a, anchors_b);
+  if (!same_if_alike(anchors_a, anchors_b)) return false;
+  if (overlap(site_tokens(a), site_tokens(b)) > threshold) return true;
+  if (anchors_a.tests.empty() || anchors_b.tests.empty()) return false;
+  FailureSite said_by_a = a, said_by_b = b;
+  keep_what_both_say(said_by_a, said_by_b);
+  return overlap(site_tokens(said_by_a), site_tokens(said_by_b)) > threshold;
 }
 
 }  // namespace loki

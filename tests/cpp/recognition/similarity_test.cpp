@@ -44,6 +44,30 @@ TEST(Similarity, TheOrderOfTheDecision) {
   EXPECT_FALSE(same_failure(a, b, 0.0));
 }
 
+TEST(Similarity, WhatOneStyleLeavesOutIsNoDifference) {
+  const FailureSite whole{"OddError", "",          "the basket of the customer is empty",
+                          "",         {"t.py::f"}, {"total", "price"},
+                          "p"};
+  FailureSite brief = whole;
+  brief.functions.clear();
+  brief.normalized = "the basket of th...";
+  EXPECT_TRUE(same_failure(whole, brief, 0.8));
+  EXPECT_TRUE(same_failure(brief, whole, 0.8));
+  brief.error_type.clear();
+  brief.normalized = "OddError: the bask\u2026";
+  EXPECT_TRUE(same_failure(whole, brief, 0.8)) << "cut with the type before it";
+  brief.normalized = "FAILED t.py::f";
+  EXPECT_TRUE(same_failure(whole, brief, 0.8)) << "a line that names the test only";
+  brief.normalized = "another message, whole";
+  EXPECT_FALSE(same_failure(whole, brief, 0.8));
+  brief.normalized = "the basket is...";
+  EXPECT_FALSE(same_failure(whole, brief, 0.8)) << "cut, and of another message";
+  FailureSite elsewhere = brief;
+  elsewhere.normalized = "the basket of th...";
+  elsewhere.tests.clear();
+  EXPECT_FALSE(same_failure(whole, elsewhere, 0.8)) << "nothing but a cut message in common";
+}
+
 TEST(Similarity, Specific) {
   EXPECT_TRUE(is_specific({"OddError", "", "something long enough", "", {}, {}, ""}));
   EXPECT_FALSE(is_specific({"", "", "something long enough without an anchor", "", {}, {}, ""}));
