@@ -293,7 +293,8 @@ def maven(group: str, name: str, version: str) -> Callable[[Path], None]:
         for kind, where in (("sources", "main"), ("test-sources", "test")):
             call([*get, f"-Dartifact={group}:{name}:{version}:jar:{kind}"], folder)
             jar = folder / f"{name}-{version}-{kind}.jar"
-            shutil.unpack_archive(jar, folder / "src" / where / "java", "zip")
+            for use in ("java", "resources"):  # a jar of sources holds both
+                shutil.unpack_archive(jar, folder / "src" / where / use, "zip")
         (folder / "pom.xml").write_text(_POM)
         call(["mvn", "-q", "-B", "test"], folder)  # what it needs; later runs are offline
 
@@ -302,7 +303,7 @@ def maven(group: str, name: str, version: str) -> Callable[[Path], None]:
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>x</groupId><artifactId>x</artifactId><version>1</version>
-<properties><maven.compiler.release>11</maven.compiler.release>
+<properties><maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target>
 <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
 <dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId>
 <version>5.10.2</version><scope>test</scope></dependency>
