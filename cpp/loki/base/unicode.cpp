@@ -269,4 +269,38 @@ char32_t folded_case(char32_t c) {
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + found->delta);
 }
 
+char32_t decoded_utf8(std::string_view bytes) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  switch (bytes.size()) {
+    case 1:
+      return byte(0);
+    case 2:
+      return ((byte(0) & 0x1FU) << 6U) | (byte(1) & 0x3FU);
+    case 3:
+      return ((byte(0) & 0x0FU) << 12U) | ((byte(1) & 0x3FU) << 6U) | (byte(2) & 0x3FU);
+    default:
+      return ((byte(0) & 0x07U) << 18U) | ((byte(1) & 0x3FU) << 12U) | ((byte(2) & 0x3FU) << 6U) |
+             (byte(3) & 0x3FU);
+  }
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](unsigned bits) { out.push_back(static_cast<char>(bits)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0U | (c >> 6U));
+    put(0x80U | (c & 0x3FU));
+  } else if (c < 0x10000) {
+    put(0xE0U | (c >> 12U));
+    put(0x80U | ((c >> 6U) & 0x3FU));
+    put(0x80U | (c & 0x3FU));
+  } else {
+    put(0xF0U | (c >> 18U));
+    put(0x80U | ((c >> 12U) & 0x3FU));
+    put(0x80U | ((c >> 6U) & 0x3FU));
+    put(0x80U | (c & 0x3FU));
+  }
+}
+
 }  // namespace loki

@@ -4,11 +4,22 @@
 #include <numeric>
 
 #include "loki/base/error.hpp"
+#include "loki/base/unicode.hpp"
+#include "loki/recognition/text.hpp"
 
 namespace loki {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// Bytes; both chosen. A block's hits are kept until it was read, and short lanes are mostly begun
+// early.
+constexpr std::size_t kBlock = 64 * 1024;
+constexpr std::size_t kShortestLane = 128;
+
+bool is_ascii(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+}
 
 char folded(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -75,11 +86,35 @@ std::string ascii_folded(std::string_view text) {
   return result;
 }
 
-LiteralScan::LiteralScan(const std::vector<std::string>& literals) {
-  for (const std::string& literal : literals) {
+std::string utf8_folded(std::string_view text) {
+  std::string result = ascii_folded(text);
+  std::string lower;
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    bool valid = false;
+    const std::size_t step = utf8_step(text, at, valid);
+    if (valid) {
+      lower.clear();
+      append_utf8(lower, folded_case(decoded_utf8(text.substr(at, step))));
+      if (lower.size() == step) result.replace(at, step, lower);
+    }
+    at += step;
+  }
+  return result;
+}
+
+LiteralScan::LiteralScan(const std::vector<std::string>& given) {
+  std::vector<std::string> literals;
+  for (const std::string& literal : given) {
+    literals.push_back(utf8_folded(literal));
+    longest_ = std::max(longest_, literal.size());
+    is_ascii_ = is_ascii_ && is_ascii(literal);
     if (literal.empty()) throw InvalidArgument("a literal must have 1 byte or more");
-    for (const char c : literal) {
-      std::uint8_t& known = class_of_[static_cast<unsigned char>(folded(c))];
+    for (const char c : literals.back()) {
+      std::uint8_t& known = class_of_[static_cast<unsigned char>(c)];
       if (known == 0) known = static_cast<std::uint8_t>(classes_++);
     }
   }
@@ -114,8 +149,64 @@ LiteralScan::LiteralScan(const std::vector<std::string>& literals) {
   }
 }
 
+void LiteralScan::scan_block(std::string_view text, Progress& progress) const {
+  for (auto& hits : progress.hits) hits.clear();
+  std::string_view block = utf8_prefix(text.substr(progress.at), kBlock);
+  if (block.empty()) block = text.substr(progress.at, kBlock);
+  progress.at += block.size();
+  if (!is_ascii_ && !is_ascii(block)) {
+    progress.folded = utf8_folded(block);
+    block = progress.folded;
+  }
+  if (block.size() / kLanes >= std::max(kShortestLane, longest_)) {
+    scan_lanes(block, progress);
+  } else {
+    scan_on(block, 0, progress.state, progress.hits.front());
+  }
+}
+
+void LiteralScan::scan_lanes(std::string_view block, Progress& progress) const {
+  static_assert(kLanes == 4, "the lanes are written out below");
+  const std::size_t lane = block.size() / kLanes;
+  std::array<std::uint32_t, kLanes> states = {progress.state, 0, 0, 0};
+  const char* const text = block.data();
+  for (std::size_t i = lane - (longest_ - 1); i < lane; ++i) {
+    for (std::size_t k = 1; k < kLanes; ++k) {
+      states[k] = step(states[k], text[(k - 1) * lane + i]);
+    }
+  }
+  auto [a, b, c, d] = states;
+  for (std::size_t i = 0; i < lane; ++i) {
+    a = step(a, text[i]);
+    b = step(b, text[lane + i]);
+    c = step(c, text[2 * lane + i]);
+    d = step(d, text[3 * lane + i]);
+    if (std::max(std::max(a, b), std::max(c, d)) < first_reporting_) continue;
+    std::size_t end = i + 1;
+    for (std::size_t k = 0; const std::uint32_t state : {a, b, c, d}) {
+      if (state >= first_reporting_) {
+        progress.hits[k].push_back({row(state), static_cast<std::uint32_t>(end)});
+      }
+      ++k;
+      end += lane;
+    }
+  }
+  progress.state = d;
+  scan_on(block, lane * kLanes, progress.state, progress.hits.back());
+}
+
+void LiteralScan::scan_on(std::string_view block, std::size_t from, std::uint32_t& state,
+                          std::vector<Hit>& hits) const {
+  for (std::size_t at = from; at < block.size(); ++at) {
+    state = step(state, block[at]);
+    if (state >= first_reporting_) {
+      hits.push_back({row(state), static_cast<std::uint32_t>(at + 1)});
+    }
+  }
+}
+
 std::size_t LiteralTable::add(std::string_view literal) {
-  const auto [entry, is_new] = index_.try_emplace(ascii_folded(literal), literals_.size());
+  const auto [entry, is_new] = index_.try_emplace(utf8_folded(literal), literals_.size());
   if (is_new) literals_.push_back(entry->first);
   return entry->second;
 }

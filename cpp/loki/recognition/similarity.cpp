@@ -21,40 +21,6 @@ std::size_t placeholder(std::string_view text) {
   return i > 1 && i < text.size() && text[i] == '>' ? i + 1 : 0;
 }
 
-char32_t decoded(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  switch (bytes.size()) {
-    case 1:
-      return byte(0);
-    case 2:
-      return ((byte(0) & 0x1FU) << 6U) | (byte(1) & 0x3FU);
-    case 3:
-      return ((byte(0) & 0x0FU) << 12U) | ((byte(1) & 0x3FU) << 6U) | (byte(2) & 0x3FU);
-    default:
-      return ((byte(0) & 0x07U) << 18U) | ((byte(1) & 0x3FU) << 12U) | ((byte(2) & 0x3FU) << 6U) |
-             (byte(3) & 0x3FU);
-  }
-}
-
-void append(std::string& out, char32_t c) {
-  const auto put = [&](unsigned bits) { out.push_back(static_cast<char>(bits)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0U | (c >> 6U));
-    put(0x80U | (c & 0x3FU));
-  } else if (c < 0x10000) {
-    put(0xE0U | (c >> 12U));
-    put(0x80U | ((c >> 6U) & 0x3FU));
-    put(0x80U | (c & 0x3FU));
-  } else {
-    put(0xF0U | (c >> 18U));
-    put(0x80U | ((c >> 12U) & 0x3FU));
-    put(0x80U | ((c >> 6U) & 0x3FU));
-    put(0x80U | (c & 0x3FU));
-  }
-}
-
 // Calls take(token) for each token, in the order of the text.
 template <typename Take>
 void each_token(std::string_view text, Take&& take) {
@@ -82,9 +48,9 @@ void each_token(std::string_view text, Take&& take) {
     }
     bool valid = false;
     const std::size_t step = utf8_step(text, at, valid);
-    const char32_t c = valid ? decoded(text.substr(at, step)) : 0;
+    const char32_t c = valid ? decoded_utf8(text.substr(at, step)) : 0;
     if (valid && is_word_character(c)) {
-      append(token, folded_case(c));
+      append_utf8(token, folded_case(c));
     } else {
       finish();
     }

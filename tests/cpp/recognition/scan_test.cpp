@@ -21,9 +21,9 @@ Hits scanned(const std::vector<std::string>& literals, std::string_view text) {
 
 Hits reference(const std::vector<std::string>& literals, std::string_view text) {
   Hits hits;
-  const std::string folded = ascii_folded(text);
+  const std::string folded = utf8_folded(text);
   for (std::size_t i = 0; i < literals.size(); ++i) {
-    const std::string literal = ascii_folded(literals[i]);
+    const std::string literal = utf8_folded(literals[i]);
     for (std::size_t at = folded.find(literal); at != std::string::npos;
          at = folded.find(literal, at + 1)) {
       hits.emplace(i, at + literal.size());
@@ -46,6 +46,37 @@ TEST(Scan, FindsAllOccurrencesLikeTheSlowReference) {
     const std::string text = word(40);
     ASSERT_EQ(scanned(literals, text), reference(literals, text));
   }
+}
+
+// Long enough to be read in lanes and blocks, whose borders fall inside of hits.
+TEST(Scan, FindsAllInLongTextsLikeTheSlowReference) {
+  std::mt19937 random(4);
+  const std::vector<std::string> pieces = {"a",        "b",    "\n", "\xC3\x89",
+                                           "\xC3\xA9", "\xC3", "A",  "\xD0\x96"};
+  const auto word = [&](std::size_t longest) {
+    std::string text;
+    for (std::size_t i = 0, size = 1 + random() % longest; i < size; ++i)
+      text += pieces[random() % pieces.size()];
+    return text;
+  };
+  for (const std::size_t size : {600U, 5000U, 30000U, 150000U}) {
+    for (int round = 0; round < 8; ++round) {
+      std::vector<std::string> literals;
+      for (std::size_t i = 0, count = 1 + random() % 8; i < count; ++i) literals.push_back(word(9));
+      std::string text;
+      while (text.size() < size) text += word(50);
+      ASSERT_EQ(scanned(literals, text), reference(literals, text));
+    }
+  }
+}
+
+TEST(Scan, LetterCaseOfAnyScriptDoesNotMatter) {
+  const Hits one = {{0, 15}};
+  EXPECT_EQ(scanned({"\u043D\u0415 \u043D\u0430\u0439\u0434"},
+                    "! \u041D\u0435 \u041D\u0410\u0419\u0414\u0415\u041D\u041E"),
+            one)
+      << "Cyrillic";
+  EXPECT_TRUE(scanned({"k"}, "\u212A").empty()) << "the Kelvin sign is longer than a k";
 }
 
 TEST(Scan, ReportsTheLongestFirstWhereHitsEndTogether) {
