@@ -143,7 +143,7 @@ def _evidence(definition: Definition, hits: list[Hit]) -> tuple[float, int]:
     signals = definition.signals
     if any(signals[signal].excludes for signal, _, _ in hits):
         return 0.0, 0
-    hits.sort(key=lambda hit: (-signals[hit[0]].weight, hit[1] - hit[2]))
+    hits.sort(key=lambda hit: (-signals[hit[0]].weight, hit[1] - hit[2], hit[1], hit[0]))
     accepted: list[Hit] = []
     counted: set[int] = set()
     doubt, strong = 1.0, 0

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <tuple>
 
 #include "loki/recognition/pattern_rules.hpp"
 #include "loki/recognition/text.hpp"
@@ -191,9 +192,13 @@ struct Scored {
 // hits: of one pattern. A hit inside a stronger one of another signal is the same evidence.
 Scored score(const PatternRule& rule, std::size_t index, std::vector<Hit> hits,
              std::string_view language) {
-  std::stable_sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
-    const double wa = rule.signals[a.signal].weight, wb = rule.signals[b.signal].weight;
-    return wa != wb ? wa > wb : a.span.size() > b.span.size();
+  // In an order of their own, whatever the order in which the scan met them.
+  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+    const auto order = [&](const Hit& hit) {
+      return std::tuple(-rule.signals[hit.signal].weight, -static_cast<double>(hit.span.size()),
+                        hit.part, hit.span.begin, hit.signal);
+    };
+    return order(a) < order(b);
   });
   Scored result{
       {index, 0, 0, {}}, rule.non_retryable, !language.empty() && rule.language == language};
