@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "loki/recognition/scan.hpp"
 
@@ -62,7 +63,11 @@ class Reader {
     ascii_only_ = flags;
   }
 
+  // A match begins where the text begins.
+  bool is_anchored() const { return is_anchored_; }
+
   Strings read() {
+    is_anchored_ = next_is("^");
     Known known = alternation(0);
     if (at_ != text_.size()) return {};  // unbalanced: RE2 will say so
     offer(known, known.exact ? known.strings : Strings{});
@@ -80,6 +85,7 @@ class Reader {
       branches.push_back(sequence(depth));
     }
     if (branches.size() == 1) return std::move(branches.front());
+    if (depth == 0) is_anchored_ = false;
     Known result = {true, {}, {}, {}};
     bool each_has_one = true;
     for (Known& branch : branches) {
@@ -281,6 +287,7 @@ class Reader {
   std::string_view text_;
   std::size_t at_ = 0;
   bool ascii_only_ = false;
+  bool is_anchored_ = false;
 };
 
 RE2::Options options() {
@@ -295,20 +302,29 @@ RE2::Options options() {
 struct Regex::State {
   std::string expression;
   std::vector<std::string> required;
+  bool is_anchored = false;
   std::once_flag once;
   std::optional<RE2> compiled;
+  // Of an anchored one: all matches begin with `prefix` and a byte from `next`.
+  std::string prefix;
+  std::pair<unsigned char, unsigned char> next = {0, 0xFF};
+  bool is_longer = false;  // there is such a byte in each match
+
+  void bound();
 };
 
 std::vector<std::string> required_literals(std::string_view expression) {
-  Strings literals = Reader(expression).read();
-  std::sort(literals.begin(), literals.end());
-  literals.erase(std::unique(literals.begin(), literals.end()), literals.end());
-  return literals;
+  return Regex(std::string(expression)).required();
 }
 
 Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
   state_->expression = std::move(expression);
-  state_->required = required_literals(state_->expression);
+  Reader reader(state_->expression);
+  state_->required = reader.read();
+  std::sort(state_->required.begin(), state_->required.end());
+  state_->required.erase(std::unique(state_->required.begin(), state_->required.end()),
+                         state_->required.end());
+  state_->is_anchored = reader.is_anchored();
 }
 
 Regex::~Regex() = default;
@@ -324,8 +340,32 @@ const std::string& Regex::expression() const {
 }
 
 const RE2& Regex::compiled() const {
-  std::call_once(state_->once, [&] { state_->compiled.emplace(state_->expression, options()); });
+  std::call_once(state_->once, [&] {
+    state_->compiled.emplace(state_->expression, options());
+    if (state_->is_anchored && state_->compiled->ok()) state_->bound();
+  });
   return *state_->compiled;
+}
+
+// Every match lies between two texts: it begins with what they begin with, and goes on between
+// them.
+void Regex::State::bound() {
+  constexpr int kPrefix = 8;  // bytes; chosen
+  std::string least, most;
+  if (!compiled->PossibleMatchRange(&least, &most, kPrefix)) return;
+  const auto [low, high] = std::mismatch(least.begin(), least.end(), most.begin(), most.end());
+  prefix.assign(least.begin(), low);
+  is_longer = low != least.end() && high != most.end();
+  if (is_longer) next = {static_cast<unsigned char>(*low), static_cast<unsigned char>(*high)};
+}
+
+bool Regex::may_match(std::string_view line) const {
+  compiled();
+  if (!line.starts_with(state_->prefix)) return false;
+  if (!state_->is_longer) return true;
+  if (line.size() == state_->prefix.size()) return false;
+  const auto byte = static_cast<unsigned char>(line[state_->prefix.size()]);
+  return state_->next.first <= byte && byte <= state_->next.second;
 }
 
 std::string Regex::check() const {

@@ -36,6 +36,9 @@ class Regex {
   // (`!ok()`) where the expression has an error; `check` says which.
   const RE2& compiled() const;
 
+  // False: the line cannot match. Cheap; knows expressions that begin with ^, else says true.
+  bool may_match(std::string_view line) const;
+
   // What is wrong with the expression; empty where nothing is.
   std::string check() const;
 

@@ -138,12 +138,13 @@ std::vector<std::string> words_of(std::string_view command) {
 
 bool LineRule::matches(std::string_view line) const {
   const RE2& compiled = regex.compiled();
-  return compiled.ok() && RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), compiled);
+  return compiled.ok() && regex.may_match(line) &&
+         RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), compiled);
 }
 
 bool LineRule::capture(std::string_view line, Captures& captures) const {
   const RE2& compiled = regex.compiled();
-  if (!compiled.ok()) return false;
+  if (!compiled.ok() || !regex.may_match(line)) return false;
   std::array<re2::StringPiece, 24> groups;
   const int count = std::min(compiled.NumberOfCapturingGroups() + 1, 24);
   const re2::StringPiece text(line.data(), line.size());

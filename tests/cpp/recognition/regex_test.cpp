@@ -27,6 +27,28 @@ TEST(Regex, ReadsRequiredLiteralsOffTheExpression) {
   EXPECT_EQ(required_literals("(?i)caf\xC3\xA9 noir"), Strings{" noir"});
 }
 
+TEST(Regex, WhatMayMatchIsNeverTooLittle) {
+  const Strings expressions = {
+      "^ab",       "^(?:ab|abz)", "^[a-c]+b", "^a?b",  "^$",         "^(?i)ab", "^ab|c",
+      "^b*",       "(?i)^ab",     "^\\xff",   "^",     "^(a|b)$",    "^.b",     "ab",
+      "^\xC3\xA9", "^a{2}b",      "^\\bab",   "^[^a]", "^(?:^a|b)c", "^\\w",    "^\n"};
+  std::mt19937 random(5);
+  for (const std::string& expression : expressions) {
+    const Regex regex{expression};
+    for (int round = 0; round < 500; ++round) {
+      std::string line;
+      for (std::size_t i = 0, size = random() % 5; i < size; ++i)
+        line += "abczAB\n\xC3\xA9~"[random() % 10];
+      if (RE2::PartialMatch(line, regex.compiled())) {
+        ASSERT_TRUE(regex.may_match(line)) << expression << " on " << line;
+      }
+    }
+  }
+  EXPECT_FALSE(Regex("^ {2,}x").may_match(" x"));
+  EXPECT_FALSE(Regex("^(FAILED|ERROR) ").may_match("warning"));
+  EXPECT_TRUE(Regex("error").may_match("an error"));
+}
+
 TEST(Regex, TakesAnyTextAsAnExpression) {
   std::mt19937 random(5);
   const std::string alphabet = "ab()[]{}|*+?\\^$.:<>P-,1iQE";
