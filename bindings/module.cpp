@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_text(module);
   bind_signature(module);
   bind_similarity(module);
+  bind_regex(module);
   bind_site(module);
   bind_pattern(module);
   bind_failure(module);

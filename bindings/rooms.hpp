@@ -11,6 +11,7 @@ void bind_text(pybind11::module_& module);
 void bind_signature(pybind11::module_& module);
 void bind_similarity(pybind11::module_& module);
 void bind_grouping(pybind11::module_& module);
+void bind_regex(pybind11::module_& module);
 void bind_site(pybind11::module_& module);
 void bind_pattern(pybind11::module_& module);
 void bind_failure(pybind11::module_& module);

@@ -19,15 +19,18 @@ void bind_pattern(py::module_& module) {
            "Compiles every regex; DefinitionError for the first bad one.")
       .def(
           "match",
-          [](const PatternSet& set, const py::object& text, const std::string& language) {
+          [](const PatternSet& set, const py::object& text, const std::string& language,
+             const std::string& message, const std::string& tool, const std::string& code) {
             const TextArgument argument(text);
             return unlocked(argument.view().size(), [&] {
               const CleanText cleaned(argument.view());
-              std::vector<PatternMatch> matches = set.match({cleaned.text(), {}, {}, {}, language});
+              std::vector<PatternMatch> matches =
+                  set.match({cleaned.text(), message, tool, code, language});
               return to_plain(matches, cleaned, argument);
             });
           },
-          py::arg("text"), py::arg("language"),
+          py::arg("text"), py::arg("language"), py::arg("message") = "", py::arg("tool") = "",
+          py::arg("code") = "",
           "(pattern, confidence, coverage, [(signal, begin, end)]), best first.");
 }
 

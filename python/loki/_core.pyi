@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -33,7 +33,7 @@ class PatternSet:
         """
         Compiles every regex; DefinitionError for the first bad one.
         """
-    def match(self, text: typing.Any, language: str) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
+    def match(self, text: typing.Any, language: str, message: str = '', tool: str = '', code: str = '') -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
         """
         (pattern, confidence, coverage, [(signal, begin, end)]), best first.
         """
@@ -122,6 +122,10 @@ def recognize(rules: SiteRules, patterns: PatternSet, text: typing.Any, command:
 def recognize_many(rules: SiteRules, patterns: PatternSet, texts: list[typing.Any], command: str, root: str, language: str, threads: typing.SupportsInt | typing.SupportsIndex) -> list[dict[str, typing.Any]]:
     """
     The same for each text, on several threads.
+    """
+def regex_error(expression: str) -> tuple[str, str] | None:
+    """
+    (what RE2 says, the part of the expression that it says it of); None where it is fine.
     """
 def same_failure(a: FailureSite, b: FailureSite, threshold: typing.SupportsFloat | typing.SupportsIndex) -> bool:
     """

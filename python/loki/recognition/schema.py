@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loki.recognition.definition import hint, near
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loki.base.error import ConfigError
     from loki.recognition.definition import Check, Cursor
 
 STRATEGIES = (
@@ -32,13 +37,16 @@ FIELDS = (
 CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
 TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
 _MAX_DIGITS = 18
+_LONGEST_KEY = 60
+MAX_REGEXES = 5_000
+"""Of one file: each is compiled once when the file is read. Chosen, not measured."""
 
 # --- small shapes ---------------------------------------------------------------------------
 
 
 def text(cursor: Cursor) -> str:
     """Text of one character or more."""
-    value = cursor.scalar(("str",), "text")
+    value = cursor.text()
     if not value:
         raise cursor.wrong("text of 1 character or more")
     return value
@@ -46,7 +54,16 @@ def text(cursor: Cursor) -> str:
 
 def any_text(cursor: Cursor) -> str:
     """Text that may be empty."""
-    return cursor.scalar(("str",), "text")
+    return cursor.text()
+
+
+def regex(cursor: Cursor) -> str:
+    """A regex: noted, so that the core can be asked what it says of it."""
+    value = text(cursor)
+    cursor.document.regexes[cursor.pointer] = value
+    if len(cursor.document.regexes) > MAX_REGEXES:
+        raise cursor.error(f"found more than {MAX_REGEXES} regexes, expected at most so many")
+    return value
 
 
 def truth(cursor: Cursor) -> bool:
@@ -76,7 +93,7 @@ def one_of(*names: str) -> Check:
     def check(cursor: Cursor) -> str:
         value = cursor.scalar(("str",), expected)
         if value not in names:
-            raise cursor.wrong(expected)
+            raise cursor.wrong(expected + hint(value, names))
         return value
 
     return check
@@ -86,7 +103,7 @@ def list_of(item: Check, least: int = 0, what: str = "a list") -> Check:
     """A list; with fewer entries than `least` it is wrong."""
 
     def check(cursor: Cursor) -> list[Any]:
-        values = [item(entry) for entry in cursor.items(what)]
+        values = [entry.gather(item) for entry in cursor.items(what)]
         if len(values) < least:
             raise cursor.error(f"found an empty list, expected {least} or more entries")
         return values
@@ -110,9 +127,9 @@ def mapping_of(value: Check, names: tuple[str, ...] = ()) -> Check:
         result = {}
         for key, (node, entry) in cursor.entries("a mapping").items():
             if names and key not in names:
-                expected = f"one of {', '.join(names)}"
-                raise cursor.error(f"found {key!r}, expected {expected}", node)
-            result[key] = value(entry)
+                cursor.document.note(_unknown(cursor, node, names))
+            else:
+                result[key] = entry.gather(value)
         return result
 
     return check
@@ -124,34 +141,45 @@ def record(required: dict[str, Check], optional: dict[str, Check], what: str) ->
 
     def check(cursor: Cursor) -> dict[str, Any]:
         entries = cursor.entries(f"{what}: a mapping")
-        result = {}
+        result, meant = {}, set()
         for key, (node, entry) in entries.items():
-            if key not in known:
-                expected = f"one of {', '.join(known)}"
-                raise cursor.error(f"found unknown key {key!r}, expected {expected}", node)
-            result[key] = known[key](entry)
-        for key in required:
-            if key not in entries:
-                raise cursor.error(f"found {what} without {key!r}, expected it")
+            if key in known:
+                result[key] = entry.gather(known[key])
+            else:
+                cursor.document.note(_unknown(cursor, node, known))
+                meant.add(near(key, known))
+        # A key that was misspelt is not missing, too.
+        missing = [repr(key) for key in required if key not in entries and key not in meant]
+        if missing:
+            them = "it" if len(missing) == 1 else "them"
+            raise cursor.error(f"found {what} without {', '.join(missing)}, expected {them}")
         return result
 
     return check
+
+
+def _unknown(cursor: Cursor, node: Any, names: Iterable[str]) -> ConfigError:
+    shown = node.value[:_LONGEST_KEY]
+    expected = f"one of {', '.join(names)}{hint(shown, names)}"
+    return cursor.error(f"found unknown key {shown!r}, expected {expected}", node)
 
 
 def unique(item: Check, key: str, what: str) -> Check:
     """A list of records whose `key` differs."""
 
     def check(cursor: Cursor) -> list[Any]:
-        seen: dict[str, int] = {}
+        seen: set[str] = set()
         values = []
         for entry in cursor.items(f"a list of {what}s"):
-            value = item(entry)
-            if value[key] in seen:
-                raise cursor.document.error(
-                    f"{entry.pointer}/{key}",
-                    f"found {key} {value[key]!r} a second time, expected each {key} once",
+            value = entry.gather(item)
+            name = value.get(key) if value else None
+            if name in seen:
+                said = (
+                    f"found {key} {name[:_LONGEST_KEY]!r} a second time, expected each {key} once"
                 )
-            seen[value[key]] = 1
+                cursor.document.note(cursor.document.error(f"{entry.pointer}/{key}", said))
+            elif name:
+                seen.add(name)
             values.append(value)
         return values
 
@@ -160,12 +188,12 @@ def unique(item: Check, key: str, what: str) -> Check:
 
 # --- tool files -----------------------------------------------------------------------------
 
-_regexes = one_or_more(text)
+_regexes = one_or_more(regex)
 
-_detect = record({}, {"literal": text, "regex": text}, "evidence")
+_detect = record({}, {"literal": text, "regex": regex}, "evidence")
 
 _field = record(
-    {"match": text},
+    {"match": regex},
     {"take": one_of("first", "last", "each"), "frame": truth, "join": text},
     "a field rule",
 )
@@ -191,7 +219,7 @@ _block = record(
     "a block",
 )
 
-_link = record({"match": text, "echo": one_of("previous", "next")}, {}, "a link")
+_link = record({"match": regex, "echo": one_of("previous", "next")}, {}, "a link")
 
 _expect = record(
     {},
@@ -222,8 +250,8 @@ tool_file = record(
         "fallback": truth,
         "over": list_of(text),
         "innermost": one_of("last", "first"),
-        "library": list_of(text),
-        "prefixes": list_of(text),
+        "library": list_of(regex),
+        "prefixes": list_of(regex),
         "blocks": unique(_block, "id", "block"),
         "links": list_of(_link),
         "results": record(
@@ -248,59 +276,47 @@ def _weight(cursor: Cursor) -> str | float:
     try:
         number = float(value)
     except ValueError:
-        raise cursor.wrong(expected) from None
-    if not 0 < number <= 1:
+        raise cursor.wrong(expected + hint(value, ("strong", "weak"))) from None
+    if not 0 < number <= 1:  # also where it is no number (.nan)
         raise cursor.wrong(expected)
     return number
 
 
-def _alternative(cursor: Cursor) -> dict[str, Any]:
-    what = "a signal"
-    shape = record({}, {"literal": text, "word": text, "regex": text, "slow": truth}, what)
-    return _exactly_one(cursor, shape(cursor), ("literal", "word", "regex"))
+def _exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
+    """A record of which exactly one of several keys is there."""
+
+    def check(cursor: Cursor) -> Any:
+        before = len(cursor.document.problems)
+        value = shape(cursor)
+        if sum(name in value for name in names) != 1 and len(cursor.document.problems) == before:
+            found = ", ".join(value) or "none"
+            raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
+        return value
+
+    return check
 
 
-def _negated(cursor: Cursor) -> dict[str, Any]:
-    shape = record(
+_text_keys: dict[str, Check] = {"literal": text, "word": text, "regex": regex, "slow": truth}
+
+_alternative = _exactly_one(record({}, _text_keys, "a signal"), ("literal", "word", "regex"))
+
+_any_keys: dict[str, Check] = {**_text_keys, "any": list_of(_alternative, 1)}
+
+_negated = _exactly_one(record({}, _any_keys, "a signal"), ("literal", "word", "regex", "any"))
+
+_signal = _exactly_one(
+    record(
         {},
         {
-            "literal": text,
-            "word": text,
-            "regex": text,
-            "any": list_of(_alternative, 1),
-            "slow": truth,
+            **_any_keys,
+            "not": _negated,
+            "w": _weight,
+            "in": one_of("anywhere", "message", "tool", "code"),
         },
         "a signal",
-    )
-    return _exactly_one(cursor, shape(cursor), ("literal", "word", "regex", "any"))
-
-
-_signal_keys = record(
-    {},
-    {
-        "literal": text,
-        "word": text,
-        "regex": text,
-        "any": list_of(_alternative, 1),
-        "not": _negated,
-        "w": _weight,
-        "in": one_of("anywhere", "message", "tool", "code"),
-        "slow": truth,
-    },
-    "a signal",
+    ),
+    ("literal", "word", "regex", "any", "not"),
 )
-
-
-def _exactly_one(cursor: Cursor, value: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    if sum(name in value for name in names) != 1:
-        found = ", ".join(value) or "none"
-        raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
-    return value
-
-
-def _signal(cursor: Cursor) -> dict[str, Any]:
-    names = ("literal", "word", "regex", "any", "not")
-    return _exactly_one(cursor, _signal_keys(cursor), names)
 
 
 def _pattern(signal: Check) -> Check:
