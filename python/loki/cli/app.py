@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import demo, explain, run, show, undo
+from loki.cli import demo, explain, patterns, run, show, undo
 
 app = typer.Typer(
     name="loki",
@@ -51,3 +51,4 @@ app.command("explain")(explain.command)
 app.command("show")(show.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)
+app.add_typer(patterns.app, name="patterns")

@@ -301,7 +301,7 @@ def recognize(
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
     found: dict[str, Any] = _core.recognize(site.rules(), known.core, text, *context)
-    return _described(found, known, exit_code)
+    return described(found, known, exit_code)
 
 
 def recognize_many(
@@ -340,10 +340,10 @@ def recognize_many(
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
     found = _core.recognize_many(site.rules(), known.core, list(texts), *context, threads)
-    return [_described(one, known, None) for one in found]
+    return [described(one, known, None) for one in found]
 
 
-def _described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
+def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
     """The failure in what the core found."""
     matches = tuple(known.described(match) for match in found.pop("matches"))
     first, last = found.pop("excerpt_lines")

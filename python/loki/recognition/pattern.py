@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from loki.recognition.definition import Document
     from loki.recognition.text import Text
 
-HIGH, MEDIUM = 0.7, 0.5
+HIGH, MEDIUM, LEAST = 0.7, 0.5, 0.30
 DEFAULT_RETRIES = 3
 DEFAULT_STRATEGY = "analyze_then_fix"
 
@@ -139,6 +139,7 @@ class PatternSet:
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         """Args: definition: a checked pattern file as plain data; see `loads` for text."""
+        self.definition = definition
         entries = definition.get("patterns", [])
         version = definition["version"]
         self.patterns: Mapping[str, Pattern] = MappingProxyType(
@@ -276,6 +277,21 @@ def _pattern(entry: Mapping[str, Any]) -> Pattern:
     }
     signals = tuple(_shown(signal) for signal in entry["signals"])
     return Pattern(**{"kind": entry["id"], **plain, **listed, "signals": signals})
+
+
+KINDS_OF_SIGNAL = ("literal", "word", "regex", "any")
+
+
+def weight(signal: Any) -> float | None:
+    """What a hit of a signal counts; None in version 1, where each counts the same.
+
+    Example:
+        >>> weight({"literal": "boom", "w": "weak"})
+        0.15
+    """
+    if isinstance(signal, str):
+        return None
+    return {"strong": 0.7, "weak": 0.15}.get(signal.get("w", "strong")) or float(signal["w"])
 
 
 def _shown(signal: Any) -> str:
