@@ -82,7 +82,6 @@ def inspect(content: str | bytes, name: str) -> Inspection:
     problems = document.problems or _problems(document, kind)
     if problems:
         return Inspection(name, kind, _findings("error", problems), {})
-    value = document.value
     odd = _tool_warnings(document) if kind == "tool" else _pattern_warnings(document)
     wrong = _samples(document) if kind == "tool" else examples(document)
     findings = (*_findings("warning", odd), *_findings("example", wrong))
