@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,25 @@ def test_the_readmes_python_runs(tmp_path: Path, number: int) -> None:
     assert done.returncode == 0, done.stderr
     assert "success" in done.stdout
     assert (project / "calc.py").read_text() == RIGHT
+
+
+def test_the_readmes_patterns_say_what_the_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text("utf-8")
+    (definition,) = re.findall(r"```yaml\n(version: 2\n.*?)```", text, re.DOTALL)
+    Path(".loki").mkdir()
+    Path(".loki/failure-patterns.yml").write_text(definition, "utf-8")
+    (session,) = re.findall(r"```console\n(\$ loki patterns .*?)```", text, re.DOTALL)
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE)
+    assert len(commands) > 2
+    for command, expected in commands:
+        words = shlex.split(command)
+        if words[0] == "loki":
+            words[:1] = [sys.executable, "-m", "loki"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.stdout == expected
 
 
 def test_files_that_the_documentation_names_exist() -> None:

@@ -34,7 +34,7 @@ app = typer.Typer(
         "```\n\n"
         "Save it as `.loki/failure-patterns.yml`, and say\n\n"
         "`loki patterns check` — is every line of it right, do its examples come out?\n\n"
-        "`loki patterns test --text 'FluxError: 88 mph'` — what matches, and why?\n\n"
+        "`loki patterns test --text 'FluxError at 88 mph'` — what matches, and why?\n\n"
         "`loki patterns test build.log` — the same for the output of a tool."
     ),
 )

@@ -80,7 +80,7 @@ def command(
     if json:
         show_json(masked(_as_data(trial, said)))
     else:
-        typer.echo(mask_secrets("\n".join(_tell(trial, said, known, name))))
+        typer.echo(mask_secrets("\n".join(_tell(trial, said, name))))
     if not trial.matches:
         raise typer.Exit(1)
 
@@ -150,16 +150,17 @@ def _examples(file: Path | None) -> tuple[list[str], int]:
 # --- one text ---------------------------------------------------------------------------------
 
 
-def _tell(trial: Trial, text: str, known: PatternSet, name: str) -> list[str]:
+def _tell(trial: Trial, text: str, name: str) -> list[str]:
     first, last = trial.lines
-    where = f"the excerpt, line {first} to {last}," if trial.is_excerpt else "the text"
-    number = len(known.patterns)
+    where = f"The excerpt, lines {first} to {last}," if trial.is_excerpt else "The text"
     if trial.matches:
-        lines = [f"{len(trial.matches)} of {number} patterns ({name}) match {where}, best first."]
+        number = len(trial.matches)
+        many = "1 pattern" if number == 1 else f"{number} patterns, best first,"
+        lines = [f"{where} matches {many} of {name}:"]
         for one in trial.matches:
             lines += ["", *_tell_pattern(one, text)]
         return lines
-    lines = [f"Nothing matches: none of {number} patterns ({name}) reaches {LEAST:.2f}."]
+    lines = [f"Nothing matches: no pattern of {name} reaches {LEAST:.2f}."]
     lines.append(f"The failure is unknown, and answered with {DEFAULT_STRATEGY}.")
     for one in trial.close:
         lines += ["", *_tell_pattern(one, text)]

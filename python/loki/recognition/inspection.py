@@ -13,7 +13,7 @@ from typing import Any
 
 from loki import _core
 from loki.base.error import ConfigError
-from loki.recognition import definition, failure, pattern, schema, site
+from loki.recognition import definition, failure, schema, site, verdict
 from loki.recognition.definition import Cursor, Document
 from loki.recognition.pattern import LEAST, Pattern, PatternSet, weight
 
@@ -79,7 +79,7 @@ def inspect(content: str | bytes, name: str) -> Inspection:
     """
     document = definition.examine(content, name, _either)
     kind = "tool" if _is_tool(document) else "patterns"
-    problems = document.problems or _problems(document, kind)
+    problems = _problems(document, kind)
     if problems:
         return Inspection(name, kind, _findings("error", problems), {})
     odd = _tool_warnings(document) if kind == "tool" else _pattern_warnings(document)
@@ -110,7 +110,9 @@ def _is_tool(document: Document) -> bool:
 
 
 def _problems(document: Document, kind: str) -> list[ConfigError]:
-    return site.problems(document) if kind == "tool" else pattern.problems(document)
+    if document.problems:
+        return verdict.in_order([*document.problems, *verdict.of_regexes(document).values()])
+    return verdict.of_tool(document) if kind == "tool" else verdict.of_patterns(document)
 
 
 def _counts(document: Document) -> dict[str, int]:

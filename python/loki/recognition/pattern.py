@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
-from loki.recognition import builtin, regex
+from loki.recognition import builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from loki.base.error import ConfigError
-    from loki.recognition.definition import Document
     from loki.recognition.text import Text
 
 HIGH, MEDIUM, LEAST = 0.7, 0.5, 0.30
@@ -158,7 +155,7 @@ class PatternSet:
             }
         )
         self._order = tuple(self.patterns.values())
-        core = {"version": version, "patterns": [_core_pattern(entry) for entry in entries]}
+        core = {"version": version, "patterns": [core_pattern(entry) for entry in entries]}
         self.core = _core.PatternSet(json.dumps(core))
 
     @staticmethod
@@ -208,10 +205,10 @@ class PatternSet:
             ... ''').match("no flux")[0].pattern
             'flux'
         """
-        from loki.recognition import definition, schema
+        from loki.recognition import definition, schema, verdict
 
         document = definition.read(yaml, name, schema.pattern_file)
-        for problem in problems(document):
+        for problem in verdict.of_patterns(document):
             raise problem
         return PatternSet.of(document.value)
 
@@ -305,84 +302,10 @@ def _shown(signal: Any) -> str:
     return str(next(signal[kind] for kind in ("literal", "word", "regex") if kind in signal))
 
 
-def _core_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
+def core_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the core wants to know of a pattern."""
     keys = ("id", "signals", "language", "non_retryable", "version")
     return {key: entry[key] for key in keys if key in entry}
-
-
-def problems(document: Document) -> list[ConfigError]:
-    """What the core refuses in a pattern file whose shape is right, in the order of the text.
-
-    Everything is compiled once, so that nothing fails later. At most 100 of a sort are found.
-    """
-    own: dict[str, Any] = document.value
-    if _refused(own, own.get("patterns", [])) is None:
-        return []
-    found = {
-        where: document.error(where, _in(own, where, refusal.reason), refusal.at)
-        for where, refusal in regex.refusals(document.regexes)
-    }
-    for where, reason in islice(_refusals(own), regex.MOST_REFUSALS):
-        if where not in found:
-            found[where] = _version1(document, where) or document.error(
-                where, _in(own, where, reason)
-            )
-    return sorted(found.values(), key=lambda problem: (problem.line, problem.column))
-
-
-def _refused(own: Mapping[str, Any], entries: list[Any]) -> tuple[str, str] | None:
-    """JSON pointer and reason of the first thing that the core refuses."""
-    core = {"version": own["version"], "patterns": [_core_pattern(entry) for entry in entries]}
-    try:
-        _core.PatternSet(json.dumps(core)).check()
-    except _core.DefinitionError as error:
-        return error.where, error.reason  # type: ignore[attr-defined]
-    return None
-
-
-def _refusals(own: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same for every signal: each is tried in a pattern of its own, beside one that is right."""
-    right: Any = "right" if own["version"] == 1 else {"literal": "right"}
-    for index, entry in enumerate(own.get("patterns", [])):
-        whole = _refused(own, [entry])
-        if whole is None:
-            continue
-        single = False
-        for number, signal in enumerate(entry["signals"]):
-            refused = _refused(own, [{**entry, "signals": [signal, right]}])
-            if refused:
-                single = True
-                where = refused[0].removeprefix("/patterns/0/signals/0")
-                yield f"/patterns/{index}/signals/{number}{where}", refused[1]
-        if not single:
-            yield whole[0].replace("/patterns/0", f"/patterns/{index}", 1), whole[1]
-
-
-def _version1(document: Document, where: str) -> ConfigError | None:
-    """The error of a regex of version 1, which the core reads with letter case ignored."""
-    parts = where.split("/")
-    if document.value["version"] != 1 or len(parts) != 5:  # noqa: PLR2004
-        return None
-    flag = "(?i)"
-    refusal = regex.refusal(
-        flag + document.value["patterns"][int(parts[2])]["signals"][int(parts[4])]
-    )
-    if refusal is None:
-        return None
-    at = None if refusal.at is None else refusal.at - len(flag)
-    return document.error(where, _in(document.value, where, refusal.reason), at)
-
-
-def _in(own: Mapping[str, Any], where: str, reason: str) -> str:
-    owner = _owner(own, where)
-    return f"{reason} (in pattern {owner!r})" if owner else reason
-
-
-def _owner(own: Mapping[str, Any], where: str) -> str | None:
-    parts = where.split("/")
-    if len(parts) > 2 and parts[1] == "patterns" and parts[2].isdigit():  # noqa: PLR2004
-        return str(own["patterns"][int(parts[2])]["id"])
-    return None
 
 
 def _extended(own: Mapping[str, Any]) -> dict[str, Any]:

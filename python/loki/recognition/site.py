@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
-from loki.recognition import builtin, regex
+from loki.recognition import builtin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from loki.base.error import ConfigError
-    from loki.recognition.definition import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,51 +64,6 @@ def rules_with(tool: Mapping[str, Any]) -> _core.SiteRules:
     known = {one["tool"]: one for one in builtin.load()["tools"]}
     known[tool["tool"]] = {key: entry for key, entry in tool.items() if key != "samples"}
     return _core.SiteRules(json.dumps({"tools": list(known.values())}))
-
-
-def problems(document: Document) -> list[ConfigError]:
-    """What the core refuses in a tool file whose shape is right, in the order of the text."""
-    tool = {key: entry for key, entry in document.value.items() if key != "samples"}
-    if _refused(tool) is None:
-        return []
-    found = {
-        where: document.error(where, refusal.reason, refusal.at)
-        for where, refusal in regex.refusals(document.regexes)
-    }
-    # Each block and each link by itself, since the core stops at the first that it refuses.
-    parts = [(key, i) for key in ("blocks", "links") for i in range(len(tool.get(key, [])))]
-    bare = {**tool, "blocks": [], "links": []}
-    tried = [("", _refused(bare))]
-    for key, index in parts:
-        tried.append((f"/{key}/{index}", _refused({**bare, key: [tool[key][index]]})))
-    for part, refused in tried:
-        if refused:
-            where = re.sub(r"^/tools/0(/(?:blocks|links)/0)?", part, refused[0], count=1)
-            # A start that stands alone is no list in the file; the core always has one.
-            where = where if where in document.regexes else re.sub(r"/0$", "", where)
-            if where not in found:
-                found[where] = _worded(document, where, refused[1])
-    return sorted(found.values(), key=lambda problem: (problem.line, problem.column))
-
-
-def _worded(document: Document, where: str, reason: str) -> ConfigError:
-    if "has no literal" in reason:
-        reason = (
-            "found a regex without a literal of 3 bytes that every match must hold, expected one"
-        )
-    group = re.match("found group '(.*?)'", reason)
-    named = f"(?P<{group[1]}>" if group else ""
-    at = document.regexes.get(where, "").find(named) if named else -1
-    return document.error(where, reason, at if at >= 0 else None)
-
-
-def _refused(tool: Mapping[str, Any]) -> tuple[str, str] | None:
-    """JSON pointer and reason of the first thing that the core refuses."""
-    try:
-        _core.SiteRules(json.dumps({"tools": [tool]})).check()
-    except _core.DefinitionError as error:
-        return error.where, error.reason  # type: ignore[attr-defined]
-    return None
 
 
 @cache

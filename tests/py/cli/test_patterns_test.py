@@ -25,7 +25,7 @@ def test_a_match_shows_its_signals_in_their_lines() -> None:
     assert loki("test", "flux.yml", "--text", text) == (
         0,
         """\
-1 of 1 patterns (flux.yml) match the text, best first.
+The text matches 1 pattern of flux.yml:
 
 flux-error  0.91, high confidence, coverage 0.67 -> retry_with_backoff
   hit     FluxError (0.7) at 2:1
@@ -45,7 +45,7 @@ def test_no_match_shows_what_came_close_and_what_to_do() -> None:
     assert loki("test", "flux.yml", "--text", text) == (
         1,
         """\
-Nothing matches: none of 1 patterns (flux.yml) reaches 0.30.
+Nothing matches: no pattern of flux.yml reaches 0.30.
 The failure is unknown, and answered with analyze_then_fix.
 
 flux-error  came close: 0.15 is under 0.30
@@ -100,11 +100,11 @@ def test_output_from_a_file_and_from_stdin(tmp_path: Path) -> None:
     assert "hit     FluxError (0.7) at 501:1\n" in out
     assert loki("test", "flux.yml", "-", data=log)[:2] == (0, out)
     code, out, _ = loki("test", "build.log")
-    assert "(the built-in set)" in out
+    assert "of the built-in set" in out
     Path(".loki").mkdir()
     Path(".loki/failure-patterns.yml").write_text(FLUX, "utf-8")
-    assert "(.loki/failure-patterns.yml) match" in loki("test", "build.log")[1]
-    assert "(the built-in set)" in loki("test", "--builtin", "build.log")[1]
+    assert "of .loki/failure-patterns.yml" in loki("test", "build.log")[1]
+    assert "of the built-in set" in loki("test", "--builtin", "build.log")[1]
 
 
 def test_own_examples_are_run_without_a_text() -> None:
@@ -169,4 +169,4 @@ def test_as_a_process() -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"1 of 1 patterns (flux.yml) match" in done.stdout
+    assert b"The text matches 1 pattern of flux.yml" in done.stdout
