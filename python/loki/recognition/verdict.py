@@ -144,8 +144,8 @@ def _tools(tool: Mapping[str, Any]) -> Iterator[_Refused]:
     for part, one in tried:
         refused = _tool(one)
         if refused:
-            where = re.sub(r"^/tools/0(?:/(?:blocks|links)/0)?", "", refused[0], count=1)
-            yield part + where, refused[1]
+            where = refused[0].removeprefix("/tools/0")
+            yield re.sub(r"^/(?:blocks|links)/0", part, where, count=1), refused[1]
 
 
 def _worded(document: Document, where: str, reason: str) -> ConfigError:

@@ -203,6 +203,19 @@ def test_tool_files(change: tuple[str, str], code: int, said: str) -> None:
     assert came == code
 
 
+def test_each_refusal_of_a_tool_file_is_said_once() -> None:
+    more = TOOL.replace("blocks:", "library: [abc(]\nblocks:").replace(".+)$", ".+)++$")
+    more = more.replace("samples:", "  - {id: b, role: cause, start: [abc, '.+']}\nsamples:")
+    code, out, _ = loki("check", "-", data=more.encode())
+    assert code == 2
+    assert [line.split(": ")[0] for line in out.splitlines()] == [
+        "<stdin>:3:14",
+        "<stdin>:7:35",
+        "<stdin>:8:39",
+        "<stdin>",
+    ]
+
+
 def test_a_file_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
     Path("empty").mkdir()
     code, out, _ = loki("check", "none.yml", "flux.yml")

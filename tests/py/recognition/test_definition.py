@@ -160,6 +160,11 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
         HEAD + "    signals: [{literal: !!x:str abc}]\n",
         "6:25: found the tag !!x:str, expected a plain value without tags",
     ),
+    "an anchor twice": (
+        "a: &x 1\nb: &x 2\n",
+        "2:4: found '&x 2', expected each anchor once",
+    ),
+    "a directive": ("%a b\n---\na: 1\n", "1:1: found a directive, expected YAML without directives"),
     "a merge key": (
         "version: 2\n<<: {a: b}\n",
         "2:1: found the merge key '<<', expected each key written out",
@@ -205,6 +210,10 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
         "a: b: c\n",
         "1:5: found a ':' that ends no key, expected text with ': ' in quotes, or a key indented "
         "like its neighbours",
+    ),
+    "a colon in a list": (
+        "a: [b, c:[d]\n",
+        "1:9: found a ':' that ends no key, expected quotes round text that holds ':'",
     ),
     "a list and a key": (
         "a:\n  - b\n  c: d\n",
