@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from loki.base.error import ConfigError, UsageError
-from loki.cli import patterns_test
+from loki.cli import trial
 from loki.cli.common import show_json, speaks_plainly
 from loki.recognition.signature import mask_secrets
 
@@ -85,7 +85,7 @@ def check(
         raise typer.Exit(1)
 
 
-app.command("test")(patterns_test.command)
+app.command("test")(trial.command)
 
 
 def _paths(files: list[Path], project: Path) -> list[Path]:

@@ -52,10 +52,9 @@ class Source:
             ConfigError: it is too large, or holds what is no text.
         """
         self.name, self.text = name, ""
-        size = len(content)
-        if size > MAX_BYTES:
+        if len(content) > MAX_BYTES:
             unit = "bytes" if isinstance(content, bytes) else "characters"
-            raise self.error(0, f"found {size} {unit}, expected at most {MAX_BYTES}")
+            raise self.error(0, f"found more than {MAX_BYTES} {unit}, expected at most so many")
         self.text = content if isinstance(content, str) else self._decoded(content)
         self.text = self.text.removeprefix("\ufeff")
         odd = _UNPRINTABLE.search(self.text)

@@ -148,6 +148,8 @@ def test_test_as_json() -> None:
     ("arguments", "said"),
     [
         (("none.yml", "--text", "x"), "none.yml: found No such file or directory, expected a file"),
+        (("folder.yml",), "folder.yml: found Is a directory, expected a file"),
+        (("flux.yml", "folder.yml"), "cannot read folder.yml: Is a directory"),
         (("none.log",), "cannot read none.log: No such file or directory"),
         (("flux.yml", "a", "b"), "found one file too many (b), expected [FILE] [LOG]"),
         (("flux.yml", "a", "--text", "x"), "found --text and a file with output, expected one of"),
@@ -155,6 +157,7 @@ def test_test_as_json() -> None:
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> None:
+    Path("folder.yml").mkdir()
     code, out, err = loki("test", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"loki: {said}")

@@ -134,7 +134,7 @@ SHAPE: dict[str, tuple[str | bytes, str]] = {
 }  # fmt: skip
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {
-    "10 MB": ("#" * 10_000_000, "1:1: found 10000000 characters, expected at most 4194304"),
+    "10 MB": ("#" * 10_000_000, "1:1: found more than 4194304 characters, expected at most so many"),
     "alias bomb": (BOMB, "7:8: found more than 100000 keys and values, expected at most so many"),
     "deep nesting": (
         "version: 2\npatterns: " + "[" * 5000,
@@ -328,5 +328,7 @@ def test_a_file_is_read_no_further_than_shows_that_it_is_too_large(tmp_path: Pat
     path = tmp_path / "large.yml"
     with path.open("wb") as file:
         file.truncate(10**12)
-    with pytest.raises(loki.ConfigError, match=r"large\.yml:1:1: found 4194305 bytes, expected at"):
+    with pytest.raises(
+        loki.ConfigError, match=r"large\.yml:1:1: found more than 4194304 bytes, expected"
+    ):
         loki.PatternSet.load(path)
