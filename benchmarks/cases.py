@@ -20,6 +20,9 @@ FAMILIES: dict[str, Family] = {
     "index": group_families.INDEX,
 }
 
+_EXTRAPOLATED = (
+    f"{LSH} is measured on 20,000 with the same share of kinds; its rate is taken to stay."
+)
 _ENGINES = ((AHO_RE2, 1.0), ("hyperscan", 1.0))
 _MATCHES = {
     "60 patterns": "sixty",
@@ -97,17 +100,18 @@ ROWS = (
         "index 1,000,000 messages",
         "index",
         {"count": 1_000_000, "of": "messages"},
-        ((LSH, 50),),
         least=0.95,
         rivals=("loki", "loki, all cores", LSH),
-        note=f"{LSH} is measured on 20,000 with the same share of kinds; its rate is taken to stay.",
+        note="From the text on: loki recognizes each, datasketch's side masks and cuts it into words. "
+        + _EXTRAPOLATED,
     ),
     Case(
-        "index 20,000 messages, made ready before",
+        "index 1,000,000 failures",
         "index",
-        {"count": 20_000, "of": "messages", "ready": True},
+        {"count": 1_000_000, "of": "messages", "ready": True},
+        ((LSH, 50),),
         least=0.95,
-        note="loki gets failures that it recognized, datasketch sets of tokens: what the index costs alone.",
+        note="loki gets failures that it recognized, datasketch sets of tokens. " + _EXTRAPOLATED,
     ),
     Case(
         "index 20,000 outputs of tools",

@@ -58,18 +58,22 @@ struct Hit {
   Span span;
 };
 
+// What is looked for in one part of the subject.
+struct Wanted {
+  LiteralTable table;
+  std::vector<std::vector<Use>> uses;  // by literal
+  std::vector<Use> slow;
+  std::unique_ptr<LiteralScan> scan;
+};
+
 }  // namespace
 
 struct PatternSet::Impl {
   std::vector<PatternRule> patterns;
-  LiteralTable table;
-  std::vector<std::vector<Use>> uses;  // by literal
-  std::vector<Use> slow;
-  std::vector<std::uint32_t> first_signal, first_probe;  // by pattern; into flat counters
-  std::vector<std::vector<std::uint32_t>>
-      probe_of;  // by pattern: flat index of a signal's first probe
+  std::array<Wanted, kScopes> wanted;                // by scope
+  std::vector<std::uint32_t> first_signal;           // by pattern; into flat counters
+  std::vector<std::vector<std::uint32_t>> probe_of;  // by pattern: of each signal the first probe
   std::uint32_t signals = 0, probes = 0;
-  std::unique_ptr<LiteralScan> scan;
 
   void add(PatternRule rule) {
     const auto index = static_cast<std::uint32_t>(patterns.size());
@@ -78,7 +82,7 @@ struct PatternSet::Impl {
     for (std::uint32_t s = 0; s < rule.signals.size(); ++s) {
       probe_of.back().push_back(probes);
       for (std::uint32_t p = 0; p < rule.signals[s].probes.size(); ++p) {
-        use(rule.signals[s].probes[p], {index, s, p});
+        use(rule.signals[s].probes[p], {index, s, p}, of(rule.signals[s].scope));
       }
       probes += static_cast<std::uint32_t>(rule.signals[s].probes.size());
     }
@@ -86,22 +90,23 @@ struct PatternSet::Impl {
     patterns.push_back(std::move(rule));
   }
 
-  void use(const Probe& probe, Use use) {
+  void use(const Probe& probe, Use use, Wanted& by) {
     if (probe.kind != Probe::kRegex) {
-      use_literal(probe.text, use);
+      use_literal(probe.text, use, by);
     } else if (probe.regex->required().empty()) {
-      slow.push_back(use);
+      by.slow.push_back(use);
     } else {
-      for (const std::string& literal : probe.regex->required()) use_literal(literal, use);
+      for (const std::string& literal : probe.regex->required()) use_literal(literal, use, by);
     }
   }
 
-  void use_literal(std::string_view literal, Use use) {
-    const std::size_t index = table.add(literal);
-    if (index >= uses.size()) uses.resize(index + 1);
-    uses[index].push_back(use);
+  void use_literal(std::string_view literal, Use use, Wanted& by) {
+    const std::size_t index = by.table.add(literal);
+    if (index >= by.uses.size()) by.uses.resize(index + 1);
+    by.uses[index].push_back(use);
   }
 
+  Wanted& of(Scope scope) { return wanted[static_cast<std::size_t>(scope)]; }
   const Signal& signal(Use use) const { return patterns[use.pattern].signals[use.signal]; }
   const Probe& probe(Use use) const { return signal(use).probes[use.probe]; }
 };
@@ -116,39 +121,41 @@ class Matcher {
       : set_(set), subject_(subject), counts_(set.signals, 0), seen_until_(set.probes, 0) {}
 
   std::vector<Hit> run() {
-    part(subject_.anywhere, Scope::kAnywhere);
-    if (!subject_.message.empty()) part(subject_.message, Scope::kMessage);
-    if (!subject_.tool.empty()) part(subject_.tool, Scope::kTool);
-    if (!subject_.code.empty()) part(subject_.code, Scope::kCode);
+    part(subject_.anywhere, Scope::kAnywhere, Scope::kAnywhere);
+    if (subject_.message.empty()) {
+      part(subject_.anywhere, Scope::kMessage, Scope::kAnywhere);
+    } else {
+      part(subject_.message, Scope::kMessage, Scope::kMessage);
+    }
+    part(subject_.tool, Scope::kTool, Scope::kTool);
+    part(subject_.code, Scope::kCode, Scope::kCode);
     return std::move(hits_);
   }
 
  private:
-  bool wants(Use use, Scope part) const {
-    const Scope scope = set_.signal(use).scope;
-    const bool here = scope == part || (scope == Scope::kMessage && part == Scope::kAnywhere &&
-                                        subject_.message.empty());
-    return here && counts_[set_.first_signal[use.pattern] + use.signal] < kMostHits;
+  bool has_enough(Use use) const {
+    return counts_[set_.first_signal[use.pattern] + use.signal] >= kMostHits;
   }
 
-  void part(std::string_view text, Scope scope) {
-    std::fill(seen_until_.begin(), seen_until_.end(), 0);
-    set_.scan->each(text, [&](std::size_t literal, std::size_t end) {
-      const Span span{end - set_.table.literals()[literal].size(), end};
-      for (const Use& use : set_.uses[literal]) {
-        if (!wants(use, scope)) continue;
+  // text: the part named `part`, in which the signals of `scope` look for theirs.
+  void part(std::string_view text, Scope scope, Scope part) {
+    const Wanted& wanted = set_.wanted[static_cast<std::size_t>(scope)];
+    wanted.scan->each(text, [&](std::size_t literal, std::size_t end) {
+      const Span span{end - wanted.table.literals()[literal].size(), end};
+      for (const Use& use : wanted.uses[literal]) {
+        if (has_enough(use)) continue;
         const Probe& probe = set_.probe(use);
         if (probe.kind == Probe::kRegex) {
-          regex(text, use, scope, span);
+          regex(text, use, part, span);
         } else if (probe.kind == Probe::kLiteral || stands_alone(text, span)) {
-          hit(use, scope, span);
+          hit(use, part, span);
         }
       }
     });
-    for (const Use& use : set_.slow) {
-      for (std::size_t at = 0; at < text.size() && wants(use, scope);) {
+    for (const Use& use : wanted.slow) {
+      for (std::size_t at = 0; at < text.size() && !has_enough(use);) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
-        regex(text, use, scope, {at, at});
+        regex(text, use, part, {at, at});
         at = end + 1;
       }
     }
@@ -251,7 +258,9 @@ PatternSet::PatternSet(std::string_view json) : impl_(std::make_unique<Impl>()) 
   for (const Definition& pattern : root.at("patterns").items()) {
     impl_->add(read_pattern(pattern, version));
   }
-  impl_->scan = std::make_unique<LiteralScan>(impl_->table.literals());
+  for (Wanted& wanted : impl_->wanted) {
+    wanted.scan = std::make_unique<LiteralScan>(wanted.table.literals());
+  }
 }
 
 PatternSet::~PatternSet() = default;

@@ -1,6 +1,7 @@
 // The signals of `pattern` as data in memory. Private to the room.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@ inline constexpr double kWeakAlone = 0.29;  // weak hits alone stay at or under 
 inline constexpr double kIsStrong = 0.3;    // a signal of this weight or more can carry a match
 
 enum class Scope : std::uint8_t { kAnywhere, kMessage, kTool, kCode };
+inline constexpr std::size_t kScopes = 4;
 
 // One way for a signal to hit.
 struct Probe {

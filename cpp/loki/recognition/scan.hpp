@@ -39,6 +39,7 @@ class LiteralScan {
   // rising end; of hits that end together the longest first.
   template <typename Visit>
   void each(std::string_view text, Visit&& visit) const {
+    if (reports_.empty()) return;
     Progress progress;
     while (progress.at < text.size()) {
       const std::size_t begin = progress.at;
