@@ -16,28 +16,20 @@ constexpr std::array<std::string_view, 18> kPlaceholders = {
     "<percent>", "<size>",     "<version>", "<float>", "<int>",  "<secret>"};
 constexpr std::string_view kString = "<str>";
 
-// Words behind which "= value" or ": value" is a secret.
-constexpr std::array<std::string_view, 14> kSecretNames = {
-    "password",   "passwd",     "pwd",           "secret",       "token",
-    "apikey",     "api_key",    "api-key",       "access_token", "auth_token",
-    "access_key", "secret_key", "client_secret", "authorization"};
-// What known kinds of keys begin with; the rest is 16 or more word characters.
-constexpr std::array<std::string_view, 16> kSecretPrefixes = {
-    "sk-",  "sk_live_", "sk_test_", "pk_live_", "ghp_",   "gho_", "ghs_", "github_pat_",
-    "AKIA", "ASIA",     "xoxb-",    "xoxp-",    "glpat-", "AIza", "npm_", "pypi-"};
-
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-bool is_path(char c) {
-  return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
-}
-
-// A name goes on here; '<' may stand for digits that were glued to it.
-bool goes_on(char c) {
-  return is_path(c) || c == '<';
-}
+// Bytes at which a rule may begin; all others are copied in stretches.
+constexpr std::array<bool, 256> kBegins = [] {
+  std::array<bool, 256> begins{};
+  for (std::size_t c = 0; c < begins.size(); ++c) {
+    begins[c] = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                (c >= 'A' && c <= 'Z') || c == '_' || c == '<' || c == '/' || c == ':' ||
+                c == '-' || c == '+' || c == '\'' || c == '"' || c == '`';
+  }
+  return begins;
+}();
 
 class Normalizer {
  public:
@@ -48,31 +40,55 @@ class Normalizer {
   }
 
   std::string run() {
-    while (level_ == Level::kSecrets && at_ < text_.size()) {
-      if (!masked()) copy(1);
-    }
     while (at_ < text_.size()) {
-      if (!placeholder() && !path() && !quoted() && !signed_number() && !word()) copy(1);
+      if (!kBegins[static_cast<unsigned char>(text_[at_])]) {
+        ++at_;
+      } else if (level_ == Level::kSecrets) {
+        if (!private_key() && !masked()) ++at_;
+      } else if (!begins()) {
+        ++at_;
+      }
     }
+    flush();
     return std::move(out_);
   }
 
  private:
   char ahead(std::size_t i) const { return at_ + i < text_.size() ? text_[at_ + i] : '\0'; }
-  char last() const { return out_.empty() ? ' ' : out_.back(); }
+  char last() const {
+    if (at_ > flushed_) return text_[at_ - 1];
+    return out_.empty() ? ' ' : out_.back();
+  }
   std::string_view rest() const { return text_.substr(at_); }
 
-  void copy(std::size_t size) {
-    size = std::min(size, text_.size() - at_);
-    out_ += text_.substr(at_, size);
-    at_ += size;
+  // What was read since the last placeholder stays as it is.
+  void flush() {
+    out_ += text_.substr(flushed_, at_ - flushed_);
+    flushed_ = at_;
   }
 
   bool put(const Found& found) {
     if (!found) return false;
+    flush();
     out_ += found.placeholder;
     at_ += found.size;
+    flushed_ = at_;
     return true;
+  }
+
+  bool begins() {
+    const char c = ahead(0);
+    if (is_word(c)) return ahead(1) == ':' && path() ? true : word();
+    if (c == '<') return placeholder();
+    if (c == '/') return path();
+    if (c == ':') return loopback();
+    if (c == '-' || c == '+') return private_key() || signed_number();
+    return quoted();
+  }
+
+  bool private_key() {
+    const bool is_key = ahead(0) == '-' && ahead(1) == '-';
+    return is_key && put({private_key_size(rest()), "<secret>"});
   }
 
   // Level kSecrets: everything stays but keys, tokens, and the password of a URL.
@@ -84,7 +100,7 @@ class Normalizer {
       const std::size_t host = rest().substr(0, end).rfind('@');
       const std::size_t colon = rest().find(':', authority);
       if (host == std::string_view::npos || colon >= host) return false;
-      copy(colon + 1);
+      at_ += colon + 1;
       return put({host - colon - 1, "<secret>"});
     }
     if (!secret()) plain_word();
@@ -102,78 +118,17 @@ class Normalizer {
 
   // Absolute paths: the project's root is removed; temp and home folders are named.
   bool path() {
-    if (ahead(0) != '/' && ahead(1) != ':') return false;
     const char before = last();
     if (is_path(before) || before == '/' || before == '>' || before == '\\') return false;
-    if (ahead(0) != '/') return windows_path();
-    if (!root_.empty() && rest().starts_with(root_) && ahead(root_.size()) == '/' &&
-        ahead(root_.size() + 1) != '/') {
+    if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) &&
+        ahead(root_.size()) == '/' && ahead(root_.size() + 1) != '/') {
       // What follows is read as if it stood alone; a root inside the root would change that.
+      flush();
       at_ += root_.size() + 1;
+      flushed_ = at_;
       return true;
     }
-    if (const std::size_t size = temp_folder()) return put({size, "<tmp>"});
-    if (const std::size_t size = home_folder()) return put({size, "<home>"});
-    return false;
-  }
-
-  std::size_t component(std::size_t from) const {
-    std::size_t i = from;
-    while (is_path(ahead(i))) ++i;
-    return i - from;
-  }
-
-  // One folder below /tmp is random; pytest adds two of its own kind with numbers.
-  std::size_t temp_folder() const {
-    std::size_t size = 0;
-    for (const std::string_view temp :
-         {"/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/var/folders", "/dev/shm"}) {
-      if (!rest().starts_with(temp)) continue;
-      if (goes_on(ahead(temp.size()))) continue;
-      size = temp.size();
-      const int random = temp.ends_with("folders") ? 3 : 1;
-      for (int i = 0; i < random && ahead(size) == '/'; ++i) {
-        const std::size_t folder = component(size + 1);
-        if (folder == 0 || ahead(size + 1 + folder) != '/') return size;
-        size += 1 + folder;
-      }
-      while (ahead(size) == '/' && rest().substr(size + 1).starts_with("pytest-")) {
-        const std::size_t folder = component(size + 1);
-        if (ahead(size + 1 + folder) != '/') return size;
-        size += 1 + folder;
-      }
-      return size;
-    }
-    return 0;
-  }
-
-  std::size_t home_folder() const {
-    for (const std::string_view home : {"/home/", "/Users/"}) {
-      if (!rest().starts_with(home)) continue;
-      const std::size_t name = component(home.size());
-      if (name > 0) return home.size() + name;
-    }
-    if (rest().starts_with("/root") && !goes_on(ahead(5))) return 5;
-    return 0;
-  }
-
-  bool windows_path() {
-    const char drive = ahead(0);
-    if (!is_word(drive) || is_digit(drive) || ahead(2) != '\\') return false;
-    const auto folder = [&](std::size_t i) {
-      while (is_path(ahead(i)) || (ahead(i) == ' ' && is_path(ahead(i + 1)) && ahead(i + 1) != '-'))
-        ++i;
-      return i;
-    };
-    if (!ascii_folded(rest().substr(2, 7)).starts_with("\\users\\")) return false;
-    std::size_t end = folder(9);
-    if (end == 9) return false;
-    if (ascii_folded(rest().substr(end, 20)).starts_with("\\appdata\\local\\temp\\")) {
-      const std::size_t random = folder(end + 20);
-      end = ahead(random) == '\\' ? random : end + 19;
-      return put({end, "<tmp>"});
-    }
-    return put({end, "<home>"});
+    return put(folder(rest()));
   }
 
   // Template level: 'x', "x" and `x` on one line, not apostrophes inside or behind words.
@@ -212,13 +167,16 @@ class Normalizer {
     return found && put({found.size + 1, found.placeholder});
   }
 
+  // ::1 and ::ffff:1, but not what Type::method has.
+  bool loopback() {
+    if (ahead(1) != ':' || is_word(last()) || last() == '>' || last() == ':') return false;
+    const Found found = hexadecimal(rest());
+    return found && is_digit(text_[at_ + found.size - 1]) && put(found);
+  }
+
   bool word() {
     const char c = ahead(0);
-    if (c == ':' && ahead(1) == ':' && !is_word(last()) && last() != '>' && last() != ':') {
-      const Found found = hexadecimal(rest());
-      if (found && is_digit(text_[at_ + found.size - 1])) return put(found);
-    }
-    if (!is_word(c) || is_word(last())) return false;
+    if (is_word(last())) return false;
     // Behind a placeholder that was glued to it, the rest of a word stays the rest of a word.
     if (level_ == Level::kTemplate && last() == '>') {
       plain_word();
@@ -227,15 +185,20 @@ class Normalizer {
     if (position()) return true;
     if (const std::size_t size = url_size()) return put({size, "<url>"});
     if (const std::size_t size = mail_size(at_)) return put({size, "<email>"});
-    if (put(timestamp(rest())) || put(hexadecimal(rest())) || put(number(rest()))) return true;
-    if (secret()) return true;
-    plain_word();
+    const bool is_number = is_digit(c);
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    if ((is_number || is_upper) && put(timestamp(rest()))) return true;
+    if (is_hex(c) && put(hexadecimal(rest()))) return true;
+    if ((is_number || c == 'v' || c == 'V') && put(number(rest()))) return true;
+    if (!secret()) plain_word();
     return true;
   }
 
   // file.py:12:5 and file.py:12: the numbers behind a path are a position.
   bool position() {
-    if (!is_digit(ahead(0)) || last() != ':' || out_.size() < 3) return false;
+    if (!is_digit(ahead(0)) || last() != ':') return false;
+    flush();
+    if (out_.size() < 3) return false;
     std::size_t dot = out_.size() - 1;
     while (dot > 0 && out_.size() - dot < 8 && is_word(out_[dot - 1])) --dot;
     if (dot == out_.size() - 1 || dot < 2 || out_[dot - 1] != '.' || is_digit(out_[dot]))
@@ -252,12 +215,29 @@ class Normalizer {
     return put({size, "<pos>"});
   }
 
-  std::size_t url_size() const {
-    std::size_t i = 0;
-    while (i < 12 && ((ahead(i) >= 'a' && ahead(i) <= 'z') || (i > 0 && ahead(i) == '+'))) ++i;
-    if (i < 2 || !rest().substr(i).starts_with("://")) return 0;
+  // The next place of `what` from `from` on; `known` keeps it, so that no stretch is searched
+  // twice.
+  std::size_t next(std::string_view what, std::size_t from, std::size_t& known) const {
+    if (known < from || known == 0) known = std::min(text_.find(what, from), text_.size());
+    return known;
+  }
+
+  std::size_t url_size() {
+    constexpr std::size_t kLongestScheme = 12;
+    const std::size_t scheme = next("://", at_, next_scheme_) - at_;
+    if (scheme < 2 || scheme > kLongestScheme || is_digit(ahead(0))) return 0;
+    for (std::size_t k = 0; k < scheme; ++k) {
+      if (!is_word(ahead(k)) && ahead(k) != '+') return 0;
+      if (ahead(k) == '_' || static_cast<unsigned char>(ahead(k)) >= 0x80) return 0;
+    }
+    std::size_t i = scheme;
     i += 3;
     const std::size_t begin = i;
+    if (ahead(i) == '[') {  // an IPv6 address
+      std::size_t end = i + 1;
+      while (end - i < 48 && (is_hex(ahead(end)) || ahead(end) == ':' || ahead(end) == '.')) ++end;
+      if (ahead(end) == ']') i = end + 1;
+    }
     while (ahead(i) != '\0' && !is_space(ahead(i)) &&
            std::string_view("\"'<>`|\\^{}()[],;").find(ahead(i)) == std::string_view::npos) {
       ++i;
@@ -272,6 +252,7 @@ class Normalizer {
   }
 
   std::size_t mail_size(std::size_t from) {
+    if (next("@", from, next_mail_) == text_.size()) return 0;
     if (from >= mail_from_ && from < mail_to_) return 0;
     std::size_t i = from;
     while (i < text_.size() && is_mail(text_[i])) ++i;
@@ -301,87 +282,36 @@ class Normalizer {
   }
 
   bool secret() {
-    for (const std::string_view prefix : kSecretPrefixes) {
-      if (!rest().starts_with(prefix)) continue;
-      std::size_t i = prefix.size();
-      while (is_word(ahead(i)) || ahead(i) == '-') ++i;
-      if (i - prefix.size() >= 16) return put({i, "<secret>"});
-    }
-    if (rest().starts_with("eyJ")) {  // a JSON web token
-      std::size_t i = 3;
-      while (is_word(ahead(i)) || ahead(i) == '-' || ahead(i) == '.') ++i;
-      if (i > 36) return put({i, "<secret>"});
-    }
-    return named_secret();
-  }
-
-  bool named_secret() {
-    if (ahead(0) == '\0') return false;
-    std::size_t name = 0;
-    while (name < 40 && (is_word(ahead(name)) || (ahead(name) == '-' && is_word(ahead(name + 1)) &&
-                                                  !is_digit(ahead(name + 1))))) {
-      ++name;
-    }
-    const std::string folded = ascii_folded(rest().substr(0, name));
-    const bool bearer = folded == "bearer";
-    const bool named =
-        std::any_of(kSecretNames.begin(), kSecretNames.end(), [&](std::string_view secret) {
-          return folded == secret ||
-                 (folded.ends_with(secret) && folded[folded.size() - secret.size() - 1] == '_');
-        });
-    if (!bearer && !named) return false;
-    std::size_t i = name;
-    if (ahead(i) == '"' || ahead(i) == '\'') ++i;
-    while (ahead(i) == ' ') ++i;
-    const char separator = ahead(i);
-    if (!bearer) {
-      if (separator != '=' && separator != ':') return false;
-      ++i;
-      while (ahead(i) == ' ') ++i;
-    }
-    const std::size_t begin = i;  // quotes go with the value
-    const char quote = ahead(i) == '"' || ahead(i) == '\'' ? ahead(i) : '\0';
-    i += quote != '\0';
-    const std::size_t value = i;
-    std::size_t numerals = 0;
-    while (ahead(i) > ' ' &&
-           std::string_view("\"'<>,;&)").find(ahead(i)) == std::string_view::npos) {
-      numerals += is_digit(ahead(i));
-      ++i;
-    }
-    // "unexpected token: foo" is no secret; "token=abc123de" is one.
-    const std::size_t least = separator == '=' && !bearer ? 4 : 8;
-    if (i - value < least || (numerals == 0 && (separator != '=' || bearer))) return false;
-    if (quote != '\0' && ahead(i) == quote) ++i;
-    const std::size_t from = at_ + begin;
+    if (put({key_size(rest()), "<secret>"})) return true;
+    const bool is_flag = at_ >= 2 && last() == '-' && text_[at_ - 2] == '-';
+    const NamedSecret found = named_secret(rest(), is_flag);
+    if (found.size == 0) return false;
+    const std::size_t begin = at_ + found.begin;
     plain_word();  // the name
-    copy(from - at_);
-    return put({i - begin, "<secret>"});
+    at_ = begin;
+    return put({found.size, "<secret>"});
   }
 
   void plain_word() {
     std::size_t size = 0;
     while (is_word(ahead(size))) ++size;
-    if (level_ != Level::kTemplate) return copy(size);
     const std::size_t end = at_ + size;
-    while (at_ < end) {
-      std::size_t digits = 0;
-      while (at_ + digits < end && is_digit(text_[at_ + digits])) ++digits;
-      if (digits != 0) {
-        put({digits, "<int>"});
-      } else {
-        copy(1);
-      }
+    while (level_ == Level::kTemplate && at_ < end) {
+      const std::size_t numerals = digits(text_, at_, end - at_);
+      if (!put({numerals, "<int>"})) ++at_;
     }
+    at_ = end;
   }
 
   std::string_view text_;
   Level level_;
   std::string_view root_;
   std::size_t at_ = 0;
+  std::size_t flushed_ = 0;  // text before it is in out_, as it was or replaced
   std::string out_;
   std::array<std::size_t, 3> closers_{};
   std::size_t mail_from_ = 0, mail_to_ = 0;
+  std::size_t next_scheme_ = 0, next_mail_ = 0;
 };
 
 }  // namespace

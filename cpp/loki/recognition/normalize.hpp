@@ -40,6 +40,11 @@ struct Found {
 bool is_digit(char c);
 bool is_hex(char c);
 bool is_word(char c);  // letters, digits, _, and every byte beyond ASCII
+bool is_path(char c);  // what a folder's name is made of
+
+char at(std::string_view text, std::size_t i);  // '\0' behind the end
+std::size_t digits(std::string_view text, std::size_t from, std::size_t most = 1000000000);
+bool ends_word(std::string_view text, std::size_t i);
 
 // The rules for stretches that begin with a digit or a month's or weekday's name: dates and times.
 Found timestamp(std::string_view text);
@@ -47,6 +52,19 @@ Found timestamp(std::string_view text);
 Found number(std::string_view text);
 // UUIDs, hashes, addresses in hex, MAC and IPv6 addresses.
 Found hexadecimal(std::string_view text);
+// Temp and home folders of Unix and Windows.
+Found folder(std::string_view text);
+
+// Keys of known shape; and a PEM private key from its BEGIN to its END. 0: none.
+std::size_t key_size(std::string_view text);
+std::size_t private_key_size(std::string_view text);
+
+// password=... and the like: where the value stands. is_flag: two dashes stand before the name.
+struct NamedSecret {
+  std::size_t begin = 0;
+  std::size_t size = 0;
+};
+NamedSecret named_secret(std::string_view text, bool is_flag);
 
 }  // namespace normalizing
 }  // namespace loki
