@@ -14,29 +14,34 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PACKAGES := g++ git make pkg-config python3-dev python3-venv libre2-dev libxxhash-dev \
             nlohmann-json3-dev libgtest-dev
-CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp')
+CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp' 'fuzz/*.hpp' 'fuzz/*.cpp')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench test cpp asan tsan py lint types stubs stubs-check format format-check dist clean
+.PHONY: help setup install demo bench test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # --- set-up -------------------------------------------------------------------------------------------
 
-build/system.stamp: Makefile
-	$(call say,system packages)
-	@mkdir -p build
-	@missing=; for package in $(PACKAGES); do \
+# Installs what is missing of Debian's packages where it may, else says what to install.
+define packages
+	@missing=; for package in $(1); do \
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -z "$$missing" ] || ! command -v dpkg >/dev/null; then echo "nothing missing"; \
 	elif [ "$$(id -u)" = 0 ]; then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
 	elif sudo -n true 2>/dev/null; then sudo apt-get update -q && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
 	else echo "Please install:  sudo apt-get install$$missing"; exit 1; fi
+endef
+
+build/system.stamp: Makefile
+	$(call say,system packages)
+	@mkdir -p build
+	$(call packages,$(PACKAGES))
 	@touch $@
 
 build/tools.stamp: build/system.stamp pyproject.toml
@@ -108,6 +113,19 @@ asan: setup ## C++ tests under AddressSanitizer and UBSan
 tsan: setup ## C++ tests under ThreadSanitizer
 	$(call say,C++ tests under TSan)
 	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && build/tsan/tests/cpp/loki_tests --gtest_brief=1
+
+FUZZ_TARGETS ?= clean normalize site pattern rules
+FUZZ_SECONDS ?= 600
+fuzz: install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_TARGETS; needs clang
+	$(call say,fuzzing)
+	$(call packages,clang)
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz
+	@$(BIN)/python -m loki.recognition.builtin build/fuzz/builtin.json
+	@for target in $(FUZZ_TARGETS); do echo "$$target, $(FUZZ_SECONDS) s"; mkdir -p build/fuzz/corpus/$$target; \
+	  LOKI_BUILTIN=build/fuzz/builtin.json build/fuzz/fuzz/fuzz_$$target build/fuzz/corpus/$$target fuzz/corpus/$$target \
+	    -max_total_time=$(FUZZ_SECONDS) -dict=fuzz/words.dict -timeout=10 -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/$$target- 2>build/fuzz/$$target.log || { tail -n 60 build/fuzz/$$target.log; exit 1; }; \
+	  grep -E 'cov:' build/fuzz/$$target.log | tail -n 1; grep -E 'stat::number' build/fuzz/$$target.log; done
 
 py: install ## Python tests
 	$(call say,Python tests)

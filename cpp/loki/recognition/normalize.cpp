@@ -24,9 +24,8 @@ bool is_space(char c) {
 constexpr std::array<bool, 256> kBegins = [] {
   std::array<bool, 256> begins{};
   for (std::size_t c = 0; c < begins.size(); ++c) {
-    begins[c] = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                (c >= 'A' && c <= 'Z') || c == '_' || c == '<' || c == '/' || c == ':' ||
-                c == '-' || c == '+' || c == '\'' || c == '"' || c == '`';
+    begins[c] = kWord[c] || c == '<' || c == '/' || c == ':' || c == '-' || c == '+' || c == '\'' ||
+                c == '"' || c == '`';
   }
   return begins;
 }();

@@ -12,6 +12,8 @@
 // Worst case: O(n).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -37,14 +39,46 @@ struct Found {
   explicit operator bool() const { return size != 0; }
 };
 
-bool is_digit(char c);
-bool is_hex(char c);
-bool is_word(char c);  // letters, digits, _, and every byte beyond ASCII
-bool is_path(char c);  // what a folder's name is made of
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+inline bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
-char at(std::string_view text, std::size_t i);  // '\0' behind the end
-std::size_t digits(std::string_view text, std::size_t from, std::size_t most = 1000000000);
-bool ends_word(std::string_view text, std::size_t i);
+// Letters, digits, _, and every byte beyond ASCII.
+inline constexpr std::array<bool, 256> kWord = [] {
+  std::array<bool, 256> word{};
+  for (std::size_t c = 0; c < word.size(); ++c) {
+    word[c] = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+              (c >= 'A' && c <= 'Z') || c == '_';
+  }
+  return word;
+}();
+inline bool is_word(char c) {
+  return kWord[static_cast<unsigned char>(c)];
+}
+
+// What a folder's name is made of.
+inline bool is_path(char c) {
+  return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
+}
+
+// The byte there; '\0' behind the end.
+inline char at(std::string_view text, std::size_t i) {
+  return i < text.size() ? text[i] : '\0';
+}
+inline bool ends_word(std::string_view text, std::size_t i) {
+  return !is_word(at(text, i));
+}
+
+// How many digits stand there, up to `most`.
+inline std::size_t digits(std::string_view text, std::size_t from,
+                          std::size_t most = std::string_view::npos) {
+  std::size_t i = from;
+  while (i < text.size() && i - from < most && is_digit(text[i])) ++i;
+  return i - from;
+}
 
 // The rules for stretches that begin with a digit or a month's or weekday's name: dates and times.
 Found timestamp(std::string_view text);

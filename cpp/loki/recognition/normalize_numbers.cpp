@@ -61,8 +61,9 @@ constexpr std::array<Unit, 19> kSizes = {{{"kilobytes", true},
 template <std::size_t N>
 std::size_t unit(std::string_view text, std::size_t i, const std::array<Unit, N>& units) {
   const std::size_t space = at(text, i) == ' ' ? 1 : 0;
+  const char first = at(text, i + space);
   for (const Unit& candidate : units) {
-    if (space != 0 && !candidate.spaced) continue;
+    if (candidate.name[0] != first || (space != 0 && !candidate.spaced)) continue;
     if (!text.substr(std::min(i + space, text.size())).starts_with(candidate.name)) continue;
     const std::size_t size = space + candidate.name.size();
     const char next = at(text, i + size);
@@ -192,33 +193,6 @@ Found shorter(std::string_view text, std::size_t size, std::size_t parts) {
 }
 
 }  // namespace
-
-char at(std::string_view text, std::size_t i) {
-  return i < text.size() ? text[i] : '\0';
-}
-
-std::size_t digits(std::string_view text, std::size_t from, std::size_t most) {
-  std::size_t i = from;
-  while (i < text.size() && i - from < most && is_digit(text[i])) ++i;
-  return i - from;
-}
-
-bool ends_word(std::string_view text, std::size_t i) {
-  return !is_word(at(text, i));
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
 
 Found number(std::string_view text) {
   std::size_t parts = 0;

@@ -108,10 +108,6 @@ Found windows_folder(std::string_view text) {
 
 }  // namespace
 
-bool is_path(char c) {
-  return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
-}
-
 Found folder(std::string_view text) {
   if (at(text, 0) != '/') return is_digit(at(text, 0)) ? Found() : windows_folder(text);
   if (const std::size_t size = temp_folder(text)) return {size, "<tmp>"};

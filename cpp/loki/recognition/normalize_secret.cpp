@@ -37,6 +37,10 @@ bool is_value(char c) {
          std::string_view("\"'<>,;&)").find(c) == std::string_view::npos;
 }
 
+bool is_key(char c) {
+  return is_word(c) || c == '-' || c == '.';
+}
+
 // eyJ....: a JSON web token; SG.<16 or more>.<16 or more>: SendGrid's.
 std::size_t dotted_key(std::string_view text) {
   if (!text.starts_with("eyJ") && !text.starts_with("SG.")) return 0;
@@ -82,11 +86,10 @@ std::size_t scheme(std::string_view text, std::size_t i) {
 }  // namespace
 
 std::size_t key_size(std::string_view text) {
-  // Bytes that a key may begin with; most words are none.
-  if (std::string_view("ASaegdhnprswxy").find(at(text, 0)) == std::string_view::npos &&
-      !text.starts_with("dapi")) {
-    return 0;
-  }
+  // Most words are too short: no prefix has less than three bytes.
+  std::size_t size = 0;
+  while (size < kLeastKey + 3 && is_key(at(text, size))) ++size;
+  if (size < kLeastKey + 3) return 0;
   for (const std::string_view prefix : kPlainPrefixes) {
     if (!text.starts_with(prefix)) continue;
     std::size_t i = prefix.size();

@@ -30,7 +30,7 @@ int two(std::string_view text, std::size_t i) {
 template <std::size_t N>
 std::size_t name(std::string_view text, const std::array<std::string_view, N>& names) {
   for (const std::string_view full : names) {
-    if (!text.starts_with(full.substr(0, 3))) continue;
+    if (at(text, 0) != full[0] || !text.starts_with(full.substr(0, 3))) continue;
     const std::size_t size = text.starts_with(full) ? full.size() : 3;
     return ends_word(text, size) ? size : 0;
   }

@@ -145,11 +145,15 @@ class Cleaner {
   std::size_t carriage_return(std::size_t at) {
     while (at < in_.size() && in_[at] == '\r') ++at;
     if (at == in_.size() || in_[at] == '\n') return at;
+    to_first_column();
+    return at;
+  }
+
+  void to_first_column() {
     while (!left_.empty()) {
       right_.push_back(left_.back());
       left_.pop_back();
     }
-    return at;
   }
 
   void backspace() {
@@ -178,8 +182,21 @@ class Cleaner {
     const std::size_t begin = at;
     while (at < in_.size() && in_[at] >= 0x20 && in_[at] <= 0x3F) ++at;
     if (at == in_.size() || in_[at] < 0x40 || in_[at] > 0x7E) return at;
-    if (in_[at] == 'K') erase(in_.substr(begin, at - begin));
+    const std::string_view parameter = in_.substr(begin, at - begin);
+    if (in_[at] == 'K') erase(parameter);
+    if (in_[at] == 'D') back(parameter);
+    if (in_[at] == 'G' && (parameter.empty() || parameter == "1")) to_first_column();
     return at + 1;
+  }
+
+  // Cursor back, in cells: 1 where no number is given.
+  void back(std::string_view parameter) {
+    std::size_t cells = 0;
+    for (const char c : parameter) {
+      if (c < '0' || c > '9') return;
+      cells = std::min(cells * 10 + static_cast<std::size_t>(c - '0'), in_.size());
+    }
+    for (cells = std::max<std::size_t>(cells, 1); cells > 0 && !left_.empty(); --cells) backspace();
   }
 
   void erase(std::string_view parameter) {
@@ -192,7 +209,8 @@ class Cleaner {
   // follows may well be the message.
   std::size_t control_string(std::size_t begin) {
     std::size_t at = begin;
-    while (at < in_.size() && in_[at] != '\a' && in_[at] != kEscape && in_[at] != '\n') ++at;
+    const char line_end = lines_by_cr_ ? '\r' : '\n';
+    while (at < in_.size() && in_[at] != '\a' && in_[at] != kEscape && in_[at] != line_end) ++at;
     if (at < in_.size() && in_[at] == '\a') return at + 1;
     if (at + 1 < in_.size() && in_[at] == kEscape && in_[at + 1] == '\\') return at + 2;
     return begin;

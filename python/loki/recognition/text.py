@@ -53,6 +53,7 @@ class Cleaned:
     def __init__(self, text: Text) -> None:
         self.text, self.runs = _core.clean_with_runs(text)
         self._starts = [run[0] for run in self.runs]
+        self._in_bytes = not isinstance(text, str)
 
     def original(self, position: int) -> int:
         """Where the character at a position of the cleaned text stands in the original.
@@ -68,4 +69,7 @@ class Cleaned:
         if not self.runs:
             return 0
         start, original, length = self.runs[bisect_right(self._starts, position) - 1]
-        return original + min(position - start, length)
+        shown = position - start
+        if self._in_bytes:
+            shown = len(self.text[start:position].encode())
+        return original + min(shown, length)
