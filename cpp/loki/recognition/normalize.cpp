@@ -30,6 +30,15 @@ constexpr std::array<bool, 256> kBegins = [] {
   return begins;
 }();
 
+constexpr std::array<bool, 256> kUrl = [] {
+  std::array<bool, 256> url{};
+  for (std::size_t c = 1; c < url.size(); ++c) {
+    url[c] = std::string_view(" \t\n\r\"'<>`|\\^{}()[],;").find(static_cast<char>(c)) ==
+             std::string_view::npos;
+  }
+  return url;
+}();
+
 class Normalizer {
  public:
   Normalizer(std::string_view text, Level level, std::string_view root)
@@ -55,8 +64,11 @@ class Normalizer {
  private:
   char ahead(std::size_t i) const { return at_ + i < text_.size() ? text_[at_ + i] : '\0'; }
   char last() const {
-    if (at_ > flushed_) return text_[at_ - 1];
-    return out_.empty() ? ' ' : out_.back();
+    const std::string_view before = at_ > flushed_ ? text_.substr(0, at_) : std::string_view(out_);
+    if (before.empty()) return ' ';
+    const bool is_ascii = static_cast<unsigned char>(before.back()) < 0x80;
+    if (is_ascii || before.size() < kSymbolSize) return before.back();
+    return is_symbol(before, before.size() - kSymbolSize) ? ' ' : before.back();
   }
   std::string_view rest() const { return text_.substr(at_); }
 
@@ -77,6 +89,7 @@ class Normalizer {
 
   bool begins() {
     const char c = ahead(0);
+    if (is_symbol(text_, at_)) return symbol();
     if (is_word(c)) return ahead(1) == ':' && path() ? true : word();
     if (c == '<') return placeholder();
     if (c == '/') return path();
@@ -92,8 +105,12 @@ class Normalizer {
 
   // Level kSecrets: everything stays but keys, tokens, and the password of a URL.
   bool masked() {
-    if (!is_word(ahead(0)) || is_word(last())) return false;
+    if (!is_word(text_, at_) || is_word(last())) return false;
     if (const std::size_t url = url_size()) {
+      if (const std::size_t hook = webhook_size(rest().substr(0, url))) {
+        at_ += hook;
+        return put({url - hook, "<secret>"});
+      }
       const std::size_t authority = rest().find("://") + 3;
       const std::size_t end = std::min(url, rest().find('/', authority));
       const std::size_t host = rest().substr(0, end).rfind('@');
@@ -118,9 +135,13 @@ class Normalizer {
   // Absolute paths: the project's root is removed; temp and home folders are named.
   bool path() {
     const char before = last();
-    if (is_path(before) || before == '/' || before == '>' || before == '\\') return false;
+    const bool is_value = before == '=' || is_search_path() || is_verbatim();
+    if (!is_value && (is_path(before) || before == '/' || before == '>' || before == '\\')) {
+      return false;
+    }
     if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) &&
-        ahead(root_.size()) == '/' && ahead(root_.size() + 1) != '/') {
+        ahead(root_.size()) == '/' && ahead(root_.size() + 1) != '/' &&
+        ahead(root_.size() + 1) != '\\') {
       // What follows is read as if it stood alone; a root inside the root would change that.
       flush();
       at_ += root_.size() + 1;
@@ -130,26 +151,62 @@ class Normalizer {
     return put(folder(rest()));
   }
 
-  // Template level: 'x', "x" and `x` on one line, not apostrophes inside or behind words.
+  // -I/home/me/include, -L/tmp/lib.
+  bool is_search_path() const {
+    if (at_ < 2 || ahead(0) != '/' || text_[at_ - 2] != '-') return false;
+    if (text_[at_ - 1] != 'I' && text_[at_ - 1] != 'L') return false;
+    return at_ == 2 || is_space(text_[at_ - 3]) || text_[at_ - 3] == '"' || text_[at_ - 3] == '\'';
+  }
+
+  // \\?\C:\Users\me.
+  bool is_verbatim() const { return text_.substr(0, at_).ends_with("\\\\?\\"); }
+
+  // U+2018 and U+201C quote as ' and " do.
+  bool symbol() {
+    const std::string_view character = rest().substr(0, kSymbolSize);
+    if (level_ == Level::kTemplate && last() != '>' && !is_word(last())) {
+      if (character == "\u2018" && put(up_to("\u2019", 3))) return true;
+      if (character == "\u201C" && put(up_to("\u201D", 4))) return true;
+    }
+    at_ += character.size();
+    return true;
+  }
+
+  // Template level: 'x', "x", `x` and `x' on one line, not apostrophes inside or behind words.
   bool quoted() {
     const char quote = ahead(0);
     if (level_ != Level::kTemplate || (quote != '\'' && quote != '"' && quote != '`')) return false;
     if (is_word(last()) || last() == '>' || last() == quote) return false;
-    std::size_t& closer = closers_[quote == '\'' ? 0 : quote == '"' ? 1 : 2];
+    const std::size_t kind = quote == '\'' ? 0 : quote == '"' ? 1 : 2;
+    return put(up_to(kind == 2 ? "`'" : rest().substr(0, 1), kind));
+  }
+
+  // Up to one of `closers`, or the one of three bytes. Where nothing on this line closes it, the
+  // line's end is remembered and not searched again.
+  Found up_to(std::string_view closers, std::size_t kind) {
+    const bool is_wide = closers.size() == kSymbolSize;
+    const std::size_t width = is_wide ? kSymbolSize : 1;
+    const auto is_closer = [&](std::size_t i) {
+      return is_wide ? text_.substr(i, width) == closers
+                     : closers.find(text_[i]) != std::string_view::npos;
+    };
+    std::size_t& closer = closers_[kind];
     if (closer <= at_) {
-      closer = at_ + 1;
-      while (closer < text_.size() && text_[closer] != '\n' && !closes(closer, quote)) ++closer;
+      closer = at_ + width;
+      while (closer < text_.size() && text_[closer] != '\n' &&
+             !(is_closer(closer) && closes(closer + width))) {
+        ++closer;
+      }
     }
-    // Nothing on this line closes it: `closer` stands at the line's end and is not searched again.
-    if (closer >= text_.size() || text_[closer] != quote) return false;
-    return put({closer + 1 - at_, kString});
+    if (closer >= text_.size() || !is_closer(closer)) return {};
+    return {closer + width - at_, kString};
   }
 
   // A character behind it that a placeholder could replace ('<' stands for those) keeps it open.
-  bool closes(std::size_t i, char quote) const {
-    const char next = i + 1 < text_.size() ? text_[i + 1] : ' ';
-    return text_[i] == quote && !is_word(next) && next != '<' && next != quote && next != '-' &&
-           next != '+' && next != '/' && next != '\'' && next != '"' && next != '`';
+  bool closes(std::size_t i) const {
+    const char next = i < text_.size() ? text_[i] : ' ';
+    return ends_word(text_, i) && next != '<' && next != '-' && next != '+' && next != '/' &&
+           next != '\'' && next != '"' && next != '`';
   }
 
   bool signed_number() {
@@ -187,6 +244,10 @@ class Normalizer {
     const bool is_number = is_digit(c);
     const bool is_upper = c >= 'A' && c <= 'Z';
     if ((is_number || is_upper) && put(timestamp(rest()))) return true;
+    if (is_upper && log_time(rest().substr(1))) {
+      ++at_;  // the level's letter stays
+      return put(log_time(rest()));
+    }
     if (is_hex(c) && put(hexadecimal(rest()))) return true;
     if ((is_number || c == 'v' || c == 'V') && put(number(rest()))) return true;
     if (!secret()) plain_word();
@@ -208,9 +269,10 @@ class Normalizer {
     if (ahead(size) == ':' && is_digit(ahead(size + 1))) {
       std::size_t end = size + 1;
       while (is_digit(ahead(end))) ++end;
-      if (!is_word(ahead(end))) size = end;
+      if (ends_word(text_, at_ + end)) size = end;
     }
-    if (is_word(ahead(size)) || (ahead(size) == '.' && is_digit(ahead(size + 1)))) return false;
+    if (!ends_word(text_, at_ + size) || (ahead(size) == '.' && is_digit(ahead(size + 1))))
+      return false;
     return put({size, "<pos>"});
   }
 
@@ -237,10 +299,7 @@ class Normalizer {
       while (end - i < 48 && (is_hex(ahead(end)) || ahead(end) == ':' || ahead(end) == '.')) ++end;
       if (ahead(end) == ']') i = end + 1;
     }
-    while (ahead(i) != '\0' && !is_space(ahead(i)) &&
-           std::string_view("\"'<>`|\\^{}()[],;").find(ahead(i)) == std::string_view::npos) {
-      ++i;
-    }
+    while (kUrl[static_cast<unsigned char>(ahead(i))] && !is_symbol(text_, at_ + i)) ++i;
     while (i > begin && std::string_view(".:!?").find(ahead(i - 1)) != std::string_view::npos) --i;
     return i > begin ? i : 0;
   }
@@ -273,7 +332,7 @@ class Normalizer {
       if (end - i > 255) return 0;
       dots += text_[end] == '.';
     }
-    const bool ends = end >= text_.size() || (!is_word(text_[end]) && text_[end] != '<');
+    const bool ends = ends_word(text_, end) && at(text_, end) != '<';
     if (dots > 0 && ends) return end - from;
     mail_from_ = from;
     mail_to_ = i;
@@ -285,15 +344,20 @@ class Normalizer {
     const bool is_flag = at_ >= 2 && last() == '-' && text_[at_ - 2] == '-';
     const NamedSecret found = named_secret(rest(), is_flag);
     if (found.size == 0) return false;
-    const std::size_t begin = at_ + found.begin;
-    plain_word();  // the name
+    const std::size_t name = at_ + found.name, begin = at_ + found.begin;
+    plain_word();
+    // The other words of the name are read as they would be behind no secret.
+    while (at_ < name) {
+      if (!is_word(text_, at_) || level_ == Level::kSecrets || !word()) ++at_;
+    }
+    if (at_ >= begin) return true;  // one of them found it too
     at_ = begin;
     return put({found.size, "<secret>"});
   }
 
   void plain_word() {
     std::size_t size = 0;
-    while (is_word(ahead(size))) ++size;
+    while (is_word(text_, at_ + size)) ++size;
     const std::size_t end = at_ + size;
     while (level_ == Level::kTemplate && at_ < end) {
       const std::size_t numerals = digits(text_, at_, end - at_);
@@ -308,7 +372,7 @@ class Normalizer {
   std::size_t at_ = 0;
   std::size_t flushed_ = 0;  // text before it is in out_, as it was or replaced
   std::string out_;
-  std::array<std::size_t, 3> closers_{};
+  std::array<std::size_t, 5> closers_{};  // by the kind of quote
   std::size_t mail_from_ = 0, mail_to_ = 0;
   std::size_t next_scheme_ = 0, next_mail_ = 0;
 };

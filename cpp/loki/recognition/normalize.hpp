@@ -59,17 +59,30 @@ inline bool is_word(char c) {
   return kWord[static_cast<unsigned char>(c)];
 }
 
-// What a folder's name is made of.
-inline bool is_path(char c) {
-  return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
-}
-
 // The byte there; '\0' behind the end.
 inline char at(std::string_view text, std::size_t i) {
   return i < text.size() ? text[i] : '\0';
 }
+
+// U+2000 to U+2BFF: quotes, dashes, arrows, boxes, marks. They part words as a space does.
+inline constexpr std::size_t kSymbolSize = 3;
+inline bool is_symbol(std::string_view text, std::size_t i) {
+  return at(text, i) == '\xE2' && static_cast<unsigned char>(at(text, i + 1)) >= 0x80 &&
+         static_cast<unsigned char>(at(text, i + 1)) <= 0xAF;
+}
+inline bool is_word(std::string_view text, std::size_t i) {
+  return is_word(at(text, i)) && !is_symbol(text, i);
+}
 inline bool ends_word(std::string_view text, std::size_t i) {
-  return !is_word(at(text, i));
+  return !is_word(text, i);
+}
+
+// What a folder's name is made of.
+inline bool is_path(char c) {
+  return is_word(c) || c == '.' || c == '-' || c == '+' || c == '@' || c == '~' || c == '=';
+}
+inline bool is_path(std::string_view text, std::size_t i) {
+  return is_path(at(text, i)) && !is_symbol(text, i);
 }
 
 // How many digits stand there, up to `most`.
@@ -82,6 +95,8 @@ inline std::size_t digits(std::string_view text, std::size_t from,
 
 // The rules for stretches that begin with a digit or a month's or weekday's name: dates and times.
 Found timestamp(std::string_view text);
+// Month, day and time as glog writes them behind the letter of a level: 0102 15:04:05.123456.
+Found log_time(std::string_view text);
 // Numbers with what belongs to them: addresses, versions, durations, sizes, shares, plain numbers.
 Found number(std::string_view text);
 // UUIDs, hashes, addresses in hex, MAC and IPv6 addresses.
@@ -92,9 +107,12 @@ Found folder(std::string_view text);
 // Keys of known shape; and a PEM private key from its BEGIN to its END. 0: none.
 std::size_t key_size(std::string_view text);
 std::size_t private_key_size(std::string_view text);
+// What stands before the secret path of a URL that lets anyone post. 0: none of them.
+std::size_t webhook_size(std::string_view url);
 
 // password=... and the like: where the value stands. is_flag: two dashes stand before the name.
 struct NamedSecret {
+  std::size_t name = 0;  // bytes of the name
   std::size_t begin = 0;
   std::size_t size = 0;
 };

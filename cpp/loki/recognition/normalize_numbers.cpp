@@ -27,36 +27,24 @@ struct Unit {
 };
 
 // Longer names first where one begins like another.
-constexpr std::array<Unit, 29> kDurations = {
+constexpr std::array<Unit, 33> kDurations = {
     {{"milliseconds", true}, {"millisecond", true}, {"microseconds", true},
      {"nanoseconds", true},  {"seconds", true},     {"second", true},
      {"secs", true},         {"sec", true},         {"minutes", true},
      {"minute", true},       {"mins", true},        {"min", true},
      {"hours", true},        {"hour", true},        {"weeks", true},
-     {"week", true},         {"days", true},        {"day", true},
-     {"hrs", true},          {"hr", true},          {"ms", true},
-     {"us", true},           {"ns", true},          {"µs", true},
-     {"μs", true},           {"s", true},           {"m", false},
-     {"h", false},           {"d", false}}};
-constexpr std::array<Unit, 19> kSizes = {{{"kilobytes", true},
-                                          {"megabytes", true},
-                                          {"gigabytes", true},
-                                          {"bytes", true},
-                                          {"byte", true},
-                                          {"KiB", true},
-                                          {"MiB", true},
-                                          {"GiB", true},
-                                          {"TiB", true},
-                                          {"KB", true},
-                                          {"kB", true},
-                                          {"MB", true},
-                                          {"GB", true},
-                                          {"TB", true},
-                                          {"B", true},
-                                          {"K", false},
-                                          {"k", false},
-                                          {"M", false},
-                                          {"G", false}}};
+     {"months", true},       {"month", true},       {"years", true},
+     {"year", true},         {"week", true},        {"days", true},
+     {"day", true},          {"hrs", true},         {"hr", true},
+     {"ms", true},           {"us", true},          {"ns", true},
+     {"µs", true},           {"μs", true},          {"s", true},
+     {"m", false},           {"h", false},          {"d", false}}};
+constexpr std::array<Unit, 22> kSizes = {
+    {{"kilobytes", true}, {"megabytes", true}, {"gigabytes", true}, {"bytes", true}, {"byte", true},
+     {"Bytes", true},     {"PiB", true},       {"PB", true},        {"KiB", true},   {"MiB", true},
+     {"GiB", true},       {"TiB", true},       {"KB", true},        {"kB", true},    {"MB", true},
+     {"GB", true},        {"TB", true},        {"B", true},         {"K", false},    {"k", false},
+     {"M", false},        {"G", false}}};
 
 template <std::size_t N>
 std::size_t unit(std::string_view text, std::size_t i, const std::array<Unit, N>& units) {
@@ -67,7 +55,7 @@ std::size_t unit(std::string_view text, std::size_t i, const std::array<Unit, N>
     if (!text.substr(std::min(i + space, text.size())).starts_with(candidate.name)) continue;
     const std::size_t size = space + candidate.name.size();
     const char next = at(text, i + size);
-    if (!is_word(next) || (is_digit(next) && space == 0)) return size;
+    if (ends_word(text, i + size) || (is_digit(next) && space == 0)) return size;
   }
   return 0;
 }
@@ -91,7 +79,9 @@ Found quantity(std::string_view text, std::size_t size) {
   if (at(text, size) == '%') return {size + 1, "<percent>"};
   if (const std::size_t found = unit(text, size, kDurations)) {
     const std::size_t end = size + found + more_duration(text, size + found);
-    if (ends_word(text, end)) return {end, "<duration>"};
+    // Days alone are an array's dimensions as often.
+    const bool is_bare_day = text[size] == 'd' && end == size + 1;
+    if (ends_word(text, end) && !is_bare_day) return {end, "<duration>"};
   }
   if (const std::size_t found = unit(text, size, kSizes)) {
     if (ends_word(text, size + found)) return {size + found, "<size>"};
@@ -99,11 +89,13 @@ Found quantity(std::string_view text, std::size_t size) {
   return {};
 }
 
-// -rc1, .dev3, b2, +build.5: what may follow the numbers of a version.
+// -rc1, .dev3, b2, _292, +build.5: what may follow the numbers of a version.
 std::size_t version_suffix(std::string_view text, std::size_t from) {
-  constexpr std::array<std::string_view, 9> kStages = {"alpha", "beta", "post", "dev",     "pre",
-                                                       "rc",    "a",    "b",    "SNAPSHOT"};
+  constexpr std::array<std::string_view, 15> kStages = {
+      "alpha", "beta", "post",     "dev",     "preview", "pre",   "rc",     "a",
+      "b",     "next", "SNAPSHOT", "nightly", "canary",  "Final", "RELEASE"};
   std::size_t i = from;
+  if (at(text, i) == '_' && digits(text, i + 1) > 0) i += 1 + digits(text, i + 1);
   const std::size_t word = at(text, i) == '-' || at(text, i) == '.' ? i + 1 : i;
   for (const std::string_view stage : kStages) {
     if (!text.substr(std::min(word, text.size())).starts_with(stage)) continue;
@@ -115,9 +107,9 @@ std::size_t version_suffix(std::string_view text, std::size_t from) {
       break;
     }
   }
-  if (at(text, i) == '+' && is_word(at(text, i + 1))) {
+  if (at(text, i) == '+' && is_word(text, i + 1)) {
     std::size_t end = i + 1;
-    while (is_word(at(text, end)) || (at(text, end) == '.' && is_word(at(text, end + 1)))) ++end;
+    while (is_word(text, end) || (at(text, end) == '.' && is_word(text, end + 1))) ++end;
     i = end;
   }
   return i - from;
@@ -181,7 +173,7 @@ Found address(std::string_view text, std::size_t first) {
   const bool is_short = gap && groups >= 2 && groups < 9 && (first >= 3 || groups >= 3);
   if (!has_digit || !((groups == 8 && !gap) || is_short || is_loopback)) return {};
   if (at(text, i) == '%') {  // fe80::1%eth0
-    for (std::size_t zone = i + 1; is_word(at(text, zone)); i = zone) ++zone;
+    for (std::size_t zone = i + 1; is_word(text, zone); i = zone) ++zone;
   }
   return {i, "<ip>"};
 }
@@ -199,7 +191,8 @@ Found number(std::string_view text) {
   const std::size_t v = at(text, 0) == 'v' || at(text, 0) == 'V' ? 1 : 0;
   if (!is_digit(at(text, v))) return {};
   const std::size_t size = v + dotted(text, v, parts);
-  if (v == 0 && parts == 4 && is_octets(text, size) && ends_word(text, size)) {
+  if (v == 0 && parts == 4 && is_octets(text, size) && ends_word(text, size) &&
+      version_suffix(text, size) == 0) {
     std::size_t end = size;
     if ((at(text, end) == ':' || at(text, end) == '/') && digits(text, end + 1) > 0 &&
         ends_word(text, end + 1 + digits(text, end + 1))) {
@@ -225,6 +218,22 @@ Found number(std::string_view text) {
   return {end, parts == 2 || end != size ? "<float>" : "<int>"};
 }
 
+namespace {
+
+// 00-1b-44-11-3a-b7, with a letter and a digit: other numbers stand between dashes too.
+bool is_dashed_mac(std::string_view text) {
+  constexpr std::size_t kSize = 17;
+  bool has_digit = false, has_letter = false;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const char c = at(text, i);
+    if (i % 3 == 2 ? c != '-' : !is_hex(c)) return false;
+    (is_digit(c) ? has_digit : has_letter) |= c != '-';
+  }
+  return has_digit && has_letter && ends_word(text, kSize) && at(text, kSize) != '-';
+}
+
+}  // namespace
+
 Found hexadecimal(std::string_view text) {
   if (at(text, 0) == '0' && (at(text, 1) == 'x' || at(text, 1) == 'X') && is_hex(at(text, 2))) {
     std::size_t i = 2;
@@ -246,6 +255,7 @@ Found hexadecimal(std::string_view text) {
   if (size >= 7 && ends_word(text, size) && letters > 0 && numerals > 0) {
     return {size, size <= 40 ? "<sha>" : "<hex>"};
   }
+  if (size == 2 && at(text, 2) == '-' && is_dashed_mac(text)) return {17, "<mac>"};
   if (size > 4 || (at(text, size) != ':')) return {};
   return address(text, size);
 }

@@ -56,6 +56,15 @@ std::size_t zone(std::string_view text, std::size_t begin) {
   return i - begin;
 }
 
+// PM, with a space before it or not. 0: none.
+std::size_t half_of_day(std::string_view text, std::size_t i) {
+  const std::size_t size = at(text, i) == ' ' ? 3 : 2;
+  const char half = at(text, i + size - 2), m = at(text, i + size - 1);
+  const bool is_half =
+      ((half == 'A' || half == 'P') && m == 'M') || ((half == 'a' || half == 'p') && m == 'm');
+  return is_half && ends_word(text, i + size) ? size : 0;
+}
+
 // hh:mm:ss with a fraction, AM/PM and a zone where they follow. 0 where it is no time of day: the
 // ratio 31:21 and the position 12:70 are none. hh:mm alone is one behind a date, or with AM/PM.
 std::size_t clock_time(std::string_view text, std::size_t begin, bool is_dated) {
@@ -63,7 +72,8 @@ std::size_t clock_time(std::string_view text, std::size_t begin, bool is_dated) 
   if (hour == 0 || hour > 2 || (hour == 2 && two(text, begin) > 24)) return 0;
   std::size_t i = begin + hour;
   const char separator = at(text, i);
-  if (separator != ':' && !(separator == '-' && is_dated && hour == 2)) return 0;
+  const bool in_name = is_dated && hour == 2 && (separator == '-' || separator == '_');
+  if (separator != ':' && !in_name) return 0;
   int parts = 0;
   for (; parts < 2 && at(text, i) == separator; ++parts, i += 3) {
     if (digits(text, i + 1, 3) != 2 || two(text, i + 1) > 60) return 0;
@@ -71,12 +81,10 @@ std::size_t clock_time(std::string_view text, std::size_t begin, bool is_dated) 
   if (parts == 2 && (at(text, i) == '.' || at(text, i) == ',') && digits(text, i + 1) > 0) {
     i += 1 + digits(text, i + 1);
   }
-  const std::string_view rest = from(text, i);
-  const bool is_half = (rest.starts_with(" AM") || rest.starts_with(" PM") ||
-                        rest.starts_with(" am") || rest.starts_with(" pm")) &&
-                       ends_word(rest, 3);
-  if (parts < 2 && (separator != ':' || !(is_dated || is_half))) return 0;
-  if (is_half) i += 3;
+  if (in_name && at(text, i) == separator && digits(text, i + 1, 4) == 3) i += 4;
+  const std::size_t half = half_of_day(text, i);
+  if (parts < 2 && (in_name || !(is_dated || half > 0))) return 0;
+  i += half;
   i += zone(text, i);
   return ends_word(text, i) ? i - begin : 0;
 }
@@ -160,7 +168,10 @@ std::size_t named_date(std::string_view text) {
   const std::size_t time = clock_time(text, i + 1, false);
   if (time == 0) return 0;
   i += 1 + time;
-  if (at(text, i) == ' ' && digits(text, i + 1, 5) == 4 && ends_word(text, i + 5)) i += 5;
+  if (at(text, i) == ' ' && digits(text, i + 1, 5) == 4 && ends_word(text, i + 5)) {
+    i += 5;
+    i += zone(text, i);
+  }
   return i;
 }
 
@@ -176,10 +187,13 @@ std::size_t compact_time(std::string_view text) {
   return ends_word(text, i) ? i : 0;
 }
 
-// PT1H30M, PT0.5S.
+// PT1H30M, PT0.5S, P1DT2H.
 std::size_t iso_duration(std::string_view text) {
-  if (!text.starts_with("PT")) return 0;
-  std::size_t i = 2;
+  if (at(text, 0) != 'P') return 0;
+  std::size_t i = 1 + digits(text, 1);
+  if (i > 1 && at(text, i++) != 'D') return 0;
+  if (at(text, i++) != 'T') return 0;
+  const std::size_t begin = i;
   while (digits(text, i) > 0) {
     i += digits(text, i);
     if (at(text, i) == '.' && digits(text, i + 1) > 0) i += 1 + digits(text, i + 1);
@@ -187,10 +201,17 @@ std::size_t iso_duration(std::string_view text) {
     if (unit != 'H' && unit != 'M' && unit != 'S') return 0;
     ++i;
   }
-  return i > 2 && ends_word(text, i) ? i : 0;
+  return i > begin && ends_word(text, i) ? i : 0;
 }
 
 }  // namespace
+
+Found log_time(std::string_view text) {
+  if (digits(text, 0, 5) != 4 || at(text, 4) != ' ') return {};
+  if (two(text, 0) > 12 || two(text, 2) > 31) return {};
+  const std::size_t time = clock_time(text, 5, false);
+  return {time == 0 ? 0 : 5 + time, "<time>"};
+}
 
 Found timestamp(std::string_view text) {
   if (!is_digit(at(text, 0))) {
