@@ -29,9 +29,9 @@ def main() -> None:
     except ImportError as error:
         sys.stdout.write(json.dumps({"missing": error.name}) + "\n")
         return
-    before = _forget_peak()
+    before = forget_peak()
     times, cpu, returned = _timed(job, asked["budget"])
-    memory = _peak() - before
+    memory = peak() - before
     answer = job.answer(returned)
     Path(asked["answer"]).write_text(json.dumps(answer), "utf-8")
     result = {
@@ -83,17 +83,18 @@ def _status(field: str) -> int | None:
     return int(found.split()[1]) * 1024 if found else None
 
 
-def _forget_peak() -> int:
+def forget_peak() -> int:
     """The memory in use now; what was in use before counts no more, where the system allows it."""
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5", "ascii")
     except OSError:
-        return _peak()
-    return _status("VmRSS:") or _peak()
+        return peak()
+    return _status("VmRSS:") or peak()
 
 
-def _peak() -> int:
+def peak() -> int:
+    """The most memory in use since `forget_peak`, in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return _status("VmHWM:") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

@@ -1,4 +1,4 @@
-// Text that Python passes in: borrowed, never copied, unless it holds lone surrogates.
+// Text that Python passes in: borrowed, never copied, unless it holds lone surrogates or is UTF-16.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "loki/recognition/text_utf16.hpp"
 
 namespace loki::bindings {
 
@@ -37,6 +39,8 @@ class TextArgument {
       if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0)
         throw pybind11::error_already_set();
       view_ = {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
+      is_utf16_ = is_utf16(view_);
+      if (is_utf16_) view_ = utf8_ = utf8_from_utf16(view_);
     } else {
       throw pybind11::type_error("expected str or a bytes-like object, found " +
                                  std::string(Py_TYPE(object.ptr())->tp_name));
@@ -50,16 +54,19 @@ class TextArgument {
 
   std::string_view view() const { return view_; }
 
-  // Byte offsets to what indexes the object that was passed: code points of a str. One pass.
+  // Byte offsets to what indexes the object that was passed: code points of a str, bytes of UTF-16.
+  // One pass.
   void to_positions(std::vector<std::size_t*> offsets) const {
-    if (!is_str_ || is_ascii_) return;
+    if ((!is_str_ || is_ascii_) && !is_utf16_) return;
     std::sort(offsets.begin(), offsets.end(), [](auto* a, auto* b) { return *a < *b; });
-    std::size_t at = 0, count = 0;
+    std::size_t at = 0, count = is_utf16_ ? kUtf16Mark : 0;
     for (std::size_t* offset : offsets) {
       for (; at < std::min(*offset, view_.size()); ++at) {
-        count += (static_cast<unsigned char>(view_[at]) & 0xC0U) != 0x80U;
+        if ((static_cast<unsigned char>(view_[at]) & 0xC0U) == 0x80U) continue;
+        count += is_utf16_ ? utf16_width(view_[at]) : 1;
       }
-      *offset = count;
+      // Half a unit at the end is less wide than it looks.
+      *offset = is_utf16_ ? std::min(count, static_cast<std::size_t>(buffer_.len)) : count;
     }
   }
 
@@ -67,7 +74,8 @@ class TextArgument {
   pybind11::object object_;
   Py_buffer buffer_{};
   std::string_view view_;
-  bool is_str_ = false, is_ascii_ = false;
+  std::string utf8_;  // of UTF-16
+  bool is_str_ = false, is_ascii_ = false, is_utf16_ = false;
 };
 
 using TextList = pybind11::typing::List<pybind11::object>;

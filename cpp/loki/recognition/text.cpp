@@ -8,6 +8,9 @@ namespace loki {
 namespace {
 
 constexpr char kEscape = '\x1b';
+// A line in more pieces is shown in parts, and the cursor does not move back into what was shown:
+// memory stays small (chosen; 1.5 MB).
+constexpr std::size_t kMostPieces = 65536;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 bool is_continuation(char c) {
@@ -105,8 +108,7 @@ class Cleaner {
         if (c == '\n') {
           emit({at, at + 1, false});
         } else {
-          map(at, 1);
-          out_.cleaned_.push_back('\n');
+          map(at, 1, "\n");
         }
         return at + 1;
       }
@@ -162,7 +164,12 @@ class Cleaner {
     std::size_t cell = last.end - 1;
     if (last.invalid) cell = last.begin;
     while (cell > last.begin && is_continuation(in_[cell])) --cell;
-    right_.push_back({cell, last.end, last.invalid});
+    if (!right_.empty() && right_.back().begin == last.end && !last.invalid &&
+        !right_.back().invalid) {
+      right_.back().begin = cell;
+    } else {
+      right_.push_back({cell, last.end, last.invalid});
+    }
     last.end = cell;
     if (last.begin == last.end) left_.pop_back();
   }
@@ -218,6 +225,7 @@ class Cleaner {
 
   void write(Piece piece) {
     if (piece.begin == piece.end) return;
+    if (left_.size() + right_.size() >= kMostPieces) end_line();
     left_.push_back(piece);
     while (piece.begin < piece.end && !right_.empty()) {
       const std::size_t dropped = drop_front(in_, right_.back(), 1);
@@ -235,50 +243,85 @@ class Cleaner {
 
   void emit(Piece piece) {
     if (piece.begin == piece.end) return;
-    map(piece.begin, piece.end - piece.begin, piece.invalid);
-    out_.cleaned_ +=
-        piece.invalid ? kReplacement : in_.substr(piece.begin, piece.end - piece.begin);
+    const std::size_t length = piece.end - piece.begin;
+    const std::string_view shown = piece.invalid ? kReplacement : in_.substr(piece.begin, length);
+    map(piece.begin, length, shown);
   }
 
-  void map(std::size_t original, std::size_t length, bool invalid = true) {
-    auto& runs = out_.runs_;
-    if (!runs.empty() && !invalid && !last_invalid_ &&
-        runs.back().original + runs.back().length == original) {
-      runs.back().length += length;
-    } else {
-      runs.push_back({out_.cleaned_.size(), original, length});
+  void map(std::size_t original, std::size_t length, std::string_view shown) {
+    out_.map_.add(original, length, shown.size());
+    std::string& cleaned = out_.cleaned_;
+    // At most this many, where all is replaced; memory that is not written to costs nothing.
+    if (cleaned.size() + shown.size() > cleaned.capacity()) {
+      cleaned.reserve(kReplacement.size() * in_.size());
     }
-    last_invalid_ = invalid;
+    cleaned += shown;
   }
 
   CleanText& out_;
   std::string_view in_;
   bool lines_by_cr_ = false;
-  bool last_invalid_ = false;
   std::vector<Piece> left_;
   std::vector<Piece> right_;
 };
 
 CleanText::CleanText(std::string_view original) : original_(original) {
   Cleaner(*this).run();
-  if (borrowed_) runs_.push_back({0, 0, original.size()});
+  if (borrowed_) map_.add(0, original.size(), original.size());
 }
 
-const CleanText::Run& CleanText::run_at(std::size_t cleaned) const {
-  const auto after =
-      std::upper_bound(runs_.begin(), runs_.end(), cleaned,
-                       [](std::size_t at, const Run& run) { return at < run.cleaned; });
-  return *(after - 1);
+std::vector<CleanText::Run> CleanText::runs() const {
+  std::vector<Run> runs;
+  map_.each([&](const TextMap::Stretch& stretch) {
+    if (stretch.is_exact()) {
+      runs.push_back({stretch.cleaned, stretch.original, stretch.length});
+      return;
+    }
+    Run run{stretch.cleaned, stretch.original, 0};
+    const std::size_t end = stretch.original + stretch.length;
+    for (std::size_t at = stretch.original, shown = stretch.cleaned; at < end;) {
+      bool valid = false;
+      const std::size_t step = utf8_step(original_, at, valid);
+      if (!valid) {
+        if (run.length > 0) runs.push_back(run);
+        runs.push_back({shown, at, step});
+        run = {shown + kReplacement.size(), at + step, 0};
+      } else {
+        run.length += step;
+      }
+      at += step;
+      shown += valid ? step : kReplacement.size();
+    }
+    if (run.length > 0) runs.push_back(run);
+  });
+  return runs;
+}
+
+// Where the character that holds this byte of the cleaned text stands, and so many bytes behind it,
+// but not behind its end: U+FFFD has three bytes where its original has one to three.
+std::size_t CleanText::place(const TextMap::Stretch& stretch, std::size_t cleaned,
+                             std::size_t more) const {
+  const std::size_t end = stretch.original + stretch.length;
+  if (stretch.is_exact())
+    return std::min(stretch.original + (cleaned + more - stretch.cleaned), end);
+  for (std::size_t at = stretch.original, shown = stretch.cleaned; at < end;) {
+    bool valid = false;
+    const std::size_t step = utf8_step(original_, at, valid);
+    const std::size_t width = valid ? step : kReplacement.size();
+    if (cleaned < shown + width) return at + std::min(cleaned + more - shown, step);
+    at += step;
+    shown += width;
+  }
+  return end;
 }
 
 Span CleanText::original(Span cleaned) const {
-  if (runs_.empty()) return {original_.size(), original_.size()};
-  const Run& first = run_at(cleaned.begin);
-  const std::size_t begin = first.original + std::min(cleaned.begin - first.cleaned, first.length);
+  if (map_.empty()) return {original_.size(), original_.size()};
+  const TextMap::Stretch first = map_.at(cleaned.begin);
+  const std::size_t begin = place(first, cleaned.begin, 0);
   if (cleaned.begin >= cleaned.end) return {begin, begin};
-  const Run& last = run_at(cleaned.end - 1);
-  const std::size_t end = last.original + std::min(cleaned.end - last.cleaned, last.length);
-  // U+FFFD has three bytes where its original has one to three: `min` above ends at the original's.
+  const TextMap::Stretch last = map_.at(cleaned.end - 1);
+  const std::size_t end = place(last, cleaned.end - 1, 1);
   return begin <= end ? Span{begin, end} : Span{last.original, first.original + first.length};
 }
 

@@ -9,7 +9,8 @@
 // or moved, so the whole is linear in the input. Source: ECMA-48 (escape and control sequences);
 // invalid UTF-8 is replaced by maximal subparts as the Unicode standard recommends (section 3.9).
 //
-// Worst case: O(n) time; memory: the cleaned text plus 24 bytes for each stretch that moved.
+// Worst case: O(n) time; memory: the cleaned text, three times the original where nothing in that
+// is UTF-8, and about three bytes for each stretch that moved.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "loki/base/span.hpp"
+#include "loki/recognition/text_map.hpp"
 
 namespace loki {
 
@@ -40,7 +42,7 @@ class CleanText {
   // Valid UTF-8. The original itself where there was nothing to clean.
   std::string_view text() const { return borrowed_ ? original_ : std::string_view(cleaned_); }
   std::string_view original() const { return original_; }
-  const std::vector<Run>& runs() const { return runs_; }
+  std::vector<Run> runs() const;
 
   // The stretch of the original, in bytes, that a stretch of the cleaned text shows. Where an
   // overwrite put later bytes before earlier ones: the smallest stretch with both ends.
@@ -48,11 +50,11 @@ class CleanText {
 
  private:
   friend class Cleaner;
-  const Run& run_at(std::size_t cleaned) const;
+  std::size_t place(const TextMap::Stretch& stretch, std::size_t cleaned, std::size_t more) const;
 
   std::string_view original_;
   std::string cleaned_;
-  std::vector<Run> runs_;
+  TextMap map_;
   bool borrowed_ = true;
 };
 

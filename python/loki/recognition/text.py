@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TypeAlias
 
 from loki import _core
 
 Text: TypeAlias = str | bytes | bytearray | memoryview
-"""Output of a tool: text, or bytes in any encoding (read as UTF-8, the rest becomes U+FFFD)."""
+"""Output of a tool: text, or bytes in any encoding: UTF-16 where they begin with its byte order mark,
+else read as UTF-8, and what is none becomes U+FFFD."""
 
 
 def clean(text: Text) -> str:
@@ -53,7 +55,10 @@ class Cleaned:
     def __init__(self, text: Text) -> None:
         self.text, self.runs = _core.clean_with_runs(text)
         self._starts = [run[0] for run in self.runs]
-        self._in_bytes = not isinstance(text, str)
+        self._encoding = None
+        if not isinstance(text, str):
+            is_utf16 = bytes(text[:2]) in (BOM_UTF16_LE, BOM_UTF16_BE)
+            self._encoding = "utf-16-le" if is_utf16 else "utf-8"
 
     def original(self, position: int) -> int:
         """Where the character at a position of the cleaned text stands in the original.
@@ -70,6 +75,6 @@ class Cleaned:
             return 0
         start, original, length = self.runs[bisect_right(self._starts, position) - 1]
         shown = position - start
-        if self._in_bytes:
-            shown = len(self.text[start:position].encode())
+        if self._encoding:
+            shown = len(self.text[start:position].encode(self._encoding))
         return original + min(shown, length)

@@ -183,6 +183,29 @@ def test_cleaning_is_idempotent_and_the_map_is_exact(text: str) -> None:
         assert shown == original or surrogate or (shown, original) == ("\n", "\r")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@given(text=hostile)
+def test_utf16_is_the_text_that_it_encodes(encoding: str, text: str) -> None:
+    data = ("\ufeff" + text).encode(encoding, "surrogatepass")
+    joined = data.decode(encoding, "surrogatepass")[1:]  # two surrogates may be one character
+    cleaned = Cleaned(data)
+    assert cleaned.text == loki.clean(joined)
+    for at, shown in enumerate(cleaned.text):
+        encoded = shown.encode(encoding)
+        found = data[cleaned.original(at) :][: len(encoded)]
+        assert found == encoded or shown in "\ufffd\n"
+
+
+def test_what_failed_in_utf16_is_found_where_it_stands() -> None:
+    text = (
+        "geht\U0001f600\r\n" + 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n'
+    )
+    text += "ValueError: no such flavour\n"
+    failure = loki.recognize(text.encode("utf-16"))
+    assert (failure.error_type, failure.output_line) == ("ValueError", 4)
+    assert loki.clean(b"\xff\xfea\x00b") == "a\ufffd"
+
+
 def test_positions_outside_are_refused() -> None:
     with pytest.raises(IndexError, match="expected 0 to 1"):
         Cleaned("a").original(2)
