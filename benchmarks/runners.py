@@ -170,7 +170,7 @@ def go(folder: Path, flags: tuple[str, ...]) -> Run:
             failing.add(f"{event.get('Package')}:{event.get('Test', '')}")
     named = {one for one in failing if not one.endswith(":")}
     output = said(["go", "test", *flags, "./..."], folder)
-    return Run(output, frozenset(named or failing and {"?"}))
+    return Run(output, frozenset(named or (failing and {"?"})))
 
 
 # --- Rust ------------------------------------------------------------------------------------------
