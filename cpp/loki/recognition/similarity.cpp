@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "loki/base/unicode.hpp"
+#include "loki/recognition/grouping_template.hpp"
 #include "loki/recognition/signature.hpp"
 #include "loki/recognition/text.hpp"
 
@@ -188,6 +189,19 @@ bool says_nothing(const FailureSite& site) {
          });
 }
 
+// A message without its arguments, as `group` sees it: what a test got varies with each attempt.
+std::string without_arguments(std::string_view message) {
+  const grouping::MessageTemplate shape(message);
+  std::string result;
+  for (const auto& token : shape.tokens()) {
+    const bool is_argument =
+        token.kind == grouping::TokenKind::kHole || token.kind == grouping::TokenKind::kQuoted;
+    result += ' ';
+    result += is_argument ? std::string_view("_") : shape.text(token);
+  }
+  return result;
+}
+
 // Two outputs of one failure in different styles: one may leave out the frames or the message, or
 // cut the message off. What one does not say is no difference.
 void keep_what_both_say(FailureSite& a, FailureSite& b) {
@@ -202,6 +216,10 @@ void keep_what_both_say(FailureSite& a, FailureSite& b) {
     } else if (whole->normalized.starts_with(said)) {
       a.normalized = b.normalized = said;
     }
+  }
+  if (a.error_type == b.error_type &&
+      without_arguments(a.normalized) == without_arguments(b.normalized)) {
+    a.normalized = b.normalized = "";
   }
   if (a.error_type.empty() || b.error_type.empty()) a.error_type = b.error_type = "";
 }

@@ -68,6 +68,18 @@ TEST(Similarity, WhatOneStyleLeavesOutIsNoDifference) {
   EXPECT_FALSE(same_failure(whole, elsewhere, 0.8)) << "nothing but a cut message in common";
 }
 
+TEST(Similarity, WhatATestGotIsAnArgument) {
+  FailureSite a{"AssertionError", "", "assert 'pear' == 'plum'", "", {"t.py::f"}, {}, "p"};
+  FailureSite b = a;
+  b.normalized = "assert 'grape or berry' == 'plum'";
+  EXPECT_TRUE(same_failure(a, b, 0.8));
+  b.error_type = "ValueError";
+  EXPECT_FALSE(same_failure(a, b, 0.8)) << "another type";
+  b.error_type = a.error_type;
+  b.normalized = "assert 'grape or berry' in basket";
+  EXPECT_FALSE(same_failure(a, b, 0.8)) << "another message";
+}
+
 TEST(Similarity, Specific) {
   EXPECT_TRUE(is_specific({"OddError", "", "something long enough", "", {}, {}, ""}));
   EXPECT_FALSE(is_specific({"", "", "something long enough without an anchor", "", {}, {}, ""}));
