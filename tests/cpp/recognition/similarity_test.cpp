@@ -80,6 +80,16 @@ TEST(Similarity, WhatATestGotIsAnArgument) {
   EXPECT_FALSE(same_failure(a, b, 0.8)) << "another message";
 }
 
+TEST(Similarity, TheSameTestsTellMoreThanTheErrorOfOneOfThem) {
+  FailureSite a{"AssertionError", "", "first of them", "", {"t.py::f", "t.py::g"}, {}, "p"};
+  FailureSite b{"KeyError", "", "in another order", "", {"t.py::g", "t.py::f"}, {}, "p"};
+  EXPECT_TRUE(same_failure(a, b, 0.8));
+  b.tests.pop_back();
+  EXPECT_FALSE(same_failure(a, b, 0.8)) << "other tests";
+  a.tests = b.tests;
+  EXPECT_FALSE(same_failure(a, b, 0.8)) << "one test, another error";
+}
+
 TEST(Similarity, Specific) {
   EXPECT_TRUE(is_specific({"OddError", "", "something long enough", "", {}, {}, ""}));
   EXPECT_FALSE(is_specific({"", "", "something long enough without an anchor", "", {}, {}, ""}));
