@@ -310,37 +310,36 @@ class Normalizer {
   }
 
   std::size_t mail_size(std::size_t from) {
-    if (next("@", from, next_mail_) == text_.size()) return 0;
-    if (from >= mail_from_ && from < mail_to_) return 0;
-    std::size_t i = from;
-    while (i < text_.size() && is_mail(text_[i])) ++i;
-    if (i >= text_.size() || text_[i] != '@') {
-      mail_from_ = from;
-      mail_to_ = i;
-      return 0;
+    const std::size_t at_sign = next("@", from, next_mail_);
+    if (at_sign == text_.size() || at_sign == no_mail_) return 0;
+    if (at_sign != mail_at_) {
+      mail_at_ = mail_from_ = at_sign;
+      while (mail_from_ > from && is_mail(text_[mail_from_ - 1])) --mail_from_;
     }
+    if (from < mail_from_ || from == at_sign) return 0;
     // A dot or a dash belongs to the domain where a letter follows: what follows otherwise may be
     // a number, which a second pass would not see.
     const auto letter = [&](std::size_t k) {
       return k < text_.size() && is_word(text_[k]) && !is_digit(text_[k]) &&
              static_cast<unsigned char>(text_[k]) < 0x80;
     };
-    std::size_t end = i + 1, dots = 0;
-    for (; letter(end) || (end > i + 1 && end < text_.size() && is_digit(text_[end])) ||
+    const std::size_t begin = at_sign + 1;
+    std::size_t end = begin, dots = 0;
+    for (; letter(end) || (end > begin && end < text_.size() && is_digit(text_[end])) ||
            (end < text_.size() && (text_[end] == '.' || text_[end] == '-') && letter(end + 1));
          ++end) {
-      if (end - i > 255) return 0;
+      if (end - at_sign > 255) break;
       dots += text_[end] == '.';
     }
     const bool ends = ends_word(text_, end) && at(text_, end) != '<';
-    if (dots > 0 && ends) return end - from;
-    mail_from_ = from;
-    mail_to_ = i;
+    if (dots > 0 && ends && end - at_sign <= 255) return end - from;
+    no_mail_ = at_sign;  // whatever stands before it
     return 0;
   }
 
   bool secret() {
-    if (put({key_size(rest()), "<secret>"})) return true;
+    if (may_be_key(ahead(0), ahead(1)) && put({key_size(rest()), "<secret>"})) return true;
+    if (!may_name_secret(rest())) return false;
     const bool is_flag = at_ >= 2 && last() == '-' && text_[at_ - 2] == '-';
     const NamedSecret found = named_secret(rest(), is_flag);
     if (found.size == 0) return false;
@@ -373,7 +372,10 @@ class Normalizer {
   std::size_t flushed_ = 0;  // text before it is in out_, as it was or replaced
   std::string out_;
   std::array<std::size_t, 5> closers_{};  // by the kind of quote
-  std::size_t mail_from_ = 0, mail_to_ = 0;
+  // The next '@' that was looked at, where what may stand before it begins, and one that is in no
+  // address.
+  std::size_t mail_at_ = std::string_view::npos, mail_from_ = 0;
+  std::size_t no_mail_ = std::string_view::npos;
   std::size_t next_scheme_ = 0, next_mail_ = 0;
 };
 

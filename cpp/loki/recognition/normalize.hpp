@@ -106,6 +106,7 @@ Found folder(std::string_view text);
 
 // Keys of known shape; and a PEM private key from its BEGIN to its END. 0: none.
 std::size_t key_size(std::string_view text);
+bool may_be_key(char first, char second);  // whether a key may begin so: most words do not
 std::size_t private_key_size(std::string_view text);
 // What stands before the secret path of a URL that lets anyone post. 0: none of them.
 std::size_t webhook_size(std::string_view url);
@@ -116,6 +117,8 @@ struct NamedSecret {
   std::size_t begin = 0;
   std::size_t size = 0;
 };
+// Whether the word there may be such a name, or begin one.
+bool may_name_secret(std::string_view text);
 NamedSecret named_secret(std::string_view text, bool is_flag);
 
 }  // namespace normalizing

@@ -50,6 +50,7 @@ template <std::size_t N>
 std::size_t unit(std::string_view text, std::size_t i, const std::array<Unit, N>& units) {
   const std::size_t space = at(text, i) == ' ' ? 1 : 0;
   const char first = at(text, i + space);
+  if (!is_word(first)) return 0;
   for (const Unit& candidate : units) {
     if (candidate.name[0] != first || (space != 0 && !candidate.spaced)) continue;
     if (!text.substr(std::min(i + space, text.size())).starts_with(candidate.name)) continue;

@@ -92,6 +92,22 @@ std::size_t scheme(std::string_view text, std::size_t i) {
 
 }  // namespace
 
+bool may_be_key(char first, char second) {
+  static constexpr auto kBegins = [] {
+    std::array<std::array<bool, 128>, 128> begins{};
+    const auto mark = [&](std::string_view prefix) {
+      begins[static_cast<std::size_t>(prefix[0])][static_cast<std::size_t>(prefix[1])] = true;
+    };
+    for (const std::string_view prefix : kPlainPrefixes) mark(prefix);
+    for (const std::string_view prefix : kPrefixes) mark(prefix);
+    mark("eyJ");
+    mark("SG.");
+    return begins;
+  }();
+  const auto i = static_cast<unsigned char>(first), k = static_cast<unsigned char>(second);
+  return i < 128 && k < 128 && kBegins[i][k];
+}
+
 std::size_t key_size(std::string_view text) {
   // Most words are too short: no prefix has less than three bytes.
   std::size_t size = 0;
@@ -124,6 +140,21 @@ std::size_t quote_size(std::string_view text, std::size_t i) {
   return at(text, i + size) == '"' || at(text, i + size) == '\'' ? size + 1 : 0;
 }
 
+// Whether a name of a secret may end with these two letters: most words do not.
+bool may_end_name(char before, char last) {
+  static constexpr auto kMayEnd = [] {
+    std::array<std::array<bool, 128>, 128> ends{};
+    for (std::size_t i = 0; i + 1 < kEnds.size(); i += 3) {
+      const auto a = static_cast<std::size_t>(kEnds[i]), b = static_cast<std::size_t>(kEnds[i + 1]);
+      constexpr std::size_t kUpper = 'a' - 'A';
+      ends[a][b] = ends[a - kUpper][b] = ends[a][b - kUpper] = ends[a - kUpper][b - kUpper] = true;
+    }
+    return ends;
+  }();
+  const auto i = static_cast<unsigned char>(before), k = static_cast<unsigned char>(last);
+  return i < 128 && k < 128 && kMayEnd[i][k];
+}
+
 // How far a value goes: in quotes that this line closes up to them, else to the next space. 0: no
 // secret, by how much it takes to be one.
 std::size_t value_size(std::string_view text, std::size_t begin, std::size_t least, bool is_sure) {
@@ -151,6 +182,18 @@ std::size_t value_size(std::string_view text, std::size_t begin, std::size_t lea
 
 }  // namespace
 
+bool may_name_secret(std::string_view text) {
+  std::size_t size = 0;
+  while (is_word(at(text, size))) ++size;
+  const char next = at(text, size);
+  if (next == '-') return true;
+  if (size < 3 ||
+      (next != '=' && next != ':' && next != ' ' && next != '"' && next != '\'' && next != '\\')) {
+    return false;
+  }
+  return may_end_name(text[size - 2], text[size - 1]);
+}
+
 NamedSecret named_secret(std::string_view text, bool is_flag) {
   const std::size_t name = name_size(text);
   if (name < 3) return {};
@@ -158,8 +201,8 @@ NamedSecret named_secret(std::string_view text, bool is_flag) {
   if (next != '=' && next != ':' && next != ' ' && next != '"' && next != '\'' && next != '\\') {
     return {};
   }
+  if (!may_end_name(text[name - 2], text[name - 1])) return {};
   std::string folded = ascii_folded(text.substr(0, name));
-  if (kEnds.find(std::string_view(folded).substr(name - 2)) == std::string_view::npos) return {};
   std::replace(folded.begin(), folded.end(), '-', '_');
   const bool is_bearer = folded == "bearer";
   if (!is_bearer && !is_secret_name(text, folded)) return {};
