@@ -139,7 +139,7 @@ class Normalizer {
     if (!is_value && (is_path(before) || before == '/' || before == '>' || before == '\\')) {
       return false;
     }
-    if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) &&
+    if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) && !is_behind_quote() &&
         ahead(root_.size()) == '/' && ahead(root_.size() + 1) != '/' &&
         ahead(root_.size() + 1) != '\\') {
       // What follows is read as if it stood alone; a root inside the root would change that.
@@ -149,6 +149,14 @@ class Normalizer {
       return true;
     }
     return put(folder(rest()));
+  }
+
+  // Template level: what follows decides whether a quote closes, and must not go without a trace.
+  bool is_behind_quote() const {
+    if (level_ != Level::kTemplate || at_ == 0) return false;
+    const char before = text_[at_ - 1];
+    return before == '\'' || before == '"' || before == '`' ||
+           (at_ >= kSymbolSize && is_symbol(text_, at_ - kSymbolSize));
   }
 
   // -I/home/me/include, -L/tmp/lib.

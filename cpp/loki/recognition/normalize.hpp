@@ -1,6 +1,7 @@
 // Replaces what varies between two runs of the same failure by typed placeholders like <int>.
 //
-// Covered by tests/cpp/recognition/normalize_test.cpp.
+// Covered by tests/cpp/recognition/normalize_test.cpp, normalize_kinds_test.cpp (a table for every
+// kind), normalize_secret_test.cpp and fuzz/normalize.cpp.
 //
 // Idea: one pass over the bytes, left to right; at each position the first rule that fits takes its
 // stretch. Whether a rule may begin is decided by the last byte *written*, and no rule reads over a

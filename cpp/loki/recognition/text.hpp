@@ -1,6 +1,7 @@
 // What a person would see on the terminal, and where each byte of it came from.
 //
-// Covered by tests/cpp/recognition/text_test.cpp, with a slow reference terminal.
+// Covered by tests/cpp/recognition/text_test.cpp and tests/py/recognition/test_text.py, each with a
+// slow reference terminal, and by fuzz/clean.cpp.
 //
 // Idea: a line without control characters is its own image and is not looked at twice. A line with
 // some is replayed as a terminal would: two stacks of pieces, left and right of the cursor. Writing

@@ -69,6 +69,15 @@ TEST(NormalizeRoot, PathsKeepTheirProjectRelativePart) {
             "in /srv/shopping/a.py");
 }
 
+// Without the root, what stands behind a quote could let it close.
+TEST(NormalizeRoot, StaysDirectlyBehindAQuoteInATemplate) {
+  for (const std::string_view text : {"\"a\"/srv/app/%b", "\u2018a\u2019/srv/app/%b"}) {
+    const std::string once = normalize(text, Level::kTemplate, "/srv/app");
+    EXPECT_EQ(normalize(once, Level::kTemplate, "/srv/app"), once);
+  }
+  EXPECT_EQ(normalize("'/srv/app/b'", Level::kVolatile, "/srv/app"), "'b'");
+}
+
 TEST(NormalizeProperties, IsAFixedPointOnRandomText) {
   std::mt19937 random(testing::UnitTest::GetInstance()->random_seed() + 13U);
   const std::string pieces[] = {
