@@ -1,6 +1,8 @@
 // The first half of `site`: which blocks there are. The second is site_choice.cpp.
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <unordered_map>
 
 #include "loki/recognition/site_rules.hpp"
 #include "loki/recognition/text.hpp"
@@ -14,11 +16,10 @@ struct Line {
   std::size_t end = 0;  // without the newline
 };
 
-// A line on which rules have something to look for.
-struct Candidate {
-  Line line;
-  Reference reference;
-};
+// Blocks of one rule: so many first ones are kept and so many last ones. What is chosen is the
+// first of its kind or the one next to the end of the step; a log of millions of errors must fit in
+// memory.
+constexpr std::size_t kFirstKept = 1000, kLastKept = 1000;  // chosen, not measured
 
 std::size_t line_end(std::string_view text, std::size_t from) {
   const void* newline =
@@ -28,37 +29,6 @@ std::size_t line_end(std::string_view text, std::size_t from) {
              : static_cast<std::size_t>(static_cast<const char*>(newline) - text.data());
 }
 
-// One pass of all literals over the text; rising lines.
-std::vector<Candidate> scan(const Rules& rules, std::string_view text,
-                            std::vector<bool>& detected) {
-  std::vector<Candidate> candidates;
-  Line line{1, 0, line_end(text, 0)};
-  std::size_t first_of_line = 0;
-  rules.scan->each(text, [&](std::size_t literal, std::size_t end) {
-    while (line.end < end) {
-      line = {line.number + 1, line.end + 1, line_end(text, line.end + 1)};
-      first_of_line = candidates.size();
-    }
-    for (const Reference& reference : rules.references[literal]) {
-      if (reference.kind == Reference::kDetected) {
-        detected[reference.tool] = true;
-        continue;
-      }
-      const auto same = [&](const Candidate& other) {
-        return other.reference.kind == reference.kind && other.reference.tool == reference.tool &&
-               other.reference.index == reference.index;
-      };
-      if (end - line.begin > kLineLimit ||
-          std::any_of(candidates.begin() + static_cast<std::ptrdiff_t>(first_of_line),
-                      candidates.end(), same)) {
-        continue;
-      }
-      candidates.push_back({line, reference});
-    }
-  });
-  return candidates;
-}
-
 class BlockFinder {
  public:
   BlockFinder(const Rules& rules, std::string_view text)
@@ -66,36 +36,66 @@ class BlockFinder {
     found_.detected.resize(rules.tools.size(), false);
   }
 
+  // One pass of all literals over the text; lines on which rules have something to look for are
+  // visited as they come.
   Findings run() {
-    std::vector<Candidate> candidates = scan(rules_, text_, found_.detected);
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) {
-                       if (a.line.number != b.line.number) return a.line.number < b.line.number;
-                       if (a.reference.tool != b.reference.tool)
-                         return a.reference.tool < b.reference.tool;
-                       return a.reference.index < b.reference.index;
-                     });
-    Line line;
-    for (std::size_t at = 0; at < candidates.size() || open_count_ > 0;) {
-      if (open_count_ == 0) {
-        line = candidates[at].line;
-      } else {
-        line = {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
-        if (line.begin > text_.size() || (line.begin == text_.size() && line.number > 1)) break;
+    Line line{1, 0, line_end(text_, 0)};
+    std::vector<Reference> here;
+    rules_.scan->each(text_, [&](std::size_t literal, std::size_t end) {
+      while (line.end < end) {
+        visit(line, here);
+        line = after(line);
       }
-      const std::string_view shown = visible(line);
-      feed(line, shown);
-      for (; at < candidates.size() && candidates[at].line.number == line.number; ++at) {
-        consider(candidates[at].reference, line, shown);
-      }
-    }
+      if (end - line.begin <= kLineLimit) note(rules_.references[literal], here);
+    });
+    visit(line, here);
+    while (open_count_ > 0 && after(line_).begin < text_.size()) step();
     for (std::uint32_t tool = 0; tool < open_.size(); ++tool) {
       if (open_[tool]) close(tool);
+    }
+    for (auto& [rule, kept] : kept_) {
+      for (Block& block : kept.last) found_.blocks.push_back(std::move(block));
     }
     return std::move(found_);
   }
 
  private:
+  struct Kept {
+    std::size_t first = 0;  // how many of them went to the findings
+    std::deque<Block> last;
+  };
+
+  Line after(const Line& line) const {
+    return {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
+  }
+
+  void note(const std::vector<Reference>& references, std::vector<Reference>& here) {
+    for (const Reference& reference : references) {
+      if (reference.kind == Reference::kDetected) {
+        found_.detected[reference.tool] = true;
+      } else if (std::find(here.begin(), here.end(), reference) == here.end()) {
+        here.push_back(reference);
+      }
+    }
+  }
+
+  // references: what the rules have to look for there; used up.
+  void visit(const Line& line, std::vector<Reference>& references) {
+    if (references.empty()) return;
+    std::sort(references.begin(), references.end());
+    while (open_count_ > 0 && line_.number + 1 < line.number) step();
+    line_ = line;
+    const std::string_view shown = visible(line);
+    feed(line, shown);
+    for (const Reference& reference : references) consider(reference, line, shown);
+    references.clear();
+  }
+
+  void step() {
+    line_ = after(line_);
+    feed(line_, visible(line_));
+  }
+
   std::string_view visible(const Line& line) const {
     return rules_.without_prefix(
         utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit));
@@ -214,9 +214,27 @@ class BlockFinder {
   }
 
   void close(std::uint32_t tool) {
-    found_.blocks.push_back(std::move(*open_[tool]));
+    keep(std::move(*open_[tool]));
     open_[tool].reset();
     --open_count_;
+  }
+
+  void keep(Block&& block) {
+    const auto& required = block.rule->requires_fields;
+    if (std::any_of(required.begin(), required.end(),
+                    [&](Field field) { return !block.has(field); })) {
+      return;
+    }
+    Kept& kept = kept_[block.rule];
+    if (kept.first < kFirstKept) {
+      ++kept.first;
+      found_.blocks.push_back(std::move(block));
+      return;
+    }
+    kept.last.push_back(std::move(block));
+    if (kept.last.size() <= kLastKept) return;
+    found_.dropped.add(kept.last.front());
+    kept.last.pop_front();
   }
 
   const Rules& rules_;
@@ -224,6 +242,8 @@ class BlockFinder {
   std::vector<std::optional<Block>> open_;
   std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
   std::size_t open_count_ = 0;
+  Line line_;  // the last one that was looked at
+  std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;
 };
 

@@ -59,7 +59,8 @@ class Chooser {
     drop_unfit();
     std::stable_sort(found_.blocks.begin(), found_.blocks.end(),
                      [](const Block& a, const Block& b) {
-                       return a.first != b.first ? a.first < b.first : a.last > b.last;
+                       return std::tie(a.first, b.last, a.tool, a.rule) <
+                              std::tie(b.first, a.last, b.tool, b.rule);
                      });
     apply_links();
     excuse_retried();
@@ -81,9 +82,7 @@ class Chooser {
 
   void drop_unfit() {
     std::erase_if(found_.blocks, [&](const Block& block) {
-      if (block.rule->detected && !found_.detected[block.tool]) return true;
-      return std::any_of(block.rule->requires_fields.begin(), block.rule->requires_fields.end(),
-                         [&](Field field) { return !block.has(field); });
+      return block.rule->detected && !found_.detected[block.tool];
     });
   }
 
@@ -277,6 +276,11 @@ class Chooser {
       collect(block.tests, full);
       collect(block.test_names, partial);
     }
+    if (const auto more = found_.dropped.by_tool.find(chosen.tool);
+        more != found_.dropped.by_tool.end()) {
+      collect(more->second.full, full);
+      collect(more->second.partial, partial);
+    }
     return full.empty() ? partial : full;
   }
 
@@ -378,6 +382,13 @@ class Chooser {
 };
 
 }  // namespace
+
+void DroppedTests::add(const Block& block) {
+  if (block.role == Role::kWarning) return;
+  OfTool& tests = by_tool[block.tool];
+  tests.full.insert(block.tests.begin(), block.tests.end());
+  tests.partial.insert(block.test_names.begin(), block.test_names.end());
+}
 
 Site choose(const Rules& rules, std::string_view text, Findings findings,
             const SiteContext& context) {

@@ -4,10 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "loki/base/definition.hpp"
@@ -92,6 +95,12 @@ struct Reference {
   enum Kind : std::uint8_t { kDetected, kDetect, kStart, kLink } kind;
   std::uint32_t tool;
   std::uint32_t index;  // of the detect rule, block or link
+
+  friend bool operator==(const Reference&, const Reference&) = default;
+  // In the order of tools; a tool is known before its blocks start.
+  friend bool operator<(const Reference& a, const Reference& b) {
+    return std::tie(a.tool, a.index, a.kind) < std::tie(b.tool, b.index, b.kind);
+  }
 };
 
 ToolRules read_tool(const Definition& definition);
@@ -131,8 +140,19 @@ struct Link {
   bool echo_next;
 };
 
+// Of blocks that were too many to keep, the failing tests.
+struct DroppedTests {
+  struct OfTool {
+    std::set<std::string> full, partial;
+  };
+  std::map<std::uint32_t, OfTool> by_tool;
+
+  void add(const Block& block);
+};
+
 struct Findings {
   std::vector<Block> blocks;
+  DroppedTests dropped;
   std::vector<Link> links;
   std::vector<bool> detected;  // by tool
 };

@@ -2,9 +2,32 @@
 
 import pytest
 
+import loki
 from benchmarks import robustness
 
 
 @pytest.mark.parametrize("name", robustness.CASES)
 def test_a_failure_is_found_behind_anything(name: str) -> None:
     assert robustness.measured(name, 300_000)["right"]
+
+
+def test_of_millions_of_failures_all_tests_count_and_the_first_is_the_cause() -> None:
+    tests = [f"tests/test_a.py::test_{n}" for n in range(5000)]
+    lines = [f"FAILED {test} - ValueError: number {n}" for n, test in enumerate(tests)]
+    failure = loki.recognize(
+        "\n".join(["=== short test summary info ===", *lines, "5000 failed in 9s"])
+    )
+    assert set(failure.tests) == set(tests)
+    assert len(failure.tests) == len(tests)
+    assert (failure.message, failure.output_line) == ("number 0", 2)
+
+
+def test_behind_millions_of_errors_the_end_of_the_step_still_counts() -> None:
+    noise = [f"error: attempt {n} was lost, trying again" for n in range(5000)]
+    report = [
+        "Traceback (most recent call last):",
+        '  File "a.py", line 3, in load',
+        "KeyError: 'pear'",
+    ]
+    failure = loki.recognize("\n".join([*noise, *report, *noise]))
+    assert (failure.error_type, failure.path, failure.output_line) == ("KeyError", "a.py", 5003)
