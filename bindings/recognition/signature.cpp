@@ -34,7 +34,7 @@ void bind_signature(py::module_& module) {
   module.def(
       "fingerprint",
       [](const std::string& error_type, const std::string& error_code,
-         const std::string& normalized, const std::vector<std::string>& tests,
+         const std::string_view normalized, const std::vector<std::string>& tests,
          const std::vector<std::string>& functions) {
         return fingerprint({error_type, error_code, normalized, tests, functions});
       },

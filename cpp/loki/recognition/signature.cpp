@@ -33,6 +33,8 @@ char slug_letter(char c) {
 
 Hash128 fingerprint_hash(const FingerprintFields& fields) {
   std::string bytes;
+  constexpr std::size_t kSmall = 256;  // for what is small
+  bytes.reserve(fields.normalized.size() + kSmall);
   frame(bytes, fields.error_type);
   frame(bytes, fields.error_code);
   frame(bytes, fields.normalized);
