@@ -64,6 +64,7 @@ std::size_t unit(std::string_view text, std::size_t i, const std::array<Unit, N>
 // 1h30m, 1m 2.5s: more numbers with units of time behind the first.
 std::size_t more_duration(std::string_view text, std::size_t i) {
   const std::size_t begin = i;
+  std::size_t end = i;  // where the last of them that ends a word does
   for (int part = 0; part < 4; ++part) {
     const std::size_t start = at(text, i) == ' ' ? i + 1 : i;
     std::size_t next = start + digits(text, start);
@@ -72,8 +73,9 @@ std::size_t more_duration(std::string_view text, std::size_t i) {
     const std::size_t size = unit(text, next, kDurations);
     if (size == 0) break;
     i = next + size;
+    if (ends_word(text, i)) end = i;
   }
-  return i - begin;
+  return end - begin;
 }
 
 Found quantity(std::string_view text, std::size_t size) {

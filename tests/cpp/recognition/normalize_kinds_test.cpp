@@ -177,6 +177,7 @@ TEST(NormalizeKinds, Quantities) {
                {"384.0 B", "384 bytes", "5KB", "5 kB", "1.5 MiB", "10G", "2 TB", "1 byte"});
   expect_whole("<percent>", {"100%", "99.5%", "-5%"});
   expect_each({{"5 m", "<int> m"},
+               {"1h3h30m0m 1h3h30m0m", "<duration> <duration>"},
                {"10 G", "<int> G"},
                {"5 Bob", "<int> Bob"},
                {"5 seconds ago", "<duration> ago"},
