@@ -117,7 +117,7 @@ std::size_t key_size(std::string_view text) {
     if (!text.starts_with(prefix)) continue;
     std::size_t i = prefix.size();
     while (is_ascii_word(at(text, i)) && text[i] != '_') ++i;
-    if (i - prefix.size() >= kLeastKey && ends_word(text, i)) return i;
+    if (i - prefix.size() >= kLeastKey && at(text, i) != '_') return i;
   }
   for (const std::string_view prefix : kPrefixes) {
     if (!text.starts_with(prefix)) continue;
