@@ -355,7 +355,7 @@ class Normalizer {
     plain_word();
     // The other words of the name are read as they would be behind no secret.
     while (at_ < name) {
-      if (!is_word(text_, at_) || level_ == Level::kSecrets || !word()) ++at_;
+      if (!is_word(text_, at_) || !(level_ == Level::kSecrets ? masked() : word())) ++at_;
     }
     if (at_ >= begin) return true;  // one of them found it too
     at_ = begin;

@@ -70,6 +70,7 @@ TEST(NormalizeSecrets, ValuesBehindTheirNames) {
   for (const Level level : {Level::kVolatile, Level::kSecrets}) {  // templates lose the quotes
     EXPECT_EQ(normalize("{\\\"token\\\": \\\"abc12345\\\"}", level), "{\\\"token\\\": <secret>}");
   }
+  expect_each_level({{"x-glpat-A1b2C3d4E5f6G7h8i9-token: abcd1234", "x-<secret>: <secret>"}});
   EXPECT_EQ(normalize("\"password\": \"s3cr3tvalue\"", Level::kSecrets), "\"password\": <secret>");
 }
 
