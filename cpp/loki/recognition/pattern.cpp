@@ -56,6 +56,7 @@ struct Hit {
   std::uint32_t pattern, signal;
   Scope part;
   Span span;
+  std::string_view text;
 };
 
 // What is looked for in one part of the subject.
@@ -148,7 +149,7 @@ class Matcher {
         if (probe.kind == Probe::kRegex) {
           regex(text, use, part, span);
         } else if (probe.kind == Probe::kLiteral || stands_alone(text, span)) {
-          hit(use, part, span);
+          hit(text, use, part, span);
         }
       }
     });
@@ -162,7 +163,7 @@ class Matcher {
   }
 
   // Once per line and regex, whatever the number of its literals on the line.
-  void regex(std::string_view text, Use use, Scope scope, Span near) {
+  void regex(std::string_view text, Use use, Scope part, Span near) {
     std::size_t& seen_until = seen_until_[set_.probe_of[use.pattern][use.signal] + use.probe];
     if (near.end != 0 && near.end <= seen_until && near.begin < seen_until) return;
     const Span line = line_around(text, near.begin);
@@ -174,12 +175,12 @@ class Matcher {
       return;
     }
     const auto begin = static_cast<std::size_t>(found.data() - text.data());
-    hit(use, scope, {begin, begin + found.size()});
+    hit(text, use, part, {begin, begin + found.size()});
   }
 
-  void hit(Use use, Scope scope, Span span) {
+  void hit(std::string_view text, Use use, Scope part, Span span) {
     ++counts_[set_.first_signal[use.pattern] + use.signal];
-    hits_.push_back({use.pattern, use.signal, scope, span});
+    hits_.push_back({use.pattern, use.signal, part, span, text.substr(span.begin, span.size())});
   }
 
   const Impl& set_;
@@ -195,6 +196,16 @@ struct Scored {
   bool non_retryable = false, language_fits = false;
   std::size_t strong = 0, matched_text = 0;
 };
+
+// The message stands in the excerpt, too: what hits in both is one piece of text.
+bool is_inside(const Hit& inner, const Hit& outer) {
+  if (inner.part == outer.part) return outer.span.contains(inner.span);
+  const auto is_prose = [](Scope part) {
+    return part == Scope::kAnywhere || part == Scope::kMessage;
+  };
+  return is_prose(inner.part) && is_prose(outer.part) &&
+         outer.text.find(inner.text) != std::string_view::npos;
+}
 
 // hits: of one pattern. A hit inside a stronger one of another signal is the same evidence.
 Scored score(const PatternRule& rule, std::size_t index, std::vector<Hit> hits,
@@ -216,7 +227,7 @@ Scored score(const PatternRule& rule, std::size_t index, std::vector<Hit> hits,
     if (rule.signals[one.signal].excludes) return {};
     hit[one.signal] = true;
     const bool same_evidence = std::any_of(accepted.begin(), accepted.end(), [&](const Hit& other) {
-      return other.signal != one.signal && other.part == one.part && other.span.contains(one.span);
+      return other.signal != one.signal && is_inside(one, other);
     });
     if (counted[one.signal] || same_evidence) continue;
     counted[one.signal] = true;

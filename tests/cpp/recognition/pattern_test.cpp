@@ -33,6 +33,17 @@ TEST(Pattern, EvidenceCombines) {
       << "duplicate";
 }
 
+TEST(Pattern, WhatStandsInTheMessageAndInTheExcerptIsOnePiece) {
+  const std::string both = R"([{"literal": "alpha beta"}, {"word": "beta", "in": "message"}])";
+  const auto found = match(both, {"E: alpha beta", "alpha beta", "", "", ""});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found.front().confidence, 0.7, 1e-9);
+  EXPECT_NEAR(found.front().coverage, 1.0, 1e-9) << "both hit";
+  const std::string apart = R"([{"literal": "alpha beta"}, {"word": "gamma", "in": "message"}])";
+  EXPECT_NEAR(match(apart, {"alpha beta: gamma", "gamma", "", "", ""}).front().confidence, 0.91,
+              1e-9);
+}
+
 TEST(Pattern, ScopesSayWhereASignalMustStand) {
   const std::string in_code = R"([{"word": "x1", "in": "code"}])";
   EXPECT_TRUE(match(in_code, {"x1", "x1", "x1", "", ""}).empty());
