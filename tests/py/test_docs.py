@@ -43,8 +43,9 @@ def test_the_readmes_python_runs(tmp_path: Path, number: int) -> None:
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "success" in done.stdout
-    assert (project / "calc.py").read_text() == RIGHT
+    if "calc.py" in code:
+        assert "success" in done.stdout
+        assert (project / "calc.py").read_text() == RIGHT
 
 
 def test_the_readmes_patterns_say_what_the_readme_shows(
