@@ -116,8 +116,12 @@ std::size_t key_size(std::string_view text) {
   for (const std::string_view prefix : kPlainPrefixes) {
     if (!text.starts_with(prefix)) continue;
     std::size_t i = prefix.size();
-    while (is_ascii_word(at(text, i)) && text[i] != '_') ++i;
-    if (i - prefix.size() >= kLeastKey && at(text, i) != '_') return i;
+    bool has_digit = false;
+    for (; is_ascii_word(at(text, i)) && text[i] != '_'; ++i) {
+      has_digit = has_digit || is_digit(text[i]);
+    }
+    // Words alone, with '_' between them, are a name.
+    if (i - prefix.size() >= kLeastKey && (has_digit || at(text, i) != '_')) return i;
   }
   for (const std::string_view prefix : kPrefixes) {
     if (!text.starts_with(prefix)) continue;

@@ -43,7 +43,8 @@ TEST(NormalizeSecrets, KeysOfKnownShape) {
   }
   expect_each_level(
       {{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9", "<secret>"}});
-  expect_each_level({{"ghp_abcdefghijklmnop\u00e9t\u00e9", "<secret>\u00e9t\u00e9"}});
+  expect_each_level({{"ghp_abcdefghijklmnop\u00e9t\u00e9", "<secret>\u00e9t\u00e9"},
+                     {"ghp_abcdefghijklmnop0x_y", "<secret>_y"}});
   expect_kept({"hf_transformerslibrary_of_x", "sk-learn-is-a-great-library",
                "npm_config_registry_is_a_name", "AKIA", "eyJ", "pypi-some-long-package-name",
                "ghp_short", "skeleton"});
