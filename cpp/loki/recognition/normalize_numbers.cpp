@@ -102,13 +102,12 @@ std::size_t version_suffix(std::string_view text, std::size_t from) {
   const std::size_t word = at(text, i) == '-' || at(text, i) == '.' ? i + 1 : i;
   for (const std::string_view stage : kStages) {
     if (!text.substr(std::min(word, text.size())).starts_with(stage)) continue;
-    std::size_t end = word + stage.size();
-    if (at(text, end) == '.' && is_digit(at(text, end + 1))) ++end;
-    end += digits(text, end);
-    if (ends_word(text, end)) {
-      i = end;
-      break;
-    }
+    const std::size_t end = word + stage.size();
+    const std::size_t dot = at(text, end) == '.' && is_digit(at(text, end + 1)) ? 1 : 0;
+    const std::size_t numbered = end + dot + digits(text, end + dot);
+    if (!ends_word(text, numbered) && !ends_word(text, end)) continue;
+    i = ends_word(text, numbered) ? numbered : end;
+    break;
   }
   if (at(text, i) == '+' && is_word(text, i + 1)) {
     std::size_t end = i + 1;

@@ -165,6 +165,7 @@ TEST(NormalizeKinds, Versions) {
                {"^1.2.3 || ~4.5.6", "^<version> || ~<version>"},
                {"foo-1.2.3.tar.gz", "foo-<version>.tar.gz"},
                {"libfoo.so.1.2.3", "libfoo.so.<version>"},
+               {"v2.5-rc.39a123e24", "<version>.<sha>"},
                {"1.2", "<float>"}});
   expect_kept({"v1", "v", "vector", "version"});
 }
