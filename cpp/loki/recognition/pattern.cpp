@@ -168,10 +168,13 @@ class Matcher {
     if (near.end != 0 && near.end <= seen_until && near.begin < seen_until) return;
     const Span line = line_around(text, near.begin);
     seen_until = line.end;
-    const RE2& compiled = set_.probe(use).regex->compiled();
+    const Regex& expression = *set_.probe(use).regex;
+    const std::string_view shown = text.substr(line.begin, line.size());
+    if (!expression.may_match(shown)) return;
+    const RE2& compiled = expression.compiled();
     re2::StringPiece found;
-    if (!compiled.ok() || !compiled.Match(re2::StringPiece(text.data() + line.begin, line.size()),
-                                          0, line.size(), RE2::UNANCHORED, &found, 1)) {
+    if (!compiled.ok() || !compiled.Match(re2::StringPiece(shown.data(), shown.size()), 0,
+                                          shown.size(), RE2::UNANCHORED, &found, 1)) {
       return;
     }
     const auto begin = static_cast<std::size_t>(found.data() - text.data());
