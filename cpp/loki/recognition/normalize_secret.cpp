@@ -244,11 +244,11 @@ bool is_key_body(char c) {
 }  // namespace
 
 std::size_t webhook_size(std::string_view url) {
+  const std::size_t scheme = url.find("://");
   for (const std::string_view hook :
        {"://hooks.slack.com/services/", "://discord.com/api/webhooks/"}) {
-    const std::size_t place = url.find(hook);
-    if (place != std::string_view::npos && place + hook.size() < url.size())
-      return place + hook.size();
+    const std::size_t size = scheme + hook.size();
+    if (url.substr(scheme).starts_with(hook) && size < url.size()) return size;
   }
   return 0;
 }

@@ -83,6 +83,7 @@ TEST(NormalizeSecrets, PartsOfUrls) {
       {"https://x.org/?token=abcd1234&x=1", "https://x.org/?token=<secret>&x=1"},
       {"https://hooks.slack.com/services/T0/B0/x1y2", "https://hooks.slack.com/services/<secret>"},
       {"https://x.org/a:b@c", "https://x.org/a:b@c"},
+      {"https://x.org/?token=abcd://discord.com/api/webhooks/1", "https://x.org/?token=<secret>"},
       {"https://x.org:8080/a", "https://x.org:8080/a"}};
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(normalize(text, Level::kSecrets), expected);
