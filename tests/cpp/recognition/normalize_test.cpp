@@ -69,6 +69,14 @@ TEST(NormalizeRoot, PathsKeepTheirProjectRelativePart) {
             "in /srv/shopping/a.py");
 }
 
+TEST(NormalizeRoot, StaysWhereNoPathGoesOn) {
+  for (const std::string_view text :
+       {"password:/srv/app/ 097g", "/srv/app//tmp/x/y", "/srv/app/"}) {
+    const std::string once = normalize(text, Level::kVolatile, "/srv/app");
+    EXPECT_EQ(normalize(once, Level::kVolatile, "/srv/app"), once);
+  }
+}
+
 // Without the root, what stands behind a quote could let it close.
 TEST(NormalizeRoot, StaysDirectlyBehindAQuoteInATemplate) {
   for (const std::string_view text : {"\"a\"/srv/app/%b", "\u2018a\u2019/srv/app/%b"}) {
