@@ -140,7 +140,7 @@ class Normalizer {
       return false;
     }
     if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) && !is_behind_quote() &&
-        ahead(root_.size()) == '/' && is_path(text_, at_ + root_.size() + 1)) {
+        !is_word(before) && ahead(root_.size()) == '/' && is_path(text_, at_ + root_.size() + 1)) {
       // What follows is read as if it stood alone; a root inside the root would change that.
       flush();
       at_ += root_.size() + 1;
