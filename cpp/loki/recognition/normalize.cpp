@@ -116,8 +116,10 @@ class Normalizer {
       const std::size_t host = rest().substr(0, end).rfind('@');
       const std::size_t colon = rest().find(':', authority);
       if (host == std::string_view::npos || colon >= host) return false;
-      at_ += colon + 1;
-      return put({host - colon - 1, "<secret>"});
+      const std::size_t password = at_ + colon + 1, end_of_it = at_ + host;
+      for (at_ += authority; at_ < password;) at_ += masked() ? 0 : 1;  // the user's name
+      if (at_ >= end_of_it) return true;
+      return put({end_of_it - at_, "<secret>"});
     }
     if (!secret()) plain_word();
     return true;

@@ -78,6 +78,7 @@ TEST(NormalizeSecrets, ValuesBehindTheirNames) {
 TEST(NormalizeSecrets, PartsOfUrls) {
   const Case cases[] = {
       {"postgres://me:pa55@db.example.org:5432/x", "postgres://me:<secret>@db.example.org:5432/x"},
+      {"https://token=abcd:pa55@h/x", "https://token=<secret>"},
       {"redis://:pass@h:6379", "redis://:<secret>@h:6379"},
       {"https://ghp_a1B2c3D4e5F6g7H8i9J0@github.com/a", "https://<secret>@github.com/a"},
       {"https://x.org/?token=abcd1234&x=1", "https://x.org/?token=<secret>&x=1"},
