@@ -39,11 +39,37 @@ constexpr std::array<bool, 256> kUrl = [] {
   return url;
 }();
 
+// Whether a path may begin there, behind this byte: not inside another one, nor behind a
+// placeholder; but as the value of a flag: --root=/home/me, -I/home/me/include.
+bool begins_path(std::string_view text, std::size_t i, char before) {
+  if (before == '=') return true;
+  if (i >= 2 && text[i] == '/' && text[i - 2] == '-' && (before == 'I' || before == 'L')) {
+    return i == 2 || is_space(text[i - 3]) || text[i - 3] == '"' || text[i - 3] == '\'';
+  }
+  return !is_path(before) && before != '/' && before != '>' && before != '\\';
+}
+
+// The text without the project's root before its paths. It goes before all else is read, so that
+// what stands behind a root is read as if it always had stood alone.
+std::string without_root(std::string_view text, std::string_view root) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = text.find(root); i < text.size(); i = text.find(root, i + 1)) {
+    const std::size_t behind = i + root.size();
+    const bool is_after_symbol = i >= kSymbolSize && is_symbol(text, i - kSymbolSize);
+    const char before = i == 0 || is_after_symbol ? ' ' : text[i - 1];
+    if (at(text, behind) != '/' || !is_path(text, behind + 1) || !begins_path(text, i, before)) {
+      continue;
+    }
+    out += text.substr(done, i - done);
+    done = behind + 1;
+  }
+  return out += text.substr(done);
+}
+
 class Normalizer {
  public:
-  Normalizer(std::string_view text, Level level, std::string_view root)
-      : text_(text), level_(level), root_(root) {
-    while (root_.ends_with('/')) root_.remove_suffix(1);
+  Normalizer(std::string_view text, Level level) : text_(text), level_(level) {
     out_.reserve(text.size());
   }
 
@@ -134,37 +160,11 @@ class Normalizer {
     return false;
   }
 
-  // Absolute paths: the project's root is removed; temp and home folders are named.
+  // Absolute paths: temp and home folders are named.
   bool path() {
     const char before = last();
-    const bool is_value = before == '=' || is_search_path() || is_verbatim();
-    if (!is_value && (is_path(before) || before == '/' || before == '>' || before == '\\')) {
-      return false;
-    }
-    if (ahead(0) == '/' && !root_.empty() && rest().starts_with(root_) && !is_behind_quote() &&
-        !is_word(before) && ahead(root_.size()) == '/' && is_path(text_, at_ + root_.size() + 1)) {
-      // What follows is read as if it stood alone; a root inside the root would change that.
-      flush();
-      at_ += root_.size() + 1;
-      flushed_ = at_;
-      return true;
-    }
+    if (!begins_path(text_, at_, before) && !is_verbatim()) return false;
     return put(folder(rest()));
-  }
-
-  // Template level: what follows decides whether a quote closes, and must not go without a trace.
-  bool is_behind_quote() const {
-    if (level_ != Level::kTemplate || at_ == 0) return false;
-    const char before = text_[at_ - 1];
-    return before == '\'' || before == '"' || before == '`' ||
-           (at_ >= kSymbolSize && is_symbol(text_, at_ - kSymbolSize));
-  }
-
-  // -I/home/me/include, -L/tmp/lib.
-  bool is_search_path() const {
-    if (at_ < 2 || ahead(0) != '/' || text_[at_ - 2] != '-') return false;
-    if (text_[at_ - 1] != 'I' && text_[at_ - 1] != 'L') return false;
-    return at_ == 2 || is_space(text_[at_ - 3]) || text_[at_ - 3] == '"' || text_[at_ - 3] == '\'';
   }
 
   // \\?\C:\Users\me.
@@ -376,7 +376,6 @@ class Normalizer {
 
   std::string_view text_;
   Level level_;
-  std::string_view root_;
   std::size_t at_ = 0;
   std::size_t flushed_ = 0;  // text before it is in out_, as it was or replaced
   std::string out_;
@@ -391,7 +390,11 @@ class Normalizer {
 }  // namespace
 
 std::string normalize(std::string_view text, Level level, std::string_view root) {
-  return Normalizer(text, level, root).run();
+  while (root.ends_with('/')) root.remove_suffix(1);
+  if (root.empty() || level == Level::kSecrets || text.find(root) == std::string_view::npos) {
+    return Normalizer(text, level).run();
+  }
+  return Normalizer(without_root(text, root), level).run();
 }
 
 }  // namespace loki

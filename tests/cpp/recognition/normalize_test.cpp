@@ -69,21 +69,20 @@ TEST(NormalizeRoot, PathsKeepTheirProjectRelativePart) {
             "in /srv/shopping/a.py");
 }
 
-TEST(NormalizeRoot, StaysWhereAllElseWouldReadOtherwise) {
+TEST(NormalizeRoot, WhatStandsBehindItIsReadAsIfItStoodAlone) {
   for (const std::string_view text :
-       {"password:/srv/app/ 097g", "-L/srv/app/1T", "/srv/app//tmp/x/y", "/srv/app/"}) {
-    const std::string once = normalize(text, Level::kTemplate, "/srv/app");
-    EXPECT_EQ(normalize(once, Level::kTemplate, "/srv/app"), once);
-  }
-}
-
-// Without the root, what stands behind a quote could let it close.
-TEST(NormalizeRoot, StaysDirectlyBehindAQuoteInATemplate) {
-  for (const std::string_view text : {"\"a\"/srv/app/%b", "\u2018a\u2019/srv/app/%b"}) {
-    const std::string once = normalize(text, Level::kTemplate, "/srv/app");
-    EXPECT_EQ(normalize(once, Level::kTemplate, "/srv/app"), once);
+       {"password:/srv/app/ 097g", "-L/srv/app/1T", "/srv/app//tmp/x/y", "/srv/app/", "/srv/app",
+        "C:/srv/app/\\Users\\me", "\"a\"/srv/app/%b", "\u2018a\u2019/srv/app/%b",
+        "-----BEGIN PRIVATE /srv/app/KEY-----", "/srv//srv/app/app/x", "/srv/app/srv/app/x"}) {
+    for (const Level level : {Level::kVolatile, Level::kTemplate}) {
+      const std::string once = normalize(text, level, "/srv/app");
+      EXPECT_EQ(normalize(once, level, "/srv/app"), once) << text;
+    }
   }
   EXPECT_EQ(normalize("'/srv/app/b'", Level::kVolatile, "/srv/app"), "'b'");
+  EXPECT_EQ(normalize("\u2018/srv/app/b\u2019", Level::kVolatile, "/srv/app"), "\u2018b\u2019");
+  EXPECT_EQ(normalize("-I/srv/app/b --x=/srv/app/c", Level::kVolatile, "/srv/app"), "-Ib --x=c");
+  EXPECT_EQ(normalize("a/srv/app/b", Level::kVolatile, "/srv/app"), "a/srv/app/b");
 }
 
 TEST(NormalizeProperties, IsAFixedPointOnRandomText) {
