@@ -176,7 +176,8 @@ class Cutter {
                           all.find("//") != std::string_view::npos ||
                           all.find('\\') != std::string_view::npos;
     for (std::size_t at = begin; at < end;) {
-      const std::size_t colon = is_whole ? end : std::min(end, text_.find(':', at));
+      const std::size_t found = is_whole ? all.npos : all.find(':', at - begin);
+      const std::size_t colon = found == all.npos ? end : begin + found;
       const std::string_view name = text_.substr(at, colon - at);
       const bool has_word = std::any_of(name.begin(), name.end(), is_word);
       const bool is_hole = is_constant_value(name) || is_path_like(name);
@@ -241,12 +242,14 @@ class Shaper {
     tokens_ = std::move(out);
   }
 
-  // "===" draws a line.
-  bool is_line(std::size_t i) const {
-    std::size_t begin = i, end = i + 1;
-    while (begin > 0 && is_mark(tokens_[begin - 1], "=")) --begin;
-    while (end < tokens_.size() && is_mark(tokens_[end], "=")) ++end;
-    return end - begin > 2;
+  // "===" draws a line. Asked from left to right.
+  bool is_line(std::size_t i) {
+    if (i >= run_end_) {
+      run_end_ = i + 1;
+      while (run_end_ < tokens_.size() && is_mark(tokens_[run_end_], "=")) ++run_end_;
+      run_is_line_ = run_end_ - i > 2;
+    }
+    return run_is_line_;
   }
 
   // Behind the '=' at i stands a value, and not the next key.
@@ -324,6 +327,8 @@ class Shaper {
 
   std::string_view text_;
   Tokens tokens_;
+  std::size_t run_end_ = 0;  // of the equal signs that were looked at last
+  bool run_is_line_ = false;
 };
 
 }  // namespace
