@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -126,6 +126,10 @@ def recognize_many(rules: SiteRules, patterns: PatternSet, texts: list[typing.An
 def regex_error(expression: str) -> tuple[str, str] | None:
     """
     (what RE2 says, the part of the expression that it says it of); None where it is fine.
+    """
+def regex_errors(expressions: collections.abc.Sequence[str], most: typing.SupportsInt | typing.SupportsIndex) -> list[tuple[int, str, str]]:
+    """
+    (index, what RE2 says, the part of the expression that it says it of) of those refused.
     """
 def same_failure(a: FailureSite, b: FailureSite, threshold: typing.SupportsFloat | typing.SupportsIndex) -> bool:
     """

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "loki/base/unicode.hpp"
 #include "loki/recognition/pattern_rules.hpp"
 #include "loki/recognition/text.hpp"
 
@@ -17,31 +18,40 @@ namespace {
 constexpr std::size_t kLineLimit =
     16 * 1024;  // of longer lines a regex sees what surrounds the literal
 constexpr std::size_t kBefore = 4 * 1024;
-constexpr std::uint8_t kMostHits = 8;  // spans kept of one signal
+constexpr std::size_t kMostLiteralBytes = 500'000;  // each may cost 300 bytes; chosen
+constexpr std::uint8_t kMostHits = 8;               // spans kept of one signal
 
-bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+}
+
+// The character that begins there; of invalid UTF-8, none that a word holds.
+bool is_word_at(std::string_view text, std::size_t at) {
+  bool valid = false;
+  const std::size_t step = utf8_step(text, at, valid);
+  return valid && is_word_character(decoded_utf8(text.substr(at, step)));
+}
+
+bool is_word_before(std::string_view text, std::size_t end) {
+  std::size_t at = end - 1;
+  while (at > 0 && end - at < 4 && !begins_character(text[at])) --at;
+  return is_word_at(text, at);
 }
 
 bool stands_alone(std::string_view text, Span span) {
   const bool left =
-      span.begin == 0 || !is_word_byte(text[span.begin]) || !is_word_byte(text[span.begin - 1]);
+      span.begin == 0 || !is_word_at(text, span.begin) || !is_word_before(text, span.begin);
   const bool right =
-      span.end >= text.size() || !is_word_byte(text[span.end - 1]) || !is_word_byte(text[span.end]);
+      span.end >= text.size() || !is_word_before(text, span.end) || !is_word_at(text, span.end);
   return left && right;
 }
 
-// The line round a byte; of a very long one a window that does not begin or end inside a character.
-Span line_around(std::string_view text, std::size_t at) {
-  const std::size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  Span line{newline == std::string_view::npos ? 0 : newline + 1,
-            std::min(text.find('\n', at), text.size())};
+// Of a very long line a window round a byte, that does not begin or end inside a character.
+Span window_around(std::string_view text, Span line, std::size_t at) {
   if (line.size() <= kLineLimit) return line;
   if (at - line.begin > kBefore) {
     line.begin = at - kBefore;
-    while (line.begin < at && (static_cast<unsigned char>(text[line.begin]) & 0xC0U) == 0x80U)
-      ++line.begin;
+    while (line.begin < at && !begins_character(text[line.begin])) ++line.begin;
   }
   line.end =
       line.begin + utf8_prefix(text.substr(line.begin, line.end - line.begin), kLineLimit).size();
@@ -75,6 +85,7 @@ struct PatternSet::Impl {
   std::vector<std::uint32_t> first_signal;           // by pattern; into flat counters
   std::vector<std::vector<std::uint32_t>> probe_of;  // by pattern: of each signal the first probe
   std::uint32_t signals = 0, probes = 0;
+  std::size_t literal_bytes = 0;
 
   void add(PatternRule rule) {
     const auto index = static_cast<std::uint32_t>(patterns.size());
@@ -93,17 +104,25 @@ struct PatternSet::Impl {
 
   void use(const Probe& probe, Use use, Wanted& by) {
     if (probe.kind != Probe::kRegex) {
-      use_literal(probe.text, use, by);
+      use_literal(probe, probe.text, use, by);
     } else if (probe.regex->required().empty()) {
       by.slow.push_back(use);
     } else {
-      for (const std::string& literal : probe.regex->required()) use_literal(literal, use, by);
+      for (const std::string& literal : probe.regex->required())
+        use_literal(probe, literal, use, by);
     }
   }
 
-  void use_literal(std::string_view literal, Use use, Wanted& by) {
+  void use_literal(const Probe& probe, std::string_view literal, Use use, Wanted& by) {
     const std::size_t index = by.table.add(literal);
-    if (index >= by.uses.size()) by.uses.resize(index + 1);
+    if (index >= by.uses.size()) {
+      by.uses.resize(index + 1);
+      literal_bytes += literal.size();
+    }
+    if (literal_bytes > kMostLiteralBytes) {
+      throw DefinitionError(probe.where, "found more than " + std::to_string(kMostLiteralBytes) +
+                                             " bytes of literals in one set, expected fewer");
+    }
     by.uses[index].push_back(use);
   }
 
@@ -138,9 +157,20 @@ class Matcher {
     return counts_[set_.first_signal[use.pattern] + use.signal] >= kMostHits;
   }
 
+  // The line round a byte. Hits come in the order of the text: a long line is measured once.
+  Span line_around(std::string_view text, std::size_t at) {
+    if (at < line_.begin || at > line_.end) {
+      const std::size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+      line_ = {newline == std::string_view::npos ? 0 : newline + 1,
+               std::min(text.find('\n', at), text.size())};
+    }
+    return line_;
+  }
+
   // text: the part named `part`, in which the signals of `scope` look for theirs.
   void part(std::string_view text, Scope scope, Scope part) {
     const Wanted& wanted = set_.wanted[static_cast<std::size_t>(scope)];
+    line_ = {1, 0};  // of the text before
     wanted.scan->each(text, [&](std::size_t literal, std::size_t end) {
       const Span span{end - wanted.table.literals()[literal].size(), end};
       for (const Use& use : wanted.uses[literal]) {
@@ -166,7 +196,7 @@ class Matcher {
   void regex(std::string_view text, Use use, Scope part, Span near) {
     std::size_t& seen_until = seen_until_[set_.probe_of[use.pattern][use.signal] + use.probe];
     if (near.end != 0 && near.end <= seen_until && near.begin < seen_until) return;
-    const Span line = line_around(text, near.begin);
+    const Span line = window_around(text, line_around(text, near.begin), near.begin);
     seen_until = line.end;
     const Regex& expression = *set_.probe(use).regex;
     const std::string_view shown = text.substr(line.begin, line.size());
@@ -190,6 +220,7 @@ class Matcher {
   const PatternSubject& subject_;
   std::vector<std::uint8_t> counts_;     // by signal
   std::vector<std::size_t> seen_until_;  // by probe
+  Span line_{1, 0};
   std::vector<Hit> hits_;
 };
 
@@ -282,11 +313,12 @@ PatternSet::PatternSet(PatternSet&&) noexcept = default;
 PatternSet& PatternSet::operator=(PatternSet&&) noexcept = default;
 
 void PatternSet::check() const {
+  RegexBudget budget;
   for (const PatternRule& rule : impl_->patterns) {
     for (const Signal& signal : rule.signals) {
       for (const Probe& probe : signal.probes) {
         if (probe.kind != Probe::kRegex) continue;
-        if (const std::string error = probe.regex->check(); !error.empty()) {
+        if (const std::string error = budget.spend(*probe.regex); !error.empty()) {
           throw DefinitionError(probe.where, "found a regex that RE2 refuses (" + error + ")");
         }
       }

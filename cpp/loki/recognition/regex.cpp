@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
+constexpr int kMemory = 2 << 20;          // bytes for one compiled expression; chosen
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
 
 using Strings = std::vector<std::string>;
@@ -294,6 +295,7 @@ RE2::Options options() {
   RE2::Options result;
   result.set_log_errors(false);
   result.set_never_nl(false);
+  result.set_max_mem(kMemory);
   return result;
 }
 
@@ -370,6 +372,13 @@ bool Regex::may_match(std::string_view line) const {
 
 std::string Regex::check() const {
   return compiled().ok() ? std::string() : compiled().error();
+}
+
+std::string RegexBudget::spend(const Regex& regex) {
+  if (std::string error = regex.check(); !error.empty()) return error;
+  spent_ += regex.compiled().ProgramSize();
+  if (spent_ <= kMost) return {};
+  return "too large together: more than " + std::to_string(kMost) + " instructions";
 }
 
 }  // namespace loki

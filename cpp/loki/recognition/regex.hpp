@@ -47,6 +47,19 @@ class Regex {
   std::unique_ptr<State> state_;
 };
 
+// Many regexes of one file, compiled one after the other: together they may be so large and no
+// larger, as a few characters can ask for megabytes.
+class RegexBudget {
+ public:
+  static constexpr int kMost = 1'000'000;  // instructions of RE2; chosen: a third of a second
+
+  // What is wrong with the regex, or with all so far; empty where nothing is.
+  std::string spend(const Regex& regex);
+
+ private:
+  long spent_ = 0;
+};
+
 // Exposed for its tests: the literals that `Regex::required` gives.
 std::vector<std::string> required_literals(std::string_view expression);
 

@@ -26,7 +26,7 @@ Field field_named(const Definition& where, std::string_view name) {
 }
 
 Role read_role(const Definition& definition) {
-  const std::string role = definition.text("role", "cause");
+  const std::string role = definition.at("role").text();
   if (role == "cause") return Role::kCause;
   if (role == "summary") return Role::kSummary;
   if (role == "echo") return Role::kEcho;
@@ -269,9 +269,10 @@ SiteRules::SiteRules(SiteRules&&) noexcept = default;
 SiteRules& SiteRules::operator=(SiteRules&&) noexcept = default;
 
 void SiteRules::check() const {
-  const auto each = [](const std::vector<LineRule>& rules) {
+  RegexBudget budget;
+  const auto each = [&budget](const std::vector<LineRule>& rules) {
     for (const LineRule& rule : rules) {
-      if (const std::string error = rule.regex.check(); !error.empty()) {
+      if (const std::string error = budget.spend(rule.regex); !error.empty()) {
         throw DefinitionError(rule.where, "found a regex that RE2 refuses (" + error + ")");
       }
       for (const auto& [name, group] : rule.regex.compiled().NamedCapturingGroups()) {

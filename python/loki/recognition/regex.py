@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from loki import _core
@@ -35,6 +34,7 @@ _SAYINGS: tuple[tuple[str, str, str], ...] = (
     ("invalid character class", "'{}'", "a range that goes upwards, or a class that RE2 knows"),
     ("invalid escape", "the escape '{}'", "one that RE2 knows"),
     ("invalid perl", "the group '{}'", "one that RE2 knows, like '(?:…)' or '(?P<name>…)'"),
+    ("too large together", "regexes that are too large together", "smaller or fewer ones"),
     ("pattern too large", "a regex that is too large", "a smaller one"),
 )
 _LOOK = {"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
@@ -61,19 +61,19 @@ def refusal(expression: str) -> Refusal | None:
         Refusal(reason="found the look-ahead '(?=', expected a regex without look-around", at=5)
     """
     error = _core.regex_error(expression)
-    if error is None:
-        return None
-    said, fragment = error
-    at = _position(expression, said, fragment)
-    return Refusal(_reason(expression, said, fragment, at), at)
+    return None if error is None else _refusal(expression, *error)
 
 
 def refusals(expressions: Mapping[str, str]) -> Iterator[tuple[str, Refusal]]:
     """Of many regexes those that are refused, at most `MOST_REFUSALS`, each with its name."""
-    refused = ((name, refusal(expression)) for name, expression in expressions.items())
-    for name, found in islice((one for one in refused if one[1]), MOST_REFUSALS):
-        assert found is not None
-        yield name, found
+    names, texts = list(expressions), list(expressions.values())
+    for index, said, fragment in _core.regex_errors(texts, MOST_REFUSALS):
+        yield names[index], _refusal(texts[index], said, fragment)
+
+
+def _refusal(expression: str, said: str, fragment: str) -> Refusal:
+    at = _position(expression, said, fragment)
+    return Refusal(_reason(expression, said, fragment, at), at)
 
 
 def _reason(expression: str, said: str, fragment: str, at: int | None) -> str:

@@ -53,6 +53,32 @@ TEST(Pattern, ScopesSayWhereASignalMustStand) {
   EXPECT_FALSE(match(in_message, {"boom", "", "", "", ""}).empty()) << "only a text is known";
 }
 
+TEST(Pattern, AWordEndsAtWhatIsNoLetterInAnyScript) {
+  const std::string word = R"([{"word": "FluxError"}])";
+  for (const char* text : {"\u2018FluxError\u2019", "\u2502FluxError\u2502", "\u2192FluxError",
+                           "\u00A0FluxError\u00A0", "\u00ABFluxError\u00BB", "FluxError\uFF1A",
+                           "\xFF"
+                           "FluxError\xFF"}) {
+    EXPECT_GT(confidence(word, text), 0) << text;
+  }
+  for (const char* text :
+       {"\u00E9FluxError", "FluxError\u00E9", "FluxError_", "\u0416FluxError", "9FluxError"}) {
+    EXPECT_EQ(confidence(word, text), 0) << text;
+  }
+}
+
+TEST(Pattern, SetsAreRefusedThatWouldCostTooMuch) {
+  const PatternSet large(
+      R"({"version": 2, "patterns": [{"id": "p", "signals": [)"
+      R"({"regex": "abc0\\pL{90}"}, {"regex": "abc1\\pL{90}"}, {"regex": "abc2\\pL{90}"},)"
+      R"({"regex": "abc3\\pL{90}"}, {"regex": "abc4\\pL{90}"}, {"regex": "abc5\\pL{90}"},)"
+      R"({"regex": "abc6\\pL{90}"}, {"regex": "abc7\\pL{90}"}, {"regex": "abc8\\pL{90}"},)"
+      R"({"regex": "abc9\\pL{90}"}]}]})");
+  EXPECT_THROW(large.check(), DefinitionError);
+  EXPECT_THROW(confidence("[{\"literal\": \"" + std::string(500'001, 'x') + "\"}]", ""),
+               DefinitionError);
+}
+
 TEST(Pattern, RegexesRunLineByLine) {
   EXPECT_EQ(confidence(R"([{"regex": "^two$"}])", "one\ntwo\nthree"), 0.7);
   EXPECT_EQ(confidence(R"([{"regex": "one\\s+two"}])", "one\ntwo"), 0);

@@ -154,10 +154,14 @@ TEST(Site, BadRulesNameTheirPlace) {
   EXPECT_EQ(where("["), "");
   EXPECT_EQ(where(R"({"tools": 3})"), "/tools");
   EXPECT_EQ(where(R"({"tools": [{}]})"), "/tools/0");
-  EXPECT_EQ(where(R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["ab("]}]}]})"),
-            "/tools/0/blocks/0/start/0");
-  EXPECT_EQ(where(R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc("]}]}]})"),
-            "/tools/0/blocks/0/start/0");
+  EXPECT_EQ(
+      where(
+          R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "role": "cause", "start": ["ab("]}]}]})"),
+      "/tools/0/blocks/0/start/0");
+  EXPECT_EQ(
+      where(
+          R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "role": "cause", "start": ["abc("]}]}]})"),
+      "/tools/0/blocks/0/start/0");
   EXPECT_EQ(
       where(
           R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc"], "role": "x"}]}]})"),

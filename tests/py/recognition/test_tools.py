@@ -86,9 +86,11 @@ def test_what_tools_offer_besides_their_output() -> None:
 
 def test_a_bad_rule_names_its_place() -> None:
     with pytest.raises(_core.DefinitionError, match=r"/tools/0/blocks/0/start/0: .*no literal"):
-        _core.SiteRules('{"tools":[{"tool":"x","blocks":[{"id":"a","start":["^.$"]}]}]}')
+        _core.SiteRules(
+            '{"tools":[{"tool":"x","blocks":[{"id":"a","role":"cause","start":["^.$"]}]}]}'
+        )
     rules = _core.SiteRules(
-        '{"tools":[{"tool":"x","blocks":[{"id":"a","start":["(?P<mess>abc)"]}]}]}'
+        '{"tools":[{"tool":"x","blocks":[{"id":"a","role":"cause","start":["(?P<mess>abc)"]}]}]}'
     )
     with pytest.raises(_core.DefinitionError, match="group 'mess'"):
         rules.check()
