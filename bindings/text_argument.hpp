@@ -1,4 +1,5 @@
-// Text that Python passes in: borrowed, never copied, unless it holds lone surrogates or is UTF-16.
+// Text that Python passes in: borrowed, never copied, unless it holds lone surrogates, is UTF-16 or
+// can be written to.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -40,7 +41,11 @@ class TextArgument {
         throw pybind11::error_already_set();
       view_ = {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
       is_utf16_ = is_utf16(view_);
-      if (is_utf16_) view_ = utf8_ = utf8_from_utf16(view_);
+      if (is_utf16_) {
+        view_ = own_ = utf8_from_utf16(view_);
+      } else if (buffer_.readonly == 0) {
+        view_ = own_ = std::string(view_);  // others may write while the lock is released
+      }
     } else {
       throw pybind11::type_error("expected str or a bytes-like object, found " +
                                  std::string(Py_TYPE(object.ptr())->tp_name));
@@ -74,7 +79,7 @@ class TextArgument {
   pybind11::object object_;
   Py_buffer buffer_{};
   std::string_view view_;
-  std::string utf8_;  // of UTF-16
+  std::string own_;  // of UTF-16, and of what others can write
   bool is_str_ = false, is_ascii_ = false, is_utf16_ = false;
 };
 

@@ -66,13 +66,15 @@ void bind_grouping(py::module_& module) {
            py::arg("keys"), py::arg("threads"))
       .def("nearest", &nearest, py::arg("site"), py::arg("most"), Release(),
            "Group, overlap and whether it is the same failure; nearest first.")
-      .def("keys", &FailureIndex::keys, py::arg("group"))
-      .def("report",
-           [](const FailureIndex& index) {
-             const FailureIndex::Report report = index.report();
-             return std::make_tuple(report.failures, report.groups, report.queries,
-                                    report.candidates, report.most);
-           })
+      .def("keys", &FailureIndex::keys, py::arg("group"), Release())
+      .def(
+          "report",
+          [](const FailureIndex& index) {
+            const FailureIndex::Report report = index.report();
+            return std::make_tuple(report.failures, report.groups, report.queries,
+                                   report.candidates, report.most);
+          },
+          Release())
       .def("save",
            [](const FailureIndex& index) {
              std::string bytes;

@@ -2,6 +2,7 @@
 // itself, so that an index of millions needs no second copy in memory.
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,42 +86,108 @@ std::string FailureIndex::save() const {
   return out;
 }
 
+namespace {
+
+// Members of one JSON object, each of its type.
+class Fields {
+ public:
+  Fields(const Json& object, const Lines& lines, const char* form)
+      : object_(object), lines_(lines), form_(form) {
+    if (!object.is_object()) lines.fail(object.type_name(), form);
+  }
+
+  const Json& at(const char* name, bool (*is_right)(const Json&)) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) lines_.fail(std::string("no '") + name + "'", form_);
+    if (!is_right(*found)) {
+      lines_.fail(found->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60) +
+                      " as '" + name + "'",
+                  form_);
+    }
+    return *found;
+  }
+  std::string text(const char* name) const {
+    return at(name, [](const Json& value) { return value.is_string(); });
+  }
+  std::vector<std::string> texts(const char* name) const {
+    return at(name, [](const Json& value) {
+      return value.is_array() && std::all_of(value.begin(), value.end(),
+                                             [](const Json& item) { return item.is_string(); });
+    });
+  }
+  // Whole numbers, none twice.
+  std::vector<std::uint64_t> numbers(const char* name) const {
+    std::vector<std::uint64_t> found = at(name, is_numbers);
+    std::vector<std::uint64_t> sorted = found;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+      lines_.fail(std::string("one of '") + name + "' twice", form_);
+    }
+    return found;
+  }
+  static bool is_numbers(const Json& value) {
+    return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& item) {
+             return item.is_number_unsigned();
+           });
+  }
+
+ private:
+  const Json& object_;
+  const Lines& lines_;
+  const char* form_;
+};
+
+constexpr const char* kHeadForm = "the head of a failure index of version 1";
+constexpr const char* kTokensForm = "the list of tokens, whole numbers, each once";
+constexpr const char* kGroupForm = "a group of a failure index";
+
+}  // namespace
+
 std::unique_ptr<FailureIndex> FailureIndex::load(std::string_view bytes) {
   Lines lines(bytes);
-  const char* const head_form = "the head of a failure index of version 1";
-  const char* const group_form = "a group of a failure index";
-  try {
-    const Json head = lines.next(head_form);
-    if (head.at("format") != kFormat || head.at("version") != kVersion)
-      lines.fail("another head", head_form);
-    auto index = std::make_unique<FailureIndex>(head.at("threshold").get<double>());
-    const Json tokens_line = lines.next("the list of tokens");
-    for (const Json& token : tokens_line) index->numbers_.add(token.get<std::uint64_t>());
-    if (index->numbers_.size() != tokens_line.size()) lines.fail("a token twice", "each once");
-    const auto groups = head.at("groups").get<std::size_t>();
-    for (std::size_t i = 0; i < groups; ++i) {
-      const Json group = lines.next(group_form);
-      auto tokens = group.at("tokens").get<Numbers>();
-      for (const std::uint32_t token : tokens) {
-        if (token >= index->numbers_.size()) lines.fail("an unknown token", group_form);
-      }
-      index->found(
-          std::move(tokens),
-          {group.at("code").get<std::string>(), group.at("tests").get<std::vector<std::string>>(),
-           group.at("pattern").get<std::string>(), group.at("specific").get<bool>()});
-      index->groups_.back().keys = group.at("keys").get<std::vector<std::string>>();
-      index->report_.failures += index->groups_.back().keys.size();
-      for (const Json& fingerprint : group.at("fingerprints")) {
-        const auto hash = hash_of_hex(fingerprint.get<std::string>());
-        if (!hash) lines.fail("a fingerprint that is none", group_form);
-        index->group_of_.emplace(*hash, static_cast<std::uint32_t>(i));
+  const Json head_line = lines.next(kHeadForm);
+  const Fields head(head_line, lines, kHeadForm);
+  const auto any = [](const Json&) { return true; };
+  if (head.at("format", any) != kFormat || head.at("version", any) != kVersion) {
+    lines.fail("another head", kHeadForm);
+  }
+  const double threshold = head.at(
+      "threshold", [](const Json& value) { return value.is_number() && value >= 0 && value <= 1; });
+  const std::size_t groups =
+      head.at("groups", [](const Json& value) { return value.is_number_unsigned(); });
+  auto index = std::make_unique<FailureIndex>(threshold);
+  const Json tokens = lines.next(kTokensForm);
+  if (!Fields::is_numbers(tokens)) lines.fail(tokens.type_name(), kTokensForm);
+  for (const Json& token : tokens) index->numbers_.add(token.get<std::uint64_t>());
+  if (index->numbers_.size() != tokens.size()) lines.fail("a token twice", kTokensForm);
+  for (std::size_t i = 0; i < groups; ++i) {
+    const Json group_line = lines.next(kGroupForm);
+    const Fields group(group_line, lines, kGroupForm);
+    Numbers own;
+    for (const std::uint64_t token : group.numbers("tokens")) {
+      if (token >= index->numbers_.size()) lines.fail("an unknown token", kGroupForm);
+      own.push_back(static_cast<std::uint32_t>(token));
+    }
+    std::vector<std::string> tests = group.texts("tests");
+    if (std::adjacent_find(tests.begin(), tests.end(), std::greater_equal<>()) != tests.end()) {
+      lines.fail("'tests' that do not rise", kGroupForm);
+    }
+    const bool specific =
+        group.at("specific", [](const Json& value) { return value.is_boolean(); });
+    index->found(std::move(own),
+                 {group.text("code"), std::move(tests), group.text("pattern"), specific});
+    index->groups_.back().keys = group.texts("keys");
+    index->report_.failures += index->groups_.back().keys.size();
+    for (const std::string& fingerprint : group.texts("fingerprints")) {
+      const auto hash = hash_of_hex(fingerprint);
+      if (!hash) lines.fail("a fingerprint that is none", kGroupForm);
+      if (!index->group_of_.emplace(*hash, static_cast<std::uint32_t>(i)).second) {
+        lines.fail("a fingerprint twice", kGroupForm);
       }
     }
-    if (!lines.is_done()) lines.fail("more text", "the end");
-    return index;
-  } catch (const Json::exception& error) {
-    lines.fail(error.what(), group_form);
   }
+  if (!lines.is_done()) lines.fail("more text", "the end");
+  return index;
 }
 
 }  // namespace loki

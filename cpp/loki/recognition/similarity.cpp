@@ -1,6 +1,7 @@
 #include "loki/recognition/similarity.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "loki/base/unicode.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::size_t kFewest = 3;
 constexpr std::size_t kSpecific = 24;
+constexpr std::array<std::string_view, 4> kStatus = {"FAIL", "ERROR", "SUBFAIL",
+                                                     "UNEXPECTED SUCCESS"};
 
 // Size of <letters> at the front; 0 where there is none.
 std::size_t placeholder(std::string_view text) {
@@ -181,12 +184,25 @@ std::string_view uncut(std::string_view message) {
   return message;
 }
 
-// Without a message, or with the line that names the test in its place.
+// "FAILED t.py::f", "--- FAIL: TestF (0.01s)": the line that names the test in the place of a
+// message.
+bool is_name_of(std::string_view message, std::string_view test) {
+  if (const std::size_t rule = message.find_first_not_of("- "); rule != message.npos) {
+    message.remove_prefix(rule);
+  }
+  const bool is_status = std::any_of(kStatus.begin(), kStatus.end(), [&](std::string_view word) {
+    return message.starts_with(word);
+  });
+  const std::size_t at = message.rfind(test);
+  if (!is_status || at == message.npos || at == 0 || message[at - 1] != ' ') return false;
+  const std::string_view behind = message.substr(at + test.size());
+  return behind.empty() || (behind.starts_with(" (") && behind.ends_with(')'));
+}
+
 bool says_nothing(const FailureSite& site) {
   return site.normalized.empty() ||
-         std::any_of(site.tests.begin(), site.tests.end(), [&](const std::string& test) {
-           return site.normalized.find(test) != std::string::npos;
-         });
+         std::any_of(site.tests.begin(), site.tests.end(),
+                     [&](const std::string& test) { return is_name_of(site.normalized, test); });
 }
 
 // A message without its arguments, as `group` sees it: what a test got varies with each attempt.
@@ -234,7 +250,8 @@ bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) 
   if (overlap(site_tokens(a), site_tokens(b)) > threshold) return true;
   if (anchors_a.tests.empty() || anchors_b.tests.empty()) return false;
   // Of several failing tests the site is that of one, which depends on the order in which they ran.
-  if (anchors_a.tests.size() > 1) return true;
+  const bool same_kind = a.pattern.empty() || b.pattern.empty() || a.pattern == b.pattern;
+  if (anchors_a.tests.size() > 1) return same_kind;
   FailureSite said_by_a = a, said_by_b = b;
   keep_what_both_say(said_by_a, said_by_b);
   return overlap(site_tokens(said_by_a), site_tokens(said_by_b)) > threshold;

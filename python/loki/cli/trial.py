@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import json as jsonlib
 import re
@@ -106,7 +107,8 @@ def _read(log: Path | None) -> str:
         data = sys.stdin.buffer.read() if str(log) == "-" else Path(str(log)).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {log}: {error.strerror or error}") from error
-    return data.decode("utf-8", "replace")
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return data.decode("utf-16" if data.startswith(marks) else "utf-8", "replace")
 
 
 # --- the patterns' own examples ---------------------------------------------------------------

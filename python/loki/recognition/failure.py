@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
+from loki.base.argument import listed, thread_count
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 
 if TYPE_CHECKING:
@@ -339,7 +340,9 @@ def recognize_many(
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
-    found = _core.recognize_many(site.rules(), known.core, list(texts), *context, threads)
+    found = _core.recognize_many(
+        site.rules(), known.core, listed(texts), *context, thread_count(threads)
+    )
     return [described(one, known, None) for one in found]
 
 

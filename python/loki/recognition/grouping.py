@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki import _core
+from loki.base.argument import listed, thread_count
 from loki.base.error import StoreError
 from loki.base.file import write_atomic
-from loki.recognition.failure import Failure, as_failure
+from loki.recognition.failure import Failure, as_failure, recognize
 from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
@@ -36,13 +37,20 @@ def group(texts: Iterable[Text], *, threads: int = 0) -> list[int]:
         appearance.
 
     Raises:
-        TypeError: one of the texts is neither str nor bytes.
+        TypeError: one of the texts is neither str nor bytes, or there is one text instead of many.
+        ValueError: `threads` is below 0.
 
     Example:
         >>> group(["retry 1 of 5", "disk full on /dev/sda1", "retry 2 of 5"])
         [0, 1, 0]
     """
-    return _core.group(list(texts), threads)
+    return _core.group(listed(texts), thread_count(threads))
+
+
+def _key(key: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"found {type(key).__name__} as a key, expected str")
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class Neighbor:
     Attributes:
         group: its number.
         overlap: with its first member, 0 to 1.
-        is_same: it is the same failure by `loki.same_failure`, not only alike.
+        is_same: it would join that group: the same failure, not only alike.
     """
 
     group: int
@@ -82,8 +90,9 @@ class IndexReport:
 class FailureIndex:
     """Groups failures as they come: equal fingerprints, else the nearest group that is the same.
 
-    A group is represented by its first member; groups never merge later. The answer equals brute
-    force. Safe from many threads at once.
+    Nearest is the first member whose whole site overlaps most, above the threshold, if it is also
+    the same failure by the other rules of `loki.same_failure`. Groups never merge later. The answer
+    equals comparing with every group. Safe from many threads at once.
 
     Args:
         threshold: the overlap above which failures are alike, 0 to 1.
@@ -123,8 +132,11 @@ class FailureIndex:
 
         Returns:
             The group's number, from 0.
+
+        Raises:
+            TypeError: the key is no str.
         """
-        return self._core.add(as_failure(failure).site(), key)
+        return self._core.add(as_failure(failure).site(), _key(key))
 
     def add_many(
         self,
@@ -146,23 +158,34 @@ class FailureIndex:
             The group of each.
 
         Raises:
-            ValueError: there are more or fewer keys than failures.
+            ValueError: there are more or fewer keys than failures, or `threads` is below 0.
+            TypeError: a key is no str, a failure neither text nor `loki.Failure`.
         """
         from loki.recognition import site
 
-        listed, names = list(failures), list(keys)
-        if any(isinstance(one, Failure) for one in listed):
-            sites = [as_failure(one).site() for one in listed]
-            return self._core.add_sites(sites, names, threads)
+        many, names = listed(failures), [_key(key) for key in listed(keys)]
         known = patterns or PatternSet.default()
-        return self._core.add_texts(site.rules(), known.core, listed, names, threads)
+        if not any(isinstance(one, Failure) for one in many):
+            return self._core.add_texts(
+                site.rules(), known.core, many, names, thread_count(threads)
+            )
+        sites = [
+            (one if isinstance(one, Failure) else recognize(one, patterns=known)).site()
+            for one in many
+        ]
+        return self._core.add_sites(sites, names, thread_count(threads))
 
     def nearest(self, failure: Text | Failure, count: int = 1) -> list[Neighbor]:
         """Groups whose first member overlaps above the threshold, nearest first.
 
         Of equal ones the oldest is first. Groups that the failure contradicts (other tests, another
         code) are left out.
+
+        Raises:
+            ValueError: `count` is below 0.
         """
+        if count < 0:
+            raise ValueError(f"found a count of {count}, expected 0 or more")
         found = self._core.nearest(as_failure(failure).site(), count)
         return [Neighbor(*neighbor) for neighbor in found]
 
@@ -172,6 +195,8 @@ class FailureIndex:
         Raises:
             ValueError: there is no such group.
         """
+        if group < 0:
+            raise ValueError(f"there is no group {group}, expected 0 or more")
         return self._core.keys(group)
 
     def report(self) -> IndexReport:
@@ -179,7 +204,7 @@ class FailureIndex:
         return IndexReport(*self._core.report())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the index to a file, whole or not at all.
+        """Writes the index to a file, whole or not at all; makes the folders that lack.
 
         Raises:
             StoreError: the file cannot be written.

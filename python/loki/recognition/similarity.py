@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from loki import _core
+from loki.base.argument import listed, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +87,7 @@ class TokenSets:
     __slots__ = ("_core",)
 
     def __init__(self, texts: Iterable[Text], *, threads: int = 0) -> None:
-        self._core = _core.TokenSets(list(texts), threads)
+        self._core = _core.TokenSets(listed(texts), thread_count(threads))
 
     def __len__(self) -> int:
         return len(self._core)
@@ -107,13 +108,17 @@ def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = 0.8) -
 
     Decided on sites, never on whole logs. Both name failing tests, or both codes, and these differ:
     no. Equal fingerprints: yes. The same tests or codes, and sites that overlap above the
-    threshold: yes. The same pattern, such an overlap, and both sites specific: yes. Else no: a
-    false merge is worse than a false split.
+    threshold: yes; of one test only what both say is compared, and two tests or more of one pattern
+    are enough (docs/design/grouping.md says why). The same pattern, such an overlap, and both sites
+    specific: yes. Else no: a false merge is worse than a false split.
 
     Args:
         a: output of a tool, or a `loki.Failure`.
         b: the other one.
         threshold: the overlap above which sites are alike, 0 to 1.
+
+    Raises:
+        ValueError: the threshold is outside 0 to 1.
 
     Example:
         >>> same_failure("ValueError: bad port 8080", "ValueError: bad port 9090")
@@ -121,4 +126,6 @@ def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = 0.8) -
     """
     from loki.recognition.failure import as_failure
 
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"found a threshold of {threshold}, expected 0 to 1")
     return _core.same_failure(as_failure(a).site(), as_failure(b).site(), threshold)

@@ -58,6 +58,12 @@ TEST(Similarity, WhatOneStyleLeavesOutIsNoDifference) {
   EXPECT_TRUE(same_failure(whole, brief, 0.8)) << "cut with the type before it";
   brief.normalized = "FAILED t.py::f";
   EXPECT_TRUE(same_failure(whole, brief, 0.8)) << "a line that names the test only";
+  brief.normalized = "--- FAIL: t.py::f (<duration>)";
+  EXPECT_TRUE(same_failure(whole, brief, 0.8));
+  brief.normalized = "FAILED t.py::f of quite another cause";
+  EXPECT_FALSE(same_failure(whole, brief, 0.8)) << "more than the test's name";
+  brief.normalized = "t.py::f: cannot open the fixture file";
+  EXPECT_FALSE(same_failure(whole, brief, 0.8)) << "a message that names the test, too";
   brief.normalized = "another message, whole";
   EXPECT_FALSE(same_failure(whole, brief, 0.8));
   brief.normalized = "the basket is...";
@@ -84,6 +90,9 @@ TEST(Similarity, TheSameTestsTellMoreThanTheErrorOfOneOfThem) {
   FailureSite a{"AssertionError", "", "first of them", "", {"t.py::f", "t.py::g"}, {}, "p"};
   FailureSite b{"KeyError", "", "in another order", "", {"t.py::g", "t.py::f"}, {}, "p"};
   EXPECT_TRUE(same_failure(a, b, 0.8));
+  b.pattern = "q";
+  EXPECT_FALSE(same_failure(a, b, 0.8)) << "another kind";
+  b.pattern = a.pattern;
   b.tests.pop_back();
   EXPECT_FALSE(same_failure(a, b, 0.8)) << "other tests";
   a.tests = b.tests;

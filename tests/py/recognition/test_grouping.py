@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,10 @@ FAILURES = [
     "",
     "app.py:1: error: Name 'x' is not defined  [name-defined]",
     "app.py:7: error: Name 'y' is not defined  [name-defined]",
+    "FAILED t.py::test_a - ValueError: the basket of the customer is empty",
+    "FAILED t.py::test_a - ValueError: the basket of the customer is",
+    "FAILED t.py::test_a - KeyError: 'pear'\nFAILED t.py::test_b - KeyError: 'plum'",
+    "FAILED t.py::test_b - ValueError: 17\nFAILED t.py::test_a - KeyError: 'pear'",
 ]
 picks = st.lists(st.sampled_from(FAILURES), max_size=12)
 
@@ -143,7 +148,12 @@ def brute_force(texts: list[str], threshold: float = 0.8) -> list[int]:
     known: dict[str, int] = {}
     answer = []
     for failure in map(loki.recognize, texts):
-        same = [i for i, first in enumerate(firsts) if loki.same_failure(failure, first, threshold)]
+        same = [
+            i
+            for i, first in enumerate(firsts)
+            if site_overlap(failure, first) > threshold
+            and loki.same_failure(failure, first, threshold)
+        ]
         group = known.get(failure.fingerprint)
         if group is None and same:
             group = max(same, key=lambda i: (site_overlap(failure, firsts[i]), -i))
@@ -161,7 +171,10 @@ def site_overlap(a: loki.Failure, b: loki.Failure) -> float:
         parts = [f.error_type or "", f.error_code or "", f.normalized, *functions, *f.tests]
         return set(_core.tokens(" ".join(parts)))
 
-    return len(tokens(a) & tokens(b)) / len(tokens(a) | tokens(b))
+    shared, size = tokens(a) & tokens(b), min(len(tokens(a)), len(tokens(b)))
+    if size < 3:  # SPEC section 2: of so few only equality counts
+        return float(tokens(a) == tokens(b))
+    return len(shared) / len(tokens(a) | tokens(b))
 
 
 @given(picks)
@@ -195,7 +208,7 @@ def test_failures_and_their_texts_are_indexed_alike() -> None:
 
 def test_the_report_counts() -> None:
     index = loki.FailureIndex()
-    index.add_many(FAILURES[:4] * 2, "abcdefgh")
+    index.add_many(FAILURES[:4] * 2, list("abcdefgh"))
     report = index.report()
     assert (report.failures, report.groups) == (8, 3)
     assert len(index) == 3
@@ -222,6 +235,93 @@ def test_a_bad_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad").write_bytes(b"\xff\n")
     with pytest.raises(StoreError, match="bad, line 1: found no JSON, expected the head of"):
         loki.FailureIndex.load(tmp_path / "bad")
+
+
+HEAD = '{"format":"loki failure index","groups":1,"threshold":0.8,"version":1}'
+GROUP = '{"code":"","fingerprints":["%032x"],"keys":["k"],"pattern":"","specific":true,"tests":[],"tokens":[0]}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["[]"], "line 1: found array, expected the head"),
+        ([HEAD.replace("0.8", "7"), "[]"], "line 1: found 7 as 'threshold', expected the head"),
+        ([HEAD.replace('"groups":1', '"groups":0.5')], "line 1: found 0.5 as 'groups'"),
+        ([HEAD.replace('"version":1', '"version":9')], "line 1: found another head"),
+        ([HEAD, '{"a":1}'], "line 2: found object, expected the list of tokens"),
+        ([HEAD, "[7,7]"], "line 2: found a token twice"),
+        ([HEAD, "[7]", GROUP % 1, GROUP % 2], "line 3: found more text, expected the end"),
+        ([HEAD, "[7]"], "line 3: found the end, expected a group"),
+        ([HEAD, "[7]", (GROUP % 1).replace("[0]", "[0.7]")], "line 3: found .* as 'tokens'"),
+        (
+            [HEAD, "[7]", (GROUP % 1).replace("[0]", "[4294967296]")],
+            "line 3: found an unknown token",
+        ),
+        ([HEAD, "[7]", (GROUP % 1).replace("[0]", "[0,0]")], "line 3: found one of 'tokens' twice"),
+        (
+            [HEAD, "[7]", (GROUP % 1).replace('"tests":[]', '"tests":["b","a"]')],
+            "'tests' that do not rise",
+        ),
+        ([HEAD, "[7]", (GROUP % 1).replace('"code":""', '"code":5')], "line 3: found 5 as 'code'"),
+        (
+            [HEAD.replace('"groups":1', '"groups":2'), "[7]", GROUP % 1, GROUP % 1],
+            "line 4: found a fingerprint twice",
+        ),
+        ([HEAD, "[7]", (GROUP % 1).replace('"keys"', '"kees"')], "line 3: found no 'keys'"),
+    ],
+)
+def test_what_is_no_index_is_refused(tmp_path: Path, lines: list[str], said: str) -> None:
+    path = tmp_path / "index"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(StoreError, match=said):
+        loki.FailureIndex.load(path)
+
+
+def test_texts_beside_failures_are_recognized_with_the_same_patterns() -> None:
+    signals = [{"word": "FluxError"}]
+    rest = {"strategy": "escalate", "description": "", "max_auto_retries": 0, "auto_fixable": False}
+    patterns = loki.PatternSet(
+        {"version": 2, "patterns": [{"id": "flux", "signals": signals, **rest}]}
+    )
+    texts = ["FluxError: no capacitor in the engine", "FluxError: a capacitor in the engine"]
+    alone, mixed = loki.FailureIndex(), loki.FailureIndex()
+    expected = alone.add_many(texts, ["a", "b"], patterns=patterns)
+    recognized = loki.recognize(texts[1], patterns=patterns)
+    assert mixed.add_many([texts[0], recognized], ["a", "b"], patterns=patterns) == expected
+    assert mixed._core.save() == alone._core.save()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: loki.group("one text"),
+        lambda: loki.recognize_many(b"one text"),  # type: ignore[arg-type]
+        lambda: loki.TokenSets("one text"),
+        lambda: loki.FailureIndex().add_many("ab", ["c", "d"]),
+        lambda: loki.FailureIndex().add("a", b"key"),  # type: ignore[arg-type]
+        lambda: loki.FailureIndex().add_many(["a"], [7]),  # type: ignore[list-item]
+    ],
+)
+def test_one_text_is_no_list_and_a_key_is_a_str(call: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match=r"^found \w+(?: as a key)?, expected"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: loki.group(["a"], threads=-1),
+        lambda: loki.recognize_many(["a"], threads=-1),
+        lambda: loki.TokenSets(["a"], threads=-1),
+        lambda: loki.FailureIndex().keys(-1),
+        lambda: loki.FailureIndex().nearest("a", -1),
+        lambda: loki.same_failure("a", "b", float("nan")),
+        lambda: loki.same_failure("a", "b", 5),
+    ],
+)
+def test_numbers_out_of_range(call: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="expected 0"):
+        call()
 
 
 def test_misuse_of_the_index() -> None:

@@ -31,3 +31,15 @@ def test_behind_millions_of_errors_the_end_of_the_step_still_counts() -> None:
     ]
     failure = loki.recognize("\n".join([*noise, *report, *noise]))
     assert (failure.error_type, failure.path, failure.output_line) == ("KeyError", "a.py", 5003)
+
+
+@pytest.mark.parametrize(
+    "text", ["=" * 2**20, "word " * 2**17, "= " * 2**19, "a=" * 2**19, "(" * 2**20]
+)
+def test_a_megabyte_of_one_thing_has_a_template(text: str) -> None:
+    assert loki.group([text, text]) == [0, 0]
+    one, other = (
+        loki.Failure.of(text + end, error_type="E", tests=["t.py::f"], excerpt="x")
+        for end in ("a", "b")
+    )
+    assert loki.same_failure(one, other) in {True, False}  # that it ends is what is asked

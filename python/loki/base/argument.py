@@ -1,0 +1,40 @@
+"""Checks of arguments that several rooms take, in words instead of a binding's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def listed(many: Iterable[T]) -> list[T]:
+    """A list of them, where many are meant: one text is no list of its characters.
+
+    Raises:
+        TypeError: it is one text, or nothing that has items.
+
+    Example:
+        >>> listed(("a", "b"))
+        ['a', 'b']
+    """
+    if isinstance(many, str | bytes | bytearray | memoryview) or not isinstance(many, Iterable):
+        raise TypeError(
+            f"found {type(many).__name__}, expected a list or another iterable of texts"
+        )
+    return list(many)
+
+
+def thread_count(threads: int) -> int:
+    """How many threads to use; 0 for as many as the machine has.
+
+    Raises:
+        ValueError: it is below 0.
+
+    Example:
+        >>> thread_count(0)
+        0
+    """
+    if threads < 0:
+        raise ValueError(f"found {threads} threads, expected 0 or more")
+    return threads
