@@ -10,6 +10,7 @@
 #include "loki/base/parallel.hpp"
 #include "loki/recognition/failure.hpp"
 #include "loki/recognition/grouping_index.hpp"
+#include "recognition/site_argument.hpp"
 #include "rooms.hpp"
 #include "text_argument.hpp"
 
@@ -28,6 +29,15 @@ std::vector<std::uint32_t> add_texts(FailureIndex& index, const SiteRules& rules
     const CleanText cleaned(arguments[i].view());
     sites[i] = failure_site(recognize(cleaned, rules, patterns, {}), patterns);
   });
+  return index.add(sites, std::move(keys), threads);
+}
+
+std::vector<std::uint32_t> add_failures(FailureIndex& index, const TextList& failures,
+                                        std::vector<std::string> keys, unsigned threads) {
+  std::vector<FailureSite> sites;
+  sites.reserve(failures.size());
+  for (const py::handle failure : failures) sites.push_back(site_of(failure));
+  const py::gil_scoped_release release;
   return index.add(sites, std::move(keys), threads);
 }
 
@@ -58,10 +68,7 @@ void bind_grouping(py::module_& module) {
       .def_property_readonly("threshold", &FailureIndex::threshold)
       .def("add", py::overload_cast<const FailureSite&, std::string>(&FailureIndex::add),
            py::arg("site"), py::arg("key"), Release())
-      .def("add_sites",
-           py::overload_cast<const std::vector<FailureSite>&, std::vector<std::string>, unsigned>(
-               &FailureIndex::add),
-           py::arg("sites"), py::arg("keys"), py::arg("threads"), Release())
+      .def("add_failures", &add_failures, py::arg("failures"), py::arg("keys"), py::arg("threads"))
       .def("add_texts", &add_texts, py::arg("rules"), py::arg("patterns"), py::arg("texts"),
            py::arg("keys"), py::arg("threads"))
       .def("nearest", &nearest, py::arg("site"), py::arg("most"), Release(),

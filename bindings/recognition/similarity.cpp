@@ -8,6 +8,7 @@
 #include "loki/recognition/normalize.hpp"
 #include "loki/recognition/similarity_sets.hpp"
 #include "loki/recognition/text.hpp"
+#include "recognition/site_argument.hpp"
 #include "rooms.hpp"
 #include "text_argument.hpp"
 
@@ -63,15 +64,8 @@ void bind_similarity(py::module_& module) {
           },
           py::arg("text"), "Overlap with each, as the bytes of doubles.");
   py::class_<FailureSite>(module, "FailureSite")
-      .def(py::init([](std::string error_type, std::string error_code, std::string normalized,
-                       std::string path, std::vector<std::string> tests,
-                       std::vector<std::string> functions, std::string pattern) {
-             return FailureSite{std::move(error_type), std::move(error_code), std::move(normalized),
-                                std::move(path),       std::move(tests),      std::move(functions),
-                                std::move(pattern)};
-           }),
-           py::arg("error_type"), py::arg("error_code"), py::arg("normalized"), py::arg("path"),
-           py::arg("tests"), py::arg("functions"), py::arg("pattern"));
+      .def(py::init([](const py::object& failure) { return site_of(failure); }), py::arg("failure"),
+           "What takes part in same_failure of a loki.Failure.");
   module.def("is_specific", &is_specific, py::arg("site"), "It may arm a sign.");
   module.def("same_failure", &same_failure, py::arg("a"), py::arg("b"), py::arg("threshold"),
              "Both sites are one failure.");

@@ -17,8 +17,10 @@ class TokenSets:
         Overlap with each, as the bytes of doubles.
         """
 class FailureSite:
-    def __init__(self, error_type: str, error_code: str, normalized: str, path: str, tests: collections.abc.Sequence[str], functions: collections.abc.Sequence[str], pattern: str) -> None:
-        ...
+    def __init__(self, failure: typing.Any) -> None:
+        """
+        What takes part in same_failure of a loki.Failure.
+        """
 class SiteRules:
     def __init__(self, json: str) -> None:
         ...
@@ -45,7 +47,7 @@ class FailureIndex:
         ...
     def add(self, site: FailureSite, key: str) -> int:
         ...
-    def add_sites(self, sites: collections.abc.Sequence[FailureSite], keys: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
+    def add_failures(self, failures: list[typing.Any], keys: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
         ...
     def add_texts(self, rules: SiteRules, patterns: PatternSet, texts: list[typing.Any], keys: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
         ...

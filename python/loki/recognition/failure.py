@@ -207,15 +207,7 @@ class Failure:
 
     def site(self) -> _core.FailureSite:
         """What takes part in `loki.same_failure`."""
-        return _core.FailureSite(
-            _plain(self.error_type),
-            _plain(self.error_code),
-            _plain(self.normalized),
-            _plain(self.path),
-            [_plain(test) for test in self.tests],
-            self._functions(),
-            self.match.pattern if self.match else "",
-        )
+        return _core.FailureSite(self)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as what JSON can hold; `from_dict` reads it back."""

@@ -169,11 +169,10 @@ class FailureIndex:
             return self._core.add_texts(
                 site.rules(), known.core, many, names, thread_count(threads)
             )
-        sites = [
-            (one if isinstance(one, Failure) else recognize(one, patterns=known)).site()
-            for one in many
+        recognized = [
+            one if isinstance(one, Failure) else recognize(one, patterns=known) for one in many
         ]
-        return self._core.add_sites(sites, names, thread_count(threads))
+        return self._core.add_failures(recognized, names, thread_count(threads))
 
     def nearest(self, failure: Text | Failure, count: int = 1) -> list[Neighbor]:
         """Groups whose first member overlaps above the threshold, nearest first.
