@@ -163,16 +163,17 @@ class FailureIndex:
         """
         from loki.recognition import site
 
-        many, names = listed(failures), [_key(key) for key in listed(keys)]
+        many, names = listed(failures), listed(keys)
         known = patterns or PatternSet.default()
-        if not any(isinstance(one, Failure) for one in many):
-            return self._core.add_texts(
-                site.rules(), known.core, many, names, thread_count(threads)
-            )
-        recognized = [
-            one if isinstance(one, Failure) else recognize(one, patterns=known) for one in many
-        ]
-        return self._core.add_failures(recognized, names, thread_count(threads))
+        count = thread_count(threads)
+        kinds = set(map(type, many))
+        for odd in set(map(type, names)) - {str}:
+            raise TypeError(f"found {odd.__name__} as a key, expected str")
+        if Failure not in kinds:
+            return self._core.add_texts(site.rules(), known.core, many, names, count)
+        if len(kinds) > 1:
+            many = [f if isinstance(f, Failure) else recognize(f, patterns=known) for f in many]
+        return self._core.add_failures(many, names, count)
 
     def nearest(self, failure: Text | Failure, count: int = 1) -> list[Neighbor]:
         """Groups whose first member overlaps above the threshold, nearest first.
