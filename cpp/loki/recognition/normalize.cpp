@@ -340,7 +340,7 @@ class Normalizer {
       if (end - at_sign > 255) break;
       dots += text_[end] == '.';
     }
-    const bool ends = ends_word(text_, end) && at(text_, end) != '<';
+    const bool ends = ends_word(text_, end) && at(text_, end) != '<' && at(text_, end) != '-';
     if (dots > 0 && ends && end - at_sign <= 255) return end - from;
     no_mail_ = at_sign;  // whatever stands before it
     return 0;

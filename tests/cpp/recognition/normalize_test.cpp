@@ -85,6 +85,14 @@ TEST(NormalizeRoot, WhatStandsBehindItIsReadAsIfItStoodAlone) {
   EXPECT_EQ(normalize("a/srv/app/b", Level::kVolatile, "/srv/app"), "a/srv/app/b");
 }
 
+TEST(NormalizeProperties, AnAddressDoesNotBeginWhereAKeyWasMasked) {
+  for (const char* text : {"d@x.I-gldt-c1I-gld\uFFFD-SG", "ann@example.org-gldt-c1I0aBcD9eFgHiJ"}) {
+    const std::string once = normalize(text);
+    EXPECT_EQ(normalize(once), once);
+  }
+  EXPECT_EQ(normalize("to ann@example.org - again"), "to <email> - again");
+}
+
 TEST(NormalizeProperties, IsAFixedPointOnRandomText) {
   std::mt19937 random(testing::UnitTest::GetInstance()->random_seed() + 13U);
   const std::string pieces[] = {
