@@ -1,0 +1,1 @@
+"""Real output of real tools, made anew: where the samples of the tool files come from."""
