@@ -11,8 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const CleanText cleaned(fuzz::bytes(data, size));
   const std::string_view text = cleaned.text();
   const std::string_view message = text.substr(0, std::min(text.find('\n'), text.size()));
-  for (const PatternSubject& subject : {PatternSubject{text, {}, {}, {}, {}},
-                                        PatternSubject{text, message, "pytest", "E1", "python"}}) {
+  for (const PatternSubject& subject :
+       {PatternSubject{text, {}, {}, {}, {}, {}},
+        PatternSubject{text, message, "pytest", "E1", "test-failure", "python"}}) {
     double best = 1;
     for (const PatternMatch& match : patterns.match(subject)) {
       promise(match.pattern < patterns.size(), "a match names a pattern");

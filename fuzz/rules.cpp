@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   load([&] {
     const PatternSet patterns(json);
     patterns.check();
-    for (const PatternMatch& match : patterns.match({kText, "error here", "", "", ""})) {
+    for (const PatternMatch& match : patterns.match({kText, "error here", "", "", "", ""})) {
       promise(match.pattern < patterns.size(), "a match names a pattern");
     }
   });

@@ -25,6 +25,7 @@ py::typing::Dict<py::str, py::object> to_dict(const Recognized& found,
   }
   py::typing::Dict<py::str, py::object> result;
   result["tool"] = site.tool;
+  result["tool_kind"] = site.kind;
   result["language"] = site.language;
   result["error_type"] = site.error_type;
   result["error_code"] = site.error_code;

@@ -20,17 +20,18 @@ void bind_pattern(py::module_& module) {
       .def(
           "match",
           [](const PatternSet& set, const py::object& text, const std::string& language,
-             const std::string& message, const std::string& tool, const std::string& code) {
+             const std::string& message, const std::string& tool, const std::string& code,
+             const std::string& kind) {
             const TextArgument argument(text);
             return unlocked(argument.view().size(), [&] {
               const CleanText cleaned(argument.view());
               std::vector<PatternMatch> matches =
-                  set.match({cleaned.text(), message, tool, code, language});
+                  set.match({cleaned.text(), message, tool, code, kind, language});
               return to_plain(matches, cleaned, argument);
             });
           },
           py::arg("text"), py::arg("language"), py::arg("message") = "", py::arg("tool") = "",
-          py::arg("code") = "",
+          py::arg("code") = "", py::arg("kind") = "",
           "(pattern, confidence, coverage, [(signal, begin, end)]), best first.");
 }
 

@@ -13,7 +13,7 @@ std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
       site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
   const std::string_view excerpt = cleaned.substr(site.excerpt_begin, site.excerpt.size());
   std::vector<PatternMatch> matches =
-      patterns.match({excerpt, message, site.tool, site.error_code, site.language});
+      patterns.match({excerpt, message, site.tool, site.error_code, site.kind, site.language});
   for (PatternMatch& found : matches) {
     for (PatternHit& hit : found.hits) {
       if (hit.span.size() == 0) continue;
@@ -21,7 +21,7 @@ std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
     }
   }
   if (!matches.empty() || excerpt.size() == cleaned.size()) return matches;
-  return patterns.match({cleaned, message, site.tool, site.error_code, site.language});
+  return patterns.match({cleaned, message, site.tool, site.error_code, site.kind, site.language});
 }
 
 }  // namespace

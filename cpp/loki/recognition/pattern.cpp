@@ -149,6 +149,7 @@ class Matcher {
     }
     part(subject_.tool, Scope::kTool, Scope::kTool);
     part(subject_.code, Scope::kCode, Scope::kCode);
+    part(subject_.kind, Scope::kKind, Scope::kKind);
     return std::move(hits_);
   }
 

@@ -30,6 +30,7 @@ struct PatternSubject {
   std::string_view message;   // error type and message
   std::string_view tool;
   std::string_view code;
+  std::string_view kind;      // of failure, as the tool's rules say
   std::string_view language;  // empty: not known
 };
 

@@ -104,7 +104,9 @@ Scope read_scope(const Definition& definition) {
   if (scope == "message") return Scope::kMessage;
   if (scope == "tool") return Scope::kTool;
   if (scope == "code") return Scope::kCode;
-  definition.at("in").refuse("found '" + scope + "', expected anywhere, message, tool or code");
+  if (scope == "kind") return Scope::kKind;
+  definition.at("in").refuse("found '" + scope +
+                             "', expected anywhere, message, tool, code or kind");
 }
 
 Signal read_signal(const Definition& definition, int version) {

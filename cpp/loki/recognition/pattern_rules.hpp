@@ -19,8 +19,8 @@ inline constexpr double kLeast = 0.30;      // under it nothing is matched
 inline constexpr double kWeakAlone = 0.29;  // weak hits alone stay at or under it
 inline constexpr double kIsStrong = 0.3;    // a signal of this weight or more can carry a match
 
-enum class Scope : std::uint8_t { kAnywhere, kMessage, kTool, kCode };
-inline constexpr std::size_t kScopes = 4;
+enum class Scope : std::uint8_t { kAnywhere, kMessage, kTool, kCode, kKind };
+inline constexpr std::size_t kScopes = 5;
 
 // One way for a signal to hit.
 struct Probe {

@@ -157,6 +157,7 @@ class BlockFinder {
     block.tool = tool;
     block.rule = &rule;
     block.role = rule.role;
+    block.kind = rule.kind;
     block.first = block.start = block.last = line.number;
     block.begin = line.begin;
     take(block, line, captures, Take::kFirst);

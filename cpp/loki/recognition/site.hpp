@@ -27,6 +27,7 @@ struct Frame {
 
 struct Site {
   std::string tool;  // empty: no tool that we know
+  std::string kind;  // of failure, as the tool's rules say; empty: they do not
   std::string language;
   std::string error_type;
   std::string error_code;

@@ -149,6 +149,8 @@ class Chooser {
       if (outer.values[field].text.empty()) outer.values[field] = inner.values[field];
     }
     if (outer.frames.empty()) outer.frames = inner.frames;
+    if (outer.kind.empty() && !speaks)
+      outer.kind = inner.kind.empty() ? tool(inner).kind : inner.kind;
   }
 
   void drop_outranked() {
@@ -218,6 +220,7 @@ class Chooser {
     const ToolRules& rules = tool(block);
     if (!rules.fallback) site.tool = rules.name;
     site.language = context_.language.empty() ? rules.language : std::string(context_.language);
+    site.kind = block.kind.empty() ? rules.kind : std::string(block.kind);
     site.error_type = value(block, kErrorType);
     site.error_code = value(block, kErrorCode);
     site.message = utf8_prefix(value(block, kMessage), kMessageBytes);

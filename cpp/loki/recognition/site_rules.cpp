@@ -51,6 +51,7 @@ FieldRule read_field(const Definition& definition) {
 BlockRule read_block(const Definition& definition) {
   BlockRule rule;
   rule.id = definition.at("id").text();
+  rule.kind = definition.text("kind", "");
   rule.role = read_role(definition);
   rule.start = line_rules(definition, "start");
   if (rule.start.empty()) definition.refuse("expected 1 start or more");
@@ -163,6 +164,7 @@ ToolRules read_tool(const Definition& definition) {
   ToolRules tool;
   tool.name = definition.at("tool").text();
   tool.language = definition.text("language", "");
+  tool.kind = definition.text("kind", "");
   tool.fallback = definition.truth("fallback");
   tool.innermost_first = definition.text("innermost", "last") == "first";
   for (const std::string& command : definition.texts("commands")) {

@@ -59,7 +59,7 @@ struct FieldRule {
 };
 
 struct BlockRule {
-  std::string id;
+  std::string id, kind;
   Role role = Role::kCause;
   std::vector<LineRule> start, go_on, until, through, acquit;
   std::size_t lead = 0, max_lines = 1000, rank = 50, reach = 200;
@@ -80,7 +80,7 @@ struct LinkRule {
 };
 
 struct ToolRules {
-  std::string name, language;
+  std::string name, language, kind;
   bool fallback = false, innermost_first = false;
   std::vector<std::vector<std::string>> commands;  // words
   std::vector<LineRule> detect;
@@ -121,6 +121,7 @@ struct Block {
   std::size_t first = 0, start = 0, last = 0;  // lines, 1-based
   std::size_t begin = 0;                       // byte where line `first` begins
   std::array<Value, kFields> values{};
+  std::string_view kind;  // of failure; empty: the tool's
   std::vector<std::string> tests;
   std::vector<std::string_view> test_names;
   bool is_heading = false;  // the last line took a test, or went on with its id

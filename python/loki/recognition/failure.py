@@ -47,6 +47,8 @@ class Failure:
     Attributes:
         message: first line of the causing error.
         tool: the tool that reported it, or None.
+        tool_kind: the kind of failure that the tool's rules say it is, or None; evidence for
+            patterns, which decide.
         language: of the failing source, or None.
         error_type: like ``"TypeError"``, or None.
         error_code: like ``"F401"`` or ``"TS2322"``, or None.
@@ -70,6 +72,7 @@ class Failure:
 
     message: str
     tool: str | None = None
+    tool_kind: str | None = None
     language: str | None = None
     error_type: str | None = None
     error_code: str | None = None

@@ -220,6 +220,13 @@ def _tool_warnings(document: Document) -> Iterator[ConfigError]:
             if name not in known:
                 reason = f"found {name!r}, expected the name of a tool"
                 yield document.error(f"{where}/{number}", reason + definition.hint(name, known))
+    kinds = {pattern.kind for pattern in PatternSet.default().patterns.values()}
+    said = [("/kind", value.get("kind"))]
+    said += [(f"/blocks/{i}/kind", block.get("kind")) for i, block in enumerate(blocks)]
+    for where, kind in said:
+        if kind is not None and kind not in kinds:
+            reason = f"found {kind!r}, expected a kind of failure that a built-in pattern is of"
+            yield document.error(where, reason + definition.hint(kind, sorted(kinds)))
     if not value.get("samples"):
         yield document.error("", "found no samples, expected 1 or more: outputs, and what they say")
 

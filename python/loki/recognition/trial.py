@@ -31,7 +31,7 @@ class SignalTrial:
         signal: as written.
         weight: 0 to 1; None in version 1, where each counts the same.
         excludes: a hit speaks against the pattern.
-        scope: where it must stand: anywhere, message, tool or code.
+        scope: where it must stand: anywhere, message, tool, code or kind.
         span: where it hit, in code points of the text; (0, 0) outside it, where the scope is
             another; None where it did not.
         almost: why it did not quite hit, in words; empty where it hit or is far from it.
@@ -130,6 +130,7 @@ class _Subject:
             ": ".join(said),
             failure.tool or "",
             failure.error_code or "",
+            failure.tool_kind or "",
         )
         end = "\n" if "\n" in text else "\r"
         rows = text.split(end)

@@ -101,7 +101,7 @@ SHAPE: dict[str, tuple[str | bytes, str]] = {
     ),
     "an unknown place": (
         HEAD + "    signals: [{literal: abc, in: nose}]\n",
-        "6:34: found 'nose', expected one of anywhere, message, tool, code",
+        "6:34: found 'nose', expected one of anywhere, message, tool, code, kind",
     ),
     "an unknown strategy": (
         HEAD.replace("escalate", "pray") + "    signals: [{word: abc}]\n",
