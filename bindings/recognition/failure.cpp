@@ -38,6 +38,7 @@ py::typing::Dict<py::str, py::object> to_dict(const Recognized& found,
   result["frames"] = frames;
   result["output_line"] = site.output_line;
   result["excerpt"] = site.excerpt;
+  result["site_lines"] = py::make_tuple(site.own_first, site.own_last);
   result["excerpt_lines"] = py::make_tuple(site.excerpt_first, site.excerpt_last);
   result["normalized"] = found.normalized;
   result["fingerprint"] = found.fingerprint;

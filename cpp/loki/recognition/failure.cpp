@@ -6,21 +6,21 @@
 namespace loki {
 namespace {
 
-// The site and its excerpt first; the whole text only if they tell nothing.
+// What is said of the failure first; the whole text only if they tell nothing.
 std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
                                 const PatternSet& patterns) {
   const std::string message =
       site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
-  const std::string_view excerpt = cleaned.substr(site.excerpt_begin, site.excerpt.size());
+  const std::string_view own = cleaned.substr(site.own_begin, site.own_size);
   std::vector<PatternMatch> matches =
-      patterns.match({excerpt, message, site.tool, site.error_code, site.kind, site.language});
+      patterns.match({own, message, site.tool, site.error_code, site.kind, site.language});
   for (PatternMatch& found : matches) {
     for (PatternHit& hit : found.hits) {
       if (hit.span.size() == 0) continue;
-      hit.span = {hit.span.begin + site.excerpt_begin, hit.span.end + site.excerpt_begin};
+      hit.span = {hit.span.begin + site.own_begin, hit.span.end + site.own_begin};
     }
   }
-  if (!matches.empty() || excerpt.size() == cleaned.size()) return matches;
+  if (!matches.empty() || own.size() == cleaned.size()) return matches;
   return patterns.match({cleaned, message, site.tool, site.error_code, site.kind, site.language});
 }
 

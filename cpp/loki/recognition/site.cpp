@@ -153,6 +153,7 @@ class BlockFinder {
           return start.capture(shown, captures);
         });
     if (!starts) return;
+    if (rule.closes) end_all(line);
     Block block;
     block.tool = tool;
     block.rule = &rule;
@@ -167,6 +168,16 @@ class BlockFinder {
     open_[tool] = std::move(block);
     ++open_count_;
     if (rule.is_one_line()) close(tool);
+  }
+
+  // A step is over, and what its tools were saying.
+  void end_all(const Line& line) {
+    for (std::uint32_t tool = 0; tool < open_.size(); ++tool) {
+      if (!open_[tool]) continue;
+      Block& block = *open_[tool];
+      if (block.last == line.number && block.first < line.number) --block.last;
+      close(tool);
+    }
   }
 
   // The lines before the start that belong to it, the farthest first.

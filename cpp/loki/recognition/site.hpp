@@ -41,6 +41,8 @@ struct Site {
   std::size_t excerpt_first = 0, excerpt_last = 0;  // lines, 1-based, both included; 0: none
   std::size_t excerpt_begin = 0;                    // byte of the cleaned text
   std::string excerpt;
+  // What is said of this failure alone: a part of the excerpt. Lines and bytes as there.
+  std::size_t own_first = 0, own_last = 0, own_begin = 0, own_size = 0;
 };
 
 // What is known of an output besides itself; all may be empty.

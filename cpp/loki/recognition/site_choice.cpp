@@ -1,6 +1,7 @@
 // The second half of `site`: which block is the causing failure, and what it says.
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -11,11 +12,14 @@ namespace loki::site {
 namespace {
 
 constexpr std::size_t kExcerptLines = 40;
-constexpr std::size_t kExcerptBytes = 16 * 1024;
 constexpr std::size_t kMessageBytes = 4096;
 // What surrounds a failure of one line: enough to see the command above it and the details below.
 // Chosen, not measured.
-constexpr std::size_t kLinesBefore = 12, kLinesAfter = 12;
+constexpr std::size_t kLinesAround = 12;
+// Echoes with no more lines between them are one chain: make in make in a script.
+constexpr std::size_t kChain = 8;
+// A shape that many tools share counts most shortly before the chain of echoes that ends the step.
+constexpr std::size_t kNear = 60;
 
 std::size_t number(std::string_view text) {
   std::size_t value = 0;
@@ -52,23 +56,31 @@ std::string extension_of(std::string_view path) {
 class Chooser {
  public:
   Chooser(const Rules& rules, std::string_view text, Findings findings, const SiteContext& context)
-      : rules_(rules), text_(text), found_(std::move(findings)), context_(context) {}
+      : rules_(rules),
+        text_(text),
+        quote_(rules, text),
+        found_(std::move(findings)),
+        context_(context) {}
 
   Site run() {
-    detect_by_command();
-    drop_unfit();
     std::stable_sort(found_.blocks.begin(), found_.blocks.end(),
                      [](const Block& a, const Block& b) {
                        return std::tie(a.first, b.last, a.tool, a.rule) <
                               std::tie(b.first, a.last, b.tool, b.rule);
                      });
+    step_ = failing_step(rules_, text_, found_.blocks);
+    detect_by_command();
+    drop_unfit();
     apply_links();
     excuse_retried();
     drop_nested();
     drop_outranked();
-    find_end_of_step();
+    find_anchor();
     const Block* cause = best();
-    return cause == nullptr ? last_line() : described(*cause);
+    if (cause == nullptr || (standing(*cause) <= kEchoes || !is_in_step(*cause))) {
+      if (std::optional<Site> site = line_before_anchor()) return *site;
+    }
+    return cause == nullptr ? Site{.language = std::string(context_.language)} : described(*cause);
   }
 
  private:
@@ -76,7 +88,10 @@ class Chooser {
 
   void detect_by_command() {
     for (std::size_t i = 0; i < rules_.tools.size(); ++i) {
-      if (is_named_by(rules_.tools[i], context_.command)) found_.detected[i] = true;
+      if (is_named_by(rules_.tools[i], context_.command) ||
+          is_named_by(rules_.tools[i], step_.command)) {
+        found_.detected[i] = true;
+      }
     }
   }
 
@@ -157,6 +172,7 @@ class Chooser {
     std::set<std::string_view> outranked;
     for (const Block& block : found_.blocks) {
       if (block.role != Role::kCause && block.role != Role::kSummary) continue;
+      if (!is_in_step(block)) continue;
       for (const std::string& other : tool(block).over) outranked.insert(other);
     }
     if (outranked.empty()) return;
@@ -164,21 +180,29 @@ class Chooser {
                   [&](const Block& block) { return outranked.contains(tool(block).name); });
   }
 
-  // The line where the failing step ended: nothing behind it broke the build.
-  void find_end_of_step() {
-    for (const Block& block : found_.blocks) {
-      if (!block.rule->closes) continue;
-      closed_ = block.first;
-      reach_ = block.rule->reach;
-      return;
+  bool is_in_step(const Block& block) const {
+    return block.first >= step_.begin && (step_.end == 0 || block.first <= step_.end);
+  }
+
+  // The first line of the chain of echoes that ends the step: what failed stands before it.
+  void find_anchor() {
+    anchor_ = step_.end != 0
+                  ? step_.end
+                  : 2 + static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n'));
+    for (auto block = found_.blocks.rbegin(); block != found_.blocks.rend(); ++block) {
+      if (block->role != Role::kEcho || block->first >= anchor_) continue;
+      if (block->first < step_.begin || block->last + kChain < anchor_) break;
+      anchor_ = block->first;
     }
   }
 
   bool is_near_the_end(const Block& block) const {
-    return block.first <= closed_ && block.first + reach_ >= closed_;
+    return block.first <= anchor_ && block.first + kNear >= anchor_;
   }
 
-  // Larger is better; 0: never chosen.
+  static constexpr int kEchoes = 2;
+
+  // Larger is better; 0: never chosen. Up to kEchoes: a consequence only.
   int standing(const Block& block) const {
     const bool named = !tool(block).fallback;
     switch (block.role) {
@@ -196,9 +220,9 @@ class Chooser {
   }
 
   // Larger is better; the first in the text of equals.
-  std::tuple<int, bool, std::size_t, bool> merit(const Block& block) const {
-    return {standing(block), is_near_the_end(block), block.rule->rank,
-            block.has(kMessage) || block.has(kErrorType)};
+  std::tuple<bool, int, bool, std::size_t, bool> merit(const Block& block) const {
+    return {is_in_step(block), standing(block), is_near_the_end(block) || !tool(block).fallback,
+            block.rule->rank, block.has(kMessage) || block.has(kErrorType)};
   }
 
   const Block* best() const {
@@ -231,7 +255,9 @@ class Chooser {
     site.tests = failing_tests(block);
     excerpt(block, site);
     if (site.message.empty()) {
-      site.message = site.error_type.empty() ? line_text(block, site.output_line) : site.error_type;
+      site.message = site.error_type.empty()
+                         ? quote_.line(block.begin, block.first, site.output_line)
+                         : site.error_type;
     }
     return site;
   }
@@ -287,101 +313,73 @@ class Chooser {
     return full.empty() ? partial : full;
   }
 
-  // --- lines -------------------------------------------------------------------------------------
-
-  std::size_t end_of_line(std::size_t begin) const {
-    return std::min(text_.find('\n', begin), text_.size());
-  }
-
-  // Where the line `up` lines above the one at `begin` begins; `up` becomes how many there were.
-  std::size_t above(std::size_t begin, std::size_t& up) const {
-    std::size_t done = 0;
-    for (; done < up && begin > 0; ++done) {
-      const std::size_t newline = begin < 2 ? std::string_view::npos : text_.rfind('\n', begin - 2);
-      begin = newline == std::string_view::npos ? 0 : newline + 1;
-    }
-    up = done;
-    return begin;
-  }
-
-  std::string line_text(const Block& block, std::size_t line) const {
-    std::size_t begin = block.begin;
-    for (std::size_t at = block.first; at < line && begin < text_.size(); ++at) {
-      begin = end_of_line(begin) + 1;
-    }
-    if (begin >= text_.size()) return {};
-    const std::string_view whole = text_.substr(begin, end_of_line(begin) - begin);
-    return std::string(
-        utf8_prefix(trimmed(rules_.without_prefix(utf8_prefix(whole, kLineLimit))), kMessageBytes));
-  }
-
-  // The lines a person would quote: the block; of a long one the part round the message; around a
-  // block of a line or two its neighbours.
+  // The lines a person would quote: the block, with what the tool says right after it; of a long
+  // one the part round the message; of a line or two what surrounds it in the step.
   void excerpt(const Block& block, Site& site) const {
     std::size_t first = block.first, last = block.last, begin = block.begin;
     if (last - first + 1 > kExcerptLines) {
       const std::size_t wanted = site.output_line > first + 30 ? site.output_line - 30 : first;
       const std::size_t from = std::min(wanted, last - kExcerptLines + 1);
-      for (; first < from; ++first) begin = end_of_line(begin) + 1;
-      last = first + kExcerptLines - 1;
-    } else if (last - first < 2) {
-      std::size_t up = kLinesBefore;
-      begin = above(begin, up);
-      first -= up;
-      last += kLinesAfter;
+      for (; first < from; ++first) begin = quote_.end_of_line(begin) + 1;
+      quote_.cut(site, begin, first, first + kExcerptLines - 1);
+      return quote_.own(site, first, site.excerpt_last);
     }
-    cut(site, begin, first, last);
-  }
-
-  // Fills in the excerpt, without blank lines at its ends.
-  void cut(Site& site, std::size_t begin, std::size_t first, std::size_t last) const {
-    std::size_t end = begin, shown = first;
-    bool seen = false;
-    for (std::size_t line = first, at = begin; line <= last && at <= text_.size(); ++line) {
-      const std::size_t stop = end_of_line(at);
-      if (!trimmed(text_.substr(at, std::min(stop - at, kLineLimit))).empty()) {
-        if (!seen) {
-          first = line;
-          begin = at;
-        }
-        seen = true;
-        shown = line;
-        end = stop;
+    std::size_t own_first = first, own_last = last;
+    const bool is_short = last - first < 2;
+    for (const Block& other : found_.blocks) {
+      if (other.tool == block.tool && other.role != Role::kWarning && other.first > last &&
+          other.first < block.first + kExcerptLines) {
+        last = std::min(other.last, block.first + kExcerptLines - 1);
       }
-      at = stop + 1;
     }
-    if (!seen) return;
-    site.excerpt_first = first;
-    site.excerpt_last = shown;
-    site.excerpt_begin = begin;
-    site.excerpt = utf8_prefix(text_.substr(begin, end - begin), kExcerptBytes);
+    if (is_short) {
+      std::size_t up = std::min(kLinesAround, kExcerptLines - 1 - (last - first));
+      if (step_.begin != 0 && step_.begin <= first) up = std::min(up, first - step_.begin);
+      begin = quote_.above(begin, up);
+      first -= up;
+      last = first + kExcerptLines - 1;
+      if (step_.end >= block.last) last = std::min(last, step_.end);
+    }
+    if (is_short) {
+      own_first = first;
+      own_last += kLinesAround;
+    }
+    quote_.cut(site, begin, first, last);
+    quote_.own(site, own_first, own_last);
   }
 
-  // Nothing is known: the last line that is not blank.
-  Site last_line() const {
-    Site site;
-    site.language = context_.language;
-    const std::size_t last = text_.find_last_not_of(std::string_view(" \t\r\n\0", 5));
-    if (last == std::string_view::npos) return site;
+  // Nothing is known but where it ended: the last line before that which is not blank.
+  std::optional<Site> line_before_anchor() const {
+    std::size_t end = text_.size();
+    for (const Block& block : found_.blocks) {
+      if (block.first == anchor_) end = std::min(end, block.begin);
+    }
+    const std::size_t last =
+        text_.substr(0, end).find_last_not_of(std::string_view(" \t\r\n\0", 5));
+    if (last == std::string_view::npos) return std::nullopt;
     const std::size_t newline = text_.rfind('\n', last);
     std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
-    site.output_line =
-        1 + static_cast<std::size_t>(std::count(
-                text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
-    const std::string_view line = text_.substr(begin, last + 1 - begin);
-    site.message =
-        utf8_prefix(trimmed(rules_.without_prefix(utf8_prefix(line, kLineLimit))), kMessageBytes);
+    const auto before = text_.begin() + static_cast<std::ptrdiff_t>(begin);
+    Site site;
+    site.language = context_.language;
+    site.output_line = 1 + static_cast<std::size_t>(std::count(text_.begin(), before, '\n'));
+    if (site.output_line < step_.begin) return std::nullopt;
+    site.message = quote_.line(begin, site.output_line, site.output_line);
     std::size_t up = kExcerptLines - 1;
-    begin = above(begin, up);
-    cut(site, begin, site.output_line - up, site.output_line);
+    if (step_.begin != 0) up = std::min(up, site.output_line - step_.begin);
+    begin = quote_.above(begin, up);
+    quote_.cut(site, begin, site.output_line - up, site.output_line);
+    quote_.own(site, site.excerpt_first, site.excerpt_last);
     return site;
   }
 
   const Rules& rules_;
   std::string_view text_;
+  Quote quote_;
   Findings found_;
   const SiteContext& context_;
-  std::size_t closed_ = 0, reach_ = 0;  // 0: no step is known to have failed
+  Step step_;
+  std::size_t anchor_ = 0;
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ Field field_named(const Definition& where, std::string_view name) {
     if (kFieldNames[i] == name) return static_cast<Field>(i);
   }
   where.refuse("found field '" + std::string(name) +
-               "', expected error_type, error_code, message, path, line, column, function, test or "
-               "test_name");
+               "', expected error_type, error_code, message, path, line, column, function, test, "
+               "test_name or command");
 }
 
 Role read_role(const Definition& definition) {
@@ -83,6 +83,7 @@ BlockRule read_block(const Definition& definition) {
     }
   }
   rule.nests = definition.texts("nests");
+  rule.opens = definition.texts("opens");
   return rule;
 }
 

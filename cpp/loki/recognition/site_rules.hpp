@@ -31,11 +31,12 @@ enum Field : std::uint8_t {
   kFunction,
   kTest,
   kTestName,
+  kCommand,
   kFields
 };
 inline constexpr std::array<std::string_view, kFields> kFieldNames = {
-    "error_type", "error_code", "message", "path",     "line",
-    "column",     "function",   "test",    "test_name"};
+    "error_type", "error_code", "message", "path",      "line",
+    "column",     "function",   "test",    "test_name", "command"};
 
 enum class Role : std::uint8_t { kCause, kSummary, kEcho, kWarning, kRetry };
 enum class Take : std::uint8_t { kFirst, kLast, kEach };
@@ -68,6 +69,7 @@ struct BlockRule {
   std::vector<Field> requires_fields;
   std::array<std::string, kFields> constants;
   std::vector<std::string> nests;
+  std::vector<std::string> opens;  // what the line begins with that began the step this one closes
 
   bool is_one_line() const {
     return go_on.empty() && until.empty() && through.empty() && acquit.empty();
@@ -169,6 +171,37 @@ struct Rules {
 
 // Rules see no more of a line.
 inline constexpr std::size_t kLineLimit = 16 * 1024;
+
+// The part of a log that broke the build.
+struct Step {
+  std::size_t begin = 0;     // its first line; 0: not known
+  std::size_t end = 0;       // the line that says that it failed; 0: none does
+  std::string_view command;  // empty: not known
+};
+
+// blocks: in the order of the text.
+Step failing_step(const Rules& rules, std::string_view text, const std::vector<Block>& blocks);
+
+// The lines a person would quote, and the walk over lines that it takes.
+class Quote {
+ public:
+  Quote(const Rules& rules, std::string_view text) : rules_(rules), text_(text) {}
+
+  // Fills in the excerpt: lines `first` to `last`, without blank ones at its ends. begin: of
+  // `first`.
+  void cut(Site& site, std::size_t begin, std::size_t first, std::size_t last) const;
+  // Fills in what is said of the failure alone: lines `first` to `last` of the excerpt.
+  void own(Site& site, std::size_t first, std::size_t last) const;
+  // Where the line `up` lines above the one at `begin` begins; `up` becomes how many there were.
+  std::size_t above(std::size_t begin, std::size_t& up) const;
+  std::size_t end_of_line(std::size_t begin) const;
+  // A line as rules see it, trimmed. begin: of line `from`.
+  std::string line(std::size_t begin, std::size_t from, std::size_t line) const;
+
+ private:
+  const Rules& rules_;
+  std::string_view text_;
+};
 
 Findings find_blocks(const Rules& rules, std::string_view text);
 Site choose(const Rules& rules, std::string_view text, Findings findings,

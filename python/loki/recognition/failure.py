@@ -61,6 +61,8 @@ class Failure:
         output_line: line of the output that says what failed, from 1; None for blank output.
         excerpt: the lines that a person would quote, cleaned, at most 40.
         excerpt_lines: (first, last) line of the excerpt in the output, from 1, or None.
+        site_lines: (first, last) line of what is said of this failure alone, inside the excerpt;
+            patterns are matched with it.
         normalized: the message without what varies.
         fingerprint: 32 hex digits; see `loki.fingerprint`.
         signature: ``pattern:extension:slug``.
@@ -85,6 +87,7 @@ class Failure:
     output_line: int | None = None
     excerpt: str = ""
     excerpt_lines: tuple[int, int] | None = None
+    site_lines: tuple[int, int] | None = None
     normalized: str = ""
     fingerprint: str = ""
     signature: str = ""
@@ -235,8 +238,9 @@ class Failure:
             known["tests"] = tuple(known.get("tests", ()))
             known["frames"] = tuple(Frame(**frame) for frame in known.get("frames", ()))
             known["matches"] = tuple(_match(entry) for entry in known.get("matches", ()))
-            lines = known.get("excerpt_lines")
-            known["excerpt_lines"] = (int(lines[0]), int(lines[1])) if lines else None
+            for key in ("excerpt_lines", "site_lines"):
+                lines = known.get(key)
+                known[key] = (int(lines[0]), int(lines[1])) if lines else None
             best = known["matches"][0] if known["matches"] else None
             failure = Failure(**known, match=best)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
@@ -344,7 +348,7 @@ def recognize_many(
 def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
     """The failure in what the core found."""
     matches = tuple(known.described(match) for match in found.pop("matches"))
-    first, last = found.pop("excerpt_lines")
+    lines = {key: found.pop(key) for key in ("excerpt_lines", "site_lines")}
     frames = tuple(
         Frame(path, line or None, function or None, in_project)
         for path, line, function, in_project in found.pop("frames")
@@ -355,7 +359,7 @@ def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -
         **texts,
         **{**fields, "tests": tuple(fields["tests"] or ())},
         frames=frames,
-        excerpt_lines=(first, last) if first else None,
+        **{key: between if between[0] else None for key, between in lines.items()},
         match=matches[0] if matches else None,
         matches=matches,
         exit_code=exit_code,

@@ -33,6 +33,7 @@ FIELDS = (
     "function",
     "test",
     "test_name",
+    "command",
 )
 CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
 TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
@@ -213,6 +214,7 @@ _block = record(
         "requires": list_of(one_of(*FIELDS)),
         "set": mapping_of(text, FIELDS),
         "nests": list_of(text),
+        "opens": list_of(text),
         "kind": text,
         "rank": whole(0, 99),
         "reach": whole(1, 100_000),

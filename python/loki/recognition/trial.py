@@ -135,9 +135,9 @@ class _Subject:
         end = "\n" if "\n" in text else "\r"
         rows = text.split(end)
         self.text, self._begin, self.lines, self.is_excerpt = text, 0, (1, len(rows)), False
-        if failure.excerpt_lines is None:
+        if failure.site_lines is None:
             return
-        first, last = failure.excerpt_lines
+        first, last = failure.site_lines
         excerpt = end.join(rows[first - 1 : last])
         if len(excerpt.strip()) < len(text.strip()) and patterns.core.match(
             excerpt, *self._context

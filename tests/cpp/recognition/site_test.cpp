@@ -29,7 +29,7 @@ constexpr const char* kRules = R"json({"tools": [
  {"tool": "any", "fallback": true, "prefixes": ["\\d\\d:\\d\\d "],
   "blocks": [{"id": "w", "role": "warning", "start": ["^error: none$"]},
    {"id": "e", "role": "cause", "start": ["^error: (?P<message>.*)$"]},
-   {"id": "end", "role": "echo", "closes": true, "reach": 3, "start": ["^step exited$"]}]}]})json";
+   {"id": "end", "role": "echo", "closes": true, "opens": ["step "], "start": ["^step exited$"]}]}]})json";
 
 Site find(std::string_view text, std::string_view command = "", std::string_view root = "") {
   static const SiteRules rules(kRules);
@@ -92,8 +92,33 @@ TEST(Site, LinksMakeEchoes) {
 }
 
 TEST(Site, TheFailingStepIsLookedAtFirst) {
-  EXPECT_EQ(find("error: early\n1\n2\n3\n4\nerror: near\nstep exited\nerror: after\n").message,
-            "near");
+  const std::string log =
+      "error: early\nstep 1\nerror: late\n12:34 step 2\nno step 3\nerror: near\nerror: next\n"
+      "step exited\nerror: after\n";
+  EXPECT_EQ(find(log).message, "near");
+  EXPECT_EQ(find(log).excerpt_first, 4U) << "what stands before the step is no part of it";
+  EXPECT_EQ(find(log).excerpt_last, 8U);
+}
+
+TEST(Site, ATerseStepGivesItsLastLine) {
+  const Site site = find("error: early\nstep 2\na\nb\n\nstep exited\n");
+  EXPECT_EQ(site.message, "b");
+  EXPECT_EQ(site.output_line, 4U);
+  EXPECT_EQ(site.excerpt_first, 2U);
+}
+
+TEST(Site, AStepsEndEndsWhatItsToolsSay) {
+  const Site site = find("step 1\n== t1 failed\nsays A: a\nx\nstep exited\nat lib/b.x:4 in g\n");
+  EXPECT_EQ(site.message, "a");
+  EXPECT_EQ(site.own_first, 2U);
+  EXPECT_EQ(site.own_last, 4U);
+  EXPECT_TRUE(site.frames.empty());
+}
+
+TEST(Site, WhatTheToolSaysNextIsQuotedButNotItsOwn) {
+  const Site site = find("== t1 failed\nsays A: a\nx\n== t2 failed\nsays B: b\n==\n");
+  EXPECT_EQ(site.excerpt_last, 6U);
+  EXPECT_EQ(site.own_last, 3U);
 }
 
 TEST(Site, PrefixesAreNoPartOfALine) {
