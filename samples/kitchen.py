@@ -69,7 +69,9 @@ def cook(recipe: Recipe, sample: Sample, folder: Path) -> Printed:
     Raises:
         Unprepared: its preparation failed.
     """
-    with tempfile.TemporaryDirectory(prefix="loki-sample-") as scratch:
+    # Some tools leave a process behind that still writes into the home.
+    scratch_folder = tempfile.TemporaryDirectory(prefix="loki-sample-", ignore_cleanup_errors=True)
+    with scratch_folder as scratch:
         root, home = Path(scratch) / "shop", Path(scratch) / "home"
         for place in (root, home):
             place.mkdir()
