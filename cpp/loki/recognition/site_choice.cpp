@@ -64,9 +64,10 @@ class Chooser {
 
   Site run() {
     std::stable_sort(found_.blocks.begin(), found_.blocks.end(),
-                     [](const Block& a, const Block& b) {
-                       return std::tie(a.first, b.last, a.tool, a.rule) <
-                              std::tie(b.first, a.last, b.tool, b.rule);
+                     [this](const Block& a, const Block& b) {
+                       const bool a_last = tool(a).fallback, b_last = tool(b).fallback;
+                       return std::tie(a.first, a_last, b.last, a.tool, a.rule) <
+                              std::tie(b.first, b_last, a.last, b.tool, b.rule);
                      });
     step_ = failing_step(rules_, text_, found_.blocks);
     detect_by_command();
@@ -131,7 +132,8 @@ class Chooser {
     }
   }
 
-  // A block inside one of another tool belongs to it. Fallback rules own nothing.
+  // A block inside one of another tool belongs to it, and one of a fallback where it begins inside.
+  // Fallback rules own nothing.
   void drop_nested() {
     std::vector<bool> nested(found_.blocks.size(), false);
     std::vector<std::size_t> around;
@@ -140,7 +142,8 @@ class Chooser {
       while (!around.empty() && found_.blocks[around.back()].last < block.first) around.pop_back();
       for (auto at = around.rbegin(); at != around.rend() && !nested[i]; ++at) {
         Block& outer = found_.blocks[*at];
-        if (outer.last < block.last || outer.tool == block.tool) continue;
+        if (outer.tool == block.tool) continue;
+        if (outer.last < block.last && !tool(block).fallback) continue;
         const bool same_lines = outer.first == block.first && outer.last == block.last;
         if (same_lines && !tool(block).fallback && outer.role != Role::kWarning) continue;
         nested[i] = true;
@@ -354,11 +357,8 @@ class Chooser {
     for (const Block& block : found_.blocks) {
       if (block.first == anchor_) end = std::min(end, block.begin);
     }
-    const std::size_t last =
-        text_.substr(0, end).find_last_not_of(std::string_view(" \t\r\n\0", 5));
-    if (last == std::string_view::npos) return std::nullopt;
-    const std::size_t newline = text_.rfind('\n', last);
-    std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+    const std::size_t begin = quote_.last_said(end);
+    if (begin == std::string_view::npos) return std::nullopt;
     const auto before = text_.begin() + static_cast<std::ptrdiff_t>(begin);
     Site site;
     site.language = context_.language;
@@ -367,8 +367,8 @@ class Chooser {
     site.message = quote_.line(begin, site.output_line, site.output_line);
     std::size_t up = kExcerptLines - 1;
     if (step_.begin != 0) up = std::min(up, site.output_line - step_.begin);
-    begin = quote_.above(begin, up);
-    quote_.cut(site, begin, site.output_line - up, site.output_line);
+    const std::size_t first = quote_.above(begin, up);
+    quote_.cut(site, first, site.output_line - up, site.output_line);
     quote_.own(site, site.excerpt_first, site.excerpt_last);
     return site;
   }

@@ -195,6 +195,8 @@ class Quote {
   // Where the line `up` lines above the one at `begin` begins; `up` becomes how many there were.
   std::size_t above(std::size_t begin, std::size_t& up) const;
   std::size_t end_of_line(std::size_t begin) const;
+  // Where the last line before byte `end` begins that says something; npos: there is none.
+  std::size_t last_said(std::size_t end) const;
   // A line as rules see it, trimmed. begin: of line `from`.
   std::string line(std::size_t begin, std::size_t from, std::size_t line) const;
 

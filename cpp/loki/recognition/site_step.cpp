@@ -47,14 +47,29 @@ Step failing_step(const Rules& rules, std::string_view text, const std::vector<B
     if (at != std::string_view::npos && (begin == std::string_view::npos || at > begin)) begin = at;
   }
   if (begin == std::string_view::npos) return step;
-  const auto newlines = std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                   text.begin() + static_cast<std::ptrdiff_t>(closing->begin), '\n');
+  const auto newlines =
+      std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                 text.begin() + static_cast<std::ptrdiff_t>(closing->begin), '\n');
   step.begin = closing->first - static_cast<std::size_t>(newlines);
   return step;
 }
 
 std::size_t Quote::end_of_line(std::size_t begin) const {
   return std::min(text_.find('\n', begin), text_.size());
+}
+
+std::size_t Quote::last_said(std::size_t end) const {
+  while (end > 0) {
+    const std::size_t last =
+        text_.substr(0, end).find_last_not_of(std::string_view(" \t\r\n\0", 5));
+    if (last == std::string_view::npos) break;
+    const std::size_t begin = start_of_line(text_, last + 1);
+    const std::string_view whole =
+        utf8_prefix(text_.substr(begin, end_of_line(last) - begin), kLineLimit);
+    if (!trimmed(rules_.without_prefix(whole)).empty()) return begin;
+    end = begin;
+  }
+  return std::string_view::npos;
 }
 
 std::size_t Quote::above(std::size_t begin, std::size_t& up) const {
