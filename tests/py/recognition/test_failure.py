@@ -97,7 +97,7 @@ def test_spans_point_at_the_evidence() -> None:
     text = "caf\u00e9\x1b[31m\nModuleNotFoundError: No module named 'flask'\n"
     match = loki.recognize(text).match
     assert match is not None
-    assert "ModuleNotFoundError" in [text[begin:end] for begin, end in match.spans]
+    assert "ModuleNotFoundError: " in [text[begin:end] for begin, end in match.spans]
 
 
 @given(st.one_of(st.text(max_size=300), st.binary(max_size=300)))

@@ -36,6 +36,8 @@ KINDS = [
     "auth-error",
     "port-in-use",
     "infra-lost",
+    "user-abort",
+    "security-violation",
 ]
 BUILTIN = yaml.safe_load(FILE.read_text(encoding="utf-8"))["patterns"]
 
@@ -61,7 +63,7 @@ def test_a_near_miss_does_not_match(pattern_id: str, text: str) -> None:
 def test_all_kinds_are_there_with_examples_and_near_misses() -> None:
     patterns = loki.PatternSet.default().patterns
     assert set(KINDS) <= {p.kind for p in patterns.values()}
-    assert all(p.examples and p.near_misses for p in patterns.values())
+    assert all(len(p.examples) >= 4 and len(p.near_misses) >= 3 for p in patterns.values())
 
 
 def test_what_is_never_retried() -> None:
@@ -74,7 +76,11 @@ def test_what_is_never_retried() -> None:
         "auth-error",
         "memory-limit",
         "env-missing",
+        "user-abort",
+        "security-violation",
     }
+    assert all(patterns[one].alternatives == () for one in never)
+    assert all(patterns[one].max_auto_retries == 0 for one in never)
 
 
 def test_strategies_and_criteria() -> None:
