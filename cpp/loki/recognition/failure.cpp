@@ -7,13 +7,16 @@ namespace loki {
 namespace {
 
 // What is said of the failure first; the whole text only if they tell nothing.
-std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
+std::vector<PatternMatch> match(std::string_view cleaned, const Site& site, const SiteRules& rules,
                                 const PatternSet& patterns) {
   const std::string message =
       site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
+  const auto matched_in = [&](std::string_view text) {
+    return patterns.match({text, message, site.tool, site.error_code, site.kind, site.language,
+                           rules.prefix()});
+  };
   const std::string_view own = cleaned.substr(site.own_begin, site.own_size);
-  std::vector<PatternMatch> matches =
-      patterns.match({own, message, site.tool, site.error_code, site.kind, site.language});
+  std::vector<PatternMatch> matches = matched_in(own);
   for (PatternMatch& found : matches) {
     for (PatternHit& hit : found.hits) {
       if (hit.span.size() == 0) continue;
@@ -21,7 +24,7 @@ std::vector<PatternMatch> match(std::string_view cleaned, const Site& site,
     }
   }
   if (!matches.empty() || own.size() == cleaned.size()) return matches;
-  return patterns.match({cleaned, message, site.tool, site.error_code, site.kind, site.language});
+  return matched_in(cleaned);
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ Recognized recognize(const CleanText& text, const SiteRules& rules, const Patter
   result.site = rules.find(text.text(), context);
   const Site& site = result.site;
   result.normalized = normalize(site.message, Level::kVolatile, context.root);
-  result.matches = match(text.text(), site, patterns);
+  result.matches = match(text.text(), site, rules, patterns);
   result.fingerprint = fingerprint({site.error_type, site.error_code, result.normalized, site.tests,
                                     project_functions(site.frames)});
   const std::string_view pattern =

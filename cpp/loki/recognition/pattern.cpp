@@ -197,10 +197,14 @@ class Matcher {
   void regex(std::string_view text, Use use, Scope part, Span near) {
     std::size_t& seen_until = seen_until_[set_.probe_of[use.pattern][use.signal] + use.probe];
     if (near.end != 0 && near.end <= seen_until && near.begin < seen_until) return;
-    const Span line = window_around(text, line_around(text, near.begin), near.begin);
+    const Span whole = line_around(text, near.begin);
+    const Span line = window_around(text, whole, near.begin);
     seen_until = line.end;
     const Regex& expression = *set_.probe(use).regex;
-    const std::string_view shown = text.substr(line.begin, line.size());
+    std::string_view shown = text.substr(line.begin, line.size());
+    if (part == Scope::kAnywhere && line.begin == whole.begin) {
+      shown = without_prefix(subject_.prefix, shown);
+    }
     if (!expression.may_match(shown)) return;
     const RE2& compiled = expression.compiled();
     re2::StringPiece found;

@@ -23,6 +23,8 @@
 
 namespace loki {
 
+class Regex;
+
 // What is matched. Where only a text is known, give it as `anywhere` and leave the others empty:
 // signals that must stand in the message then look at the text.
 struct PatternSubject {
@@ -32,6 +34,7 @@ struct PatternSubject {
   std::string_view code;
   std::string_view kind;      // of failure, as the tool's rules say
   std::string_view language;  // empty: not known
+  const Regex* prefix = nullptr;  // of lines of `anywhere`: a regex sees what stands behind it
 };
 
 struct PatternHit {

@@ -374,6 +374,15 @@ std::string Regex::check() const {
   return compiled().ok() ? std::string() : compiled().error();
 }
 
+std::string_view without_prefix(const Regex* prefix, std::string_view line) {
+  if (prefix == nullptr || line.empty()) return line;
+  re2::StringPiece rest(line.data(), line.size());
+  const RE2& compiled = prefix->compiled();
+  for (int nested = 0; nested < 3 && compiled.ok() && RE2::Consume(&rest, compiled); ++nested) {
+  }
+  return {rest.data(), rest.size()};
+}
+
 std::string RegexBudget::spend(const Regex& regex) {
   if (std::string error = regex.check(); !error.empty()) return error;
   spent_ += regex.compiled().ProgramSize();

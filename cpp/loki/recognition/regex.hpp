@@ -60,6 +60,10 @@ class RegexBudget {
   long spent_ = 0;
 };
 
+// The line without what the expression matches at its beginning, up to three times, as prefixes nest;
+// the whole line where there is no expression.
+std::string_view without_prefix(const Regex* prefix, std::string_view line);
+
 // Exposed for its tests: the literals that `Regex::required` gives.
 std::vector<std::string> required_literals(std::string_view expression);
 

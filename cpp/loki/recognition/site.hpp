@@ -18,6 +18,8 @@
 
 namespace loki {
 
+class Regex;
+
 struct Frame {
   std::string path;
   std::size_t line = 0;  // 1-based; 0: not known
@@ -66,6 +68,9 @@ class SiteRules {
 
   // cleaned: the text of a CleanText. Safe from many threads at once.
   Site find(std::string_view cleaned, const SiteContext& context) const;
+
+  // What CI systems put before lines; null where no tool says.
+  const Regex* prefix() const;
 
  private:
   struct Impl;

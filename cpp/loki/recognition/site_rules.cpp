@@ -194,12 +194,7 @@ bool is_named_by(const ToolRules& tool, std::string_view command) {
 }
 
 std::string_view Rules::without_prefix(std::string_view line) const {
-  if (!prefix || line.empty()) return line;
-  re2::StringPiece rest(line.data(), line.size());
-  const RE2& compiled = prefix->compiled();
-  for (int nested = 0; nested < 3 && compiled.ok() && RE2::Consume(&rest, compiled); ++nested) {
-  }
-  return {rest.data(), rest.size()};
+  return loki::without_prefix(prefix.get(), line);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -270,6 +265,10 @@ SiteRules::SiteRules(std::string_view json) : impl_(std::make_unique<Impl>()) {
 SiteRules::~SiteRules() = default;
 SiteRules::SiteRules(SiteRules&&) noexcept = default;
 SiteRules& SiteRules::operator=(SiteRules&&) noexcept = default;
+
+const Regex* SiteRules::prefix() const {
+  return impl_->prefix.get();
+}
 
 void SiteRules::check() const {
   RegexBudget budget;

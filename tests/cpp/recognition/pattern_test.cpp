@@ -4,6 +4,7 @@
 
 #include "loki/base/error.hpp"
 #include "loki/recognition/pattern_rules.hpp"
+#include "loki/recognition/regex.hpp"
 
 namespace loki {
 namespace {
@@ -51,6 +52,18 @@ TEST(Pattern, ScopesSayWhereASignalMustStand) {
   const std::string in_message = R"([{"word": "boom", "in": "message"}])";
   EXPECT_TRUE(match(in_message, {"boom", "quiet", "", "", ""}).empty());
   EXPECT_FALSE(match(in_message, {"boom", "", "", "", ""}).empty()) << "only a text is known";
+}
+
+TEST(Pattern, ALineBeginsBehindWhatACiSystemPutsBeforeIt) {
+  const PatternSet set(R"({"version": 2, "patterns": [{"id": "p", "signals": [
+      {"regex": "^boom: \\w+"}]}]})");
+  const Regex prefix("^(?:\\d\\d:\\d\\d |#)");
+  const std::string_view text = "calm\n10:42 #boom: now";
+  EXPECT_TRUE(set.match({text, {}, {}, {}, {}, {}}).empty());
+  const auto found = set.match({text, {}, {}, {}, {}, {}, &prefix});
+  ASSERT_EQ(found.size(), 1U);
+  const Span span = found.front().hits.front().span;
+  EXPECT_EQ(text.substr(span.begin, span.size()), "boom: now");
 }
 
 TEST(Pattern, AWordEndsAtWhatIsNoLetterInAnyScript) {
