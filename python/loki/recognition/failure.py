@@ -348,7 +348,7 @@ def recognize_many(
 def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
     """The failure in what the core found."""
     matches = tuple(known.described(match) for match in found.pop("matches"))
-    lines = {key: found.pop(key) for key in ("excerpt_lines", "site_lines")}
+    lines = {key: _lines(found.pop(key)) for key in ("excerpt_lines", "site_lines")}
     frames = tuple(
         Frame(path, line or None, function or None, in_project)
         for path, line, function, in_project in found.pop("frames")
@@ -359,11 +359,16 @@ def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -
         **texts,
         **{**fields, "tests": tuple(fields["tests"] or ())},
         frames=frames,
-        **{key: between if between[0] else None for key, between in lines.items()},
+        excerpt_lines=lines["excerpt_lines"],
+        site_lines=lines["site_lines"],
         match=matches[0] if matches else None,
         matches=matches,
         exit_code=exit_code,
     )
+
+
+def _lines(between: tuple[int, int]) -> tuple[int, int] | None:
+    return between if between[0] else None
 
 
 def as_failure(value: Text | Failure) -> Failure:
