@@ -12,8 +12,8 @@ std::vector<PatternMatch> match(std::string_view cleaned, const Site& site, cons
   const std::string message =
       site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
   const auto matched_in = [&](std::string_view text) {
-    return patterns.match({text, message, site.tool, site.error_code, site.kind, site.language,
-                           rules.prefix()});
+    return patterns.match(
+        {text, message, site.tool, site.error_code, site.kind, site.language, rules.prefix()});
   };
   const std::string_view own = cleaned.substr(site.own_begin, site.own_size);
   std::vector<PatternMatch> matches = matched_in(own);

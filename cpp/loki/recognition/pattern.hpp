@@ -32,8 +32,8 @@ struct PatternSubject {
   std::string_view message;   // error type and message
   std::string_view tool;
   std::string_view code;
-  std::string_view kind;      // of failure, as the tool's rules say
-  std::string_view language;  // empty: not known
+  std::string_view kind;          // of failure, as the tool's rules say
+  std::string_view language;      // empty: not known
   const Regex* prefix = nullptr;  // of lines of `anywhere`: a regex sees what stands behind it
 };
 

@@ -1,6 +1,8 @@
 #include "loki/recognition/regex.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,6 +14,8 @@ namespace {
 
 constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
+constexpr std::size_t kMostTried = 8;     // alternatives that are looked for one by one
+constexpr std::size_t kMostSets = 3;      // of such alternatives, that are looked for; chosen
 constexpr int kMemory = 2 << 20;          // bytes for one compiled expression; chosen
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
 
@@ -21,12 +25,13 @@ using Strings = std::vector<std::string>;
 struct Known {
   bool exact = false;  // a match is one of `strings`
   Strings strings;
-  Strings best;  // a match holds one of these; empty: nothing known
-  Strings tail;  // not exact: a match ends with one of these; empty: nothing known
+  Strings best;              // a match holds one of these; empty: nothing known
+  std::vector<Strings> all;  // a match holds one of each of these
+  Strings tail;              // not exact: a match ends with one of these; empty: nothing known
 
   static Known anything() { return {}; }
-  static Known empty() { return {true, {""}, {}, {}}; }
-  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}}; }
+  static Known empty() { return {true, {""}, {}, {}, {}}; }
+  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}, {}}; }
 };
 
 std::size_t shortest(const Strings& strings) {
@@ -35,16 +40,47 @@ std::size_t shortest(const Strings& strings) {
   return size;
 }
 
-// Longer literals are rarer, fewer are cheaper.
+// What stands on many lines of any output says little, long as it is. Chosen from what tools print.
+constexpr std::array<std::string_view, 34> kCommon = {
+    "error",   "errors", "fail",  "failed", "failure", "failures", "warning", "warnings", "test",
+    "tests",   "file",   "files", "line",   "not",     "the",      "with",    "from",     "info",
+    "version", "build",  "pass",  "passed", "time",    "total",    "name",    "type",     "running",
+    "found",   "https",  "at",    "in",     "to",      "of",       "is"};
+
+// Longer literals are rarer, up to a point; common words and mere punctuation are everywhere.
+std::size_t rarity(const std::string& literal) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  const auto first = std::find_if(literal.begin(), literal.end(), is_word);
+  const auto last = std::find_if(literal.rbegin(), literal.rend(), is_word).base();
+  const std::string_view core =
+      first == literal.end()
+          ? std::string_view()
+          : std::string_view(literal).substr(static_cast<std::size_t>(first - literal.begin()),
+                                             static_cast<std::size_t>(last - first));
+  const bool is_common =
+      core.empty() || std::find(kCommon.begin(), kCommon.end(), core) != kCommon.end();
+  return std::min<std::size_t>(literal.size(), is_common ? kShortest : 8);
+}
+
+std::size_t rarity(const Strings& strings) {
+  std::size_t least = 8;
+  for (const std::string& string : strings) least = std::min(least, rarity(string));
+  return least;
+}
+
+// Rare literals are better, fewer are cheaper.
 bool better(const Strings& a, const Strings& b) {
   if (shortest(a) < kShortest) return false;
   if (b.empty()) return true;
-  const std::size_t of_a = std::min<std::size_t>(shortest(a), 8);
-  const std::size_t of_b = std::min<std::size_t>(shortest(b), 8);
+  const std::size_t of_a = rarity(a), of_b = rarity(b);
   return of_a != of_b ? of_a > of_b : a.size() < b.size();
 }
 
 void offer(Known& known, const Strings& strings) {
+  if (shortest(strings) > 1 && strings.size() <= kMostTried) known.all.push_back(strings);
   if (better(strings, known.best)) known.best = strings;
 }
 
@@ -64,6 +100,9 @@ class Reader {
     ascii_only_ = flags;
   }
 
+  // What else each match holds, besides what `read` gives: of each of these one. After `read`.
+  std::vector<Strings> also() const { return also_; }
+
   // A match begins where the text begins.
   bool is_anchored() const { return is_anchored_; }
 
@@ -72,6 +111,13 @@ class Reader {
     Known known = alternation(0);
     if (at_ != text_.size()) return {};  // unbalanced: RE2 will say so
     offer(known, known.exact ? known.strings : Strings{});
+    also_ = std::move(known.all);
+    std::erase(also_, known.best);
+    std::stable_sort(also_.begin(), also_.end(), [](const Strings& a, const Strings& b) {
+      return rarity(a) != rarity(b) ? rarity(a) > rarity(b) : a.size() < b.size();
+    });
+    also_.erase(std::unique(also_.begin(), also_.end()), also_.end());
+    if (also_.size() > kMostSets) also_.resize(kMostSets);
     return known.best;
   }
 
@@ -87,7 +133,7 @@ class Reader {
     }
     if (branches.size() == 1) return std::move(branches.front());
     if (depth == 0) is_anchored_ = false;
-    Known result = {true, {}, {}, {}};
+    Known result = {true, {}, {}, {}, {}};
     bool each_has_one = true;
     for (Known& branch : branches) {
       finish(branch);
@@ -112,7 +158,8 @@ class Reader {
     bool whole = true;
     while (more() && text_[at_] != '|' && text_[at_] != ')') {
       Known item = repeated(atom(depth));
-      offer(result, item.best);
+      if (!item.best.empty()) offer(result, item.best);
+      result.all.insert(result.all.end(), item.all.begin(), item.all.end());
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
         Strings product;
         for (const std::string& head : run.strings) {
@@ -167,6 +214,7 @@ class Reader {
       } else if (optional && item.exact && item.strings.size() < kMostStrings) {
         item.strings.push_back("");
         item.best.clear();
+        item.all.clear();
       } else {
         item = Known::anything();
       }
@@ -287,6 +335,7 @@ class Reader {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::vector<Strings> also_;
   bool ascii_only_ = false;
   bool is_anchored_ = false;
 };
@@ -304,6 +353,7 @@ RE2::Options options() {
 struct Regex::State {
   std::string expression;
   std::vector<std::string> required;
+  std::vector<Strings> also;
   bool is_anchored = false;
   std::once_flag once;
   std::optional<RE2> compiled;
@@ -323,6 +373,7 @@ Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
   state_->expression = std::move(expression);
   Reader reader(state_->expression);
   state_->required = reader.read();
+  state_->also = reader.also();
   std::sort(state_->required.begin(), state_->required.end());
   state_->required.erase(std::unique(state_->required.begin(), state_->required.end()),
                          state_->required.end());
@@ -361,7 +412,14 @@ void Regex::State::bound() {
   if (is_longer) next = {static_cast<unsigned char>(*low), static_cast<unsigned char>(*high)};
 }
 
-bool Regex::may_match(std::string_view line) const {
+bool Regex::may_match(std::string_view line, std::string_view folded) const {
+  for (const Strings& alternatives : state_->also) {
+    if (std::none_of(alternatives.begin(), alternatives.end(), [folded](const std::string& one) {
+          return memmem(folded.data(), folded.size(), one.data(), one.size()) != nullptr;
+        })) {
+      return false;
+    }
+  }
   compiled();
   if (!line.starts_with(state_->prefix)) return false;
   if (!state_->is_longer) return true;

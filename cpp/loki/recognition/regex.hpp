@@ -36,8 +36,10 @@ class Regex {
   // (`!ok()`) where the expression has an error; `check` says which.
   const RE2& compiled() const;
 
-  // False: the line cannot match. Cheap; knows expressions that begin with ^, else says true.
-  bool may_match(std::string_view line) const;
+  // False: the line cannot match. Cheap: it looks at the beginning, where the expression begins
+  // with
+  // ^, and for the other literals that every match holds. folded: the line in lower case (ASCII).
+  bool may_match(std::string_view line, std::string_view folded) const;
 
   // What is wrong with the expression; empty where nothing is.
   std::string check() const;
@@ -60,8 +62,8 @@ class RegexBudget {
   long spent_ = 0;
 };
 
-// The line without what the expression matches at its beginning, up to three times, as prefixes nest;
-// the whole line where there is no expression.
+// The line without what the expression matches at its beginning, up to three times, as prefixes
+// nest; the whole line where there is no expression.
 std::string_view without_prefix(const Regex* prefix, std::string_view line);
 
 // Exposed for its tests: the literals that `Regex::required` gives.

@@ -81,9 +81,14 @@ struct Trie {
 }  // namespace
 
 std::string ascii_folded(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), folded);
+  std::string result;
+  fold_ascii(text, result);
   return result;
+}
+
+void fold_ascii(std::string_view text, std::string& into) {
+  into.resize(text.size());
+  std::transform(text.begin(), text.end(), into.begin(), folded);
 }
 
 std::string utf8_folded(std::string_view text) {

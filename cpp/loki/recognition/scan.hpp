@@ -24,6 +24,7 @@ namespace loki {
 
 // ASCII letters in lower case; other bytes as they are.
 std::string ascii_folded(std::string_view text);
+void fold_ascii(std::string_view text, std::string& into);
 
 // Letters of any script in lower case where that is as long in UTF-8, so that offsets stay: nearly
 // all. The Kelvin sign stays what it is.

@@ -85,7 +85,7 @@ class BlockFinder {
     std::sort(references.begin(), references.end());
     while (open_count_ > 0 && line_.number + 1 < line.number) step();
     line_ = line;
-    const std::string_view shown = visible(line);
+    const LineView shown = visible(line, folded_);
     feed(line, shown);
     for (const Reference& reference : references) consider(reference, line, shown);
     references.clear();
@@ -93,20 +93,23 @@ class BlockFinder {
 
   void step() {
     line_ = after(line_);
-    feed(line_, visible(line_));
+    feed(line_, visible(line_, folded_));
   }
 
-  std::string_view visible(const Line& line) const {
-    return rules_.without_prefix(
+  // folded: where its lower case is kept.
+  LineView visible(const Line& line, std::string& folded) const {
+    const std::string_view shown = rules_.without_prefix(
         utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit));
+    fold_ascii(shown, folded);
+    return {shown, folded};
   }
 
-  static bool any(const std::vector<LineRule>& rules, std::string_view line) {
+  static bool any(const std::vector<LineRule>& rules, const LineView& line) {
     return std::any_of(rules.begin(), rules.end(),
                        [&](const LineRule& rule) { return rule.matches(line); });
   }
 
-  void feed(const Line& line, std::string_view shown) {
+  void feed(const Line& line, const LineView& shown) {
     for (std::uint32_t tool = 0; open_count_ > 0 && tool < open_.size(); ++tool) {
       if (!open_[tool]) continue;
       Block& block = *open_[tool];
@@ -129,7 +132,7 @@ class BlockFinder {
     }
   }
 
-  void consider(const Reference& reference, const Line& line, std::string_view shown) {
+  void consider(const Reference& reference, const Line& line, const LineView& shown) {
     const ToolRules& tool = rules_.tools[reference.tool];
     if (reference.kind == Reference::kDetect) {
       if (!found_.detected[reference.tool] && tool.detect[reference.index].matches(shown)) {
@@ -145,7 +148,7 @@ class BlockFinder {
     }
   }
 
-  void start(std::uint32_t tool, const BlockRule& rule, const Line& line, std::string_view shown) {
+  void start(std::uint32_t tool, const BlockRule& rule, const Line& line, const LineView& shown) {
     Captures captures;
     const bool starts =
         std::any_of(rule.start.begin(), rule.start.end(), [&](const LineRule& start) {
@@ -183,6 +186,7 @@ class BlockFinder {
   // The lines before the start that belong to it, the farthest first.
   void lead(Block& block) {
     std::vector<Line> lines;
+    std::string folded;
     for (std::size_t i = 0; i < block.rule->lead && block.begin > 0; ++i) {
       const std::size_t end = block.begin - 1;
       const std::size_t before = end == 0 ? std::string_view::npos : text_.rfind('\n', end - 1);
@@ -191,10 +195,10 @@ class BlockFinder {
       lines.push_back({block.first, block.begin, end});
     }
     for (auto line = lines.rbegin(); line != lines.rend(); ++line)
-      fields(block, *line, visible(*line));
+      fields(block, *line, visible(*line, folded));
   }
 
-  void fields(Block& block, const Line& line, std::string_view shown) {
+  void fields(Block& block, const Line& line, const LineView& shown) {
     const std::size_t tests = block.tests.size();
     bool is_joined = line.number == block.start && tests > 0;
     for (const FieldRule& rule : block.rule->fields) {
@@ -254,7 +258,8 @@ class BlockFinder {
   std::vector<std::optional<Block>> open_;
   std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
   std::size_t open_count_ = 0;
-  Line line_;  // the last one that was looked at
+  Line line_;           // the last one that was looked at
+  std::string folded_;  // the same in lower case
   std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;
 };

@@ -287,8 +287,9 @@ class Chooser {
   }
 
   bool in_project(const ToolRules& rules, std::string_view path) const {
+    const std::string folded = ascii_folded(path);
     for (const LineRule& library : rules.library) {
-      if (library.matches(path)) return false;
+      if (library.matches({path, folded})) return false;
     }
     if (path.empty() || path.front() == '<') return false;
     return context_.root.empty() || !is_absolute(path) || path.starts_with(context_.root);

@@ -138,18 +138,18 @@ std::vector<std::string> words_of(std::string_view command) {
 
 }  // namespace
 
-bool LineRule::matches(std::string_view line) const {
+bool LineRule::matches(const LineView& line) const {
   const RE2& compiled = regex.compiled();
-  return compiled.ok() && regex.may_match(line) &&
-         RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), compiled);
+  return compiled.ok() && regex.may_match(line.text, line.folded) &&
+         RE2::PartialMatch(re2::StringPiece(line.text.data(), line.text.size()), compiled);
 }
 
-bool LineRule::capture(std::string_view line, Captures& captures) const {
+bool LineRule::capture(const LineView& line, Captures& captures) const {
   const RE2& compiled = regex.compiled();
-  if (!compiled.ok() || !regex.may_match(line)) return false;
+  if (!compiled.ok() || !regex.may_match(line.text, line.folded)) return false;
   std::array<re2::StringPiece, 24> groups;
   const int count = std::min(compiled.NumberOfCapturingGroups() + 1, 24);
-  const re2::StringPiece text(line.data(), line.size());
+  const re2::StringPiece text(line.text.data(), line.text.size());
   if (!compiled.Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), count)) return false;
   for (const auto& [name, group] : compiled.NamedCapturingGroups()) {
     if (group >= count || groups[static_cast<std::size_t>(group)].data() == nullptr) continue;

@@ -43,13 +43,18 @@ enum class Take : std::uint8_t { kFirst, kLast, kEach };
 
 using Captures = std::array<std::optional<std::string_view>, kFields>;
 
+// A line as rules see it, and the same in lower case (ASCII).
+struct LineView {
+  std::string_view text, folded;
+};
+
 // A regex for one line, with where it stands in the definition.
 struct LineRule {
   Regex regex;
   std::string where;
 
-  bool matches(std::string_view line) const;
-  bool capture(std::string_view line, Captures& captures) const;
+  bool matches(const LineView& line) const;
+  bool capture(const LineView& line, Captures& captures) const;
 };
 
 struct FieldRule {
