@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "loki/recognition/site.hpp"
 #include "loki/recognition/text.hpp"
 #include "matches.hpp"
 #include "rooms.hpp"
@@ -21,18 +22,20 @@ void bind_pattern(py::module_& module) {
           "match",
           [](const PatternSet& set, const py::object& text, const std::string& language,
              const std::string& message, const std::string& tool, const std::string& code,
-             const std::string& kind) {
+             const std::string& kind, const SiteRules* rules) {
+            const Regex* prefix = rules == nullptr ? nullptr : rules->prefix();
             const TextArgument argument(text);
             return unlocked(argument.view().size(), [&] {
               const CleanText cleaned(argument.view());
               std::vector<PatternMatch> matches =
-                  set.match({cleaned.text(), message, tool, code, kind, language});
+                  set.match({cleaned.text(), message, tool, code, kind, language, prefix});
               return to_plain(matches, cleaned, argument);
             });
           },
           py::arg("text"), py::arg("language"), py::arg("message") = "", py::arg("tool") = "",
-          py::arg("code") = "", py::arg("kind") = "",
-          "(pattern, confidence, coverage, [(signal, begin, end)]), best first.");
+          py::arg("code") = "", py::arg("kind") = "", py::arg("rules") = nullptr,
+          "(pattern, confidence, coverage, [(signal, begin, end)]), best first. rules: whose prefixes "
+          "no regex sees.");
 }
 
 }  // namespace loki::bindings

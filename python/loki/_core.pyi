@@ -35,9 +35,9 @@ class PatternSet:
         """
         Compiles every regex; DefinitionError for the first bad one.
         """
-    def match(self, text: typing.Any, language: str, message: str = '', tool: str = '', code: str = '', kind: str = '') -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
+    def match(self, text: typing.Any, language: str, message: str = '', tool: str = '', code: str = '', kind: str = '', rules: SiteRules = None) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
         """
-        (pattern, confidence, coverage, [(signal, begin, end)]), best first.
+        (pattern, confidence, coverage, [(signal, begin, end)]), best first. rules: whose prefixes no regex sees.
         """
 class FailureIndex:
     @staticmethod

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
+from loki.recognition import site
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import KINDS_OF_SIGNAL, LEAST, Match, Pattern, PatternSet, weight
 
@@ -131,6 +132,7 @@ class _Subject:
             failure.tool or "",
             failure.error_code or "",
             failure.tool_kind or "",
+            site.rules(),
         )
         end = "\n" if "\n" in text else "\r"
         rows = text.split(end)
