@@ -34,7 +34,8 @@ void bind_pattern(py::module_& module) {
           },
           py::arg("text"), py::arg("language"), py::arg("message") = "", py::arg("tool") = "",
           py::arg("code") = "", py::arg("kind") = "", py::arg("rules") = nullptr,
-          "(pattern, confidence, coverage, [(signal, begin, end)]), best first. rules: whose prefixes "
+          "(pattern, confidence, coverage, [(signal, begin, end)]), best first. rules: whose "
+          "prefixes "
           "no regex sees.");
 }
 

@@ -103,16 +103,22 @@ class Reader {
   // What else each match holds, besides what `read` gives: of each of these one. After `read`.
   std::vector<Strings> also() const { return also_; }
 
+  // Of an expression that begins with ^: all matches begin with one of these. After `read`; empty:
+  // not known.
+  const Strings& head() const { return head_; }
+
   // A match begins where the text begins.
   bool is_anchored() const { return is_anchored_; }
 
   Strings read() {
-    is_anchored_ = next_is("^");
+    is_anchored_ = next_is("^") || next_is("(?i)^");
     Known known = alternation(0);
     if (at_ != text_.size()) return {};  // unbalanced: RE2 will say so
     offer(known, known.exact ? known.strings : Strings{});
+    if (!is_anchored_ || head_.size() > kMostTried || shortest(head_) == 0) head_.clear();
     also_ = std::move(known.all);
     std::erase(also_, known.best);
+    std::erase(also_, head_);
     std::stable_sort(also_.begin(), also_.end(), [](const Strings& a, const Strings& b) {
       return rarity(a) != rarity(b) ? rarity(a) > rarity(b) : a.size() < b.size();
     });
@@ -169,11 +175,13 @@ class Reader {
         continue;
       }
       offer(result, run.strings);
+      if (depth == 0 && whole) head_ = run.strings;
       whole = false;
       run = item.exact ? item : Known::empty();
       if (!item.exact && !item.tail.empty()) run.strings = item.tail;
     }
     offer(result, run.strings);
+    if (depth == 0 && whole) head_ = run.strings;
     result.exact = whole;
     result.strings = whole ? run.strings : Strings{};
     result.tail = whole ? Strings{} : run.strings;
@@ -336,6 +344,7 @@ class Reader {
   std::string_view text_;
   std::size_t at_ = 0;
   std::vector<Strings> also_;
+  Strings head_;
   bool ascii_only_ = false;
   bool is_anchored_ = false;
 };
@@ -354,6 +363,7 @@ struct Regex::State {
   std::string expression;
   std::vector<std::string> required;
   std::vector<Strings> also;
+  Strings head;
   bool is_anchored = false;
   std::once_flag once;
   std::optional<RE2> compiled;
@@ -374,6 +384,7 @@ Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
   Reader reader(state_->expression);
   state_->required = reader.read();
   state_->also = reader.also();
+  state_->head = reader.head();
   std::sort(state_->required.begin(), state_->required.end());
   state_->required.erase(std::unique(state_->required.begin(), state_->required.end()),
                          state_->required.end());
@@ -413,6 +424,12 @@ void Regex::State::bound() {
 }
 
 bool Regex::may_match(std::string_view line, std::string_view folded) const {
+  const Strings& head = state_->head;
+  if (!head.empty() && std::none_of(head.begin(), head.end(), [folded](const std::string& one) {
+        return folded.starts_with(one);
+      })) {
+    return false;
+  }
   for (const Strings& alternatives : state_->also) {
     if (std::none_of(alternatives.begin(), alternatives.end(), [folded](const std::string& one) {
           return memmem(folded.data(), folded.size(), one.data(), one.size()) != nullptr;

@@ -32,7 +32,11 @@ std::size_t line_end(std::string_view text, std::size_t from) {
 class BlockFinder {
  public:
   BlockFinder(const Rules& rules, std::string_view text)
-      : rules_(rules), text_(text), open_(rules.tools.size()), taken_(rules.tools.size(), 0) {
+      : rules_(rules),
+        text_(text),
+        open_(rules.tools.size()),
+        taken_(rules.tools.size(), 0),
+        noted_(rules.references.size(), 0) {
     found_.detected.resize(rules.tools.size(), false);
   }
 
@@ -40,13 +44,13 @@ class BlockFinder {
   // visited as they come.
   Findings run() {
     Line line{1, 0, line_end(text_, 0)};
-    std::vector<Reference> here;
+    std::vector<std::uint32_t> here;
     rules_.scan->each(text_, [&](std::size_t literal, std::size_t end) {
       while (line.end < end) {
         visit(line, here);
         line = after(line);
       }
-      if (end - line.begin <= kLineLimit) note(rules_.references[literal], here);
+      if (end - line.begin <= kLineLimit) note(rules_.referred_by[literal], line.number, here);
     });
     visit(line, here);
     while (open_count_ > 0 && after(line_).begin < text_.size()) step();
@@ -69,25 +73,29 @@ class BlockFinder {
     return {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
   }
 
-  void note(const std::vector<Reference>& references, std::vector<Reference>& here) {
-    for (const Reference& reference : references) {
+  void note(const std::vector<std::uint32_t>& numbers, std::size_t line,
+            std::vector<std::uint32_t>& here) {
+    for (const std::uint32_t number : numbers) {
+      if (noted_[number] == line) continue;
+      noted_[number] = line;
+      const Reference& reference = rules_.references[number];
       if (reference.kind == Reference::kDetected) {
         found_.detected[reference.tool] = true;
-      } else if (std::find(here.begin(), here.end(), reference) == here.end()) {
-        here.push_back(reference);
+      } else if (reference.kind != Reference::kDetect || !found_.detected[reference.tool]) {
+        here.push_back(number);
       }
     }
   }
 
-  // references: what the rules have to look for there; used up.
-  void visit(const Line& line, std::vector<Reference>& references) {
+  // references: numbers of what the rules have to look for there; used up.
+  void visit(const Line& line, std::vector<std::uint32_t>& references) {
     if (references.empty()) return;
     std::sort(references.begin(), references.end());
     while (open_count_ > 0 && line_.number + 1 < line.number) step();
     line_ = line;
     const LineView shown = visible(line, folded_);
     feed(line, shown);
-    for (const Reference& reference : references) consider(reference, line, shown);
+    for (const std::uint32_t number : references) consider(rules_.references[number], line, shown);
     references.clear();
   }
 
@@ -144,18 +152,14 @@ class BlockFinder {
         found_.links.push_back({reference.tool, line.number, link.echo_next});
       }
     } else if (taken_[reference.tool] != line.number) {
-      start(reference.tool, tool.blocks[reference.index], line, shown);
+      start(reference.tool, tool.blocks[reference.index], reference.which, line, shown);
     }
   }
 
-  void start(std::uint32_t tool, const BlockRule& rule, const Line& line, const LineView& shown) {
+  void start(std::uint32_t tool, const BlockRule& rule, std::uint32_t which, const Line& line,
+             const LineView& shown) {
     Captures captures;
-    const bool starts =
-        std::any_of(rule.start.begin(), rule.start.end(), [&](const LineRule& start) {
-          captures = {};
-          return start.capture(shown, captures);
-        });
-    if (!starts) return;
+    if (!rule.start[which].capture(shown, captures)) return;
     if (rule.closes) end_all(line);
     Block block;
     block.tool = tool;
@@ -257,6 +261,7 @@ class BlockFinder {
   std::string_view text_;
   std::vector<std::optional<Block>> open_;
   std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
+  std::vector<std::size_t> noted_;  // by reference: the last line where it was wanted
   std::size_t open_count_ = 0;
   Line line_;           // the last one that was looked at
   std::string folded_;  // the same in lower case

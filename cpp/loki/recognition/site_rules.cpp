@@ -212,6 +212,7 @@ using namespace site;
 
 struct SiteRules::Impl : Rules {
   LiteralTable table;
+  std::vector<std::vector<Reference>> by_literal;
 
   void refer(const LineRule& rule, Reference reference) {
     for (const std::string& literal : rule.regex.required()) refer(literal, reference);
@@ -223,26 +224,45 @@ struct SiteRules::Impl : Rules {
 
   void refer(std::string_view literal, Reference reference) {
     const std::size_t index = table.add(literal);
-    if (index >= references.size()) references.resize(index + 1);
-    references[index].push_back(reference);
+    if (index >= by_literal.size()) by_literal.resize(index + 1);
+    by_literal[index].push_back(reference);
+  }
+
+  // Numbers the references in their order, so that those of a line are sorted as numbers.
+  void number_references() {
+    for (const auto& some : by_literal) {
+      references.insert(references.end(), some.begin(), some.end());
+    }
+    std::sort(references.begin(), references.end());
+    references.erase(std::unique(references.begin(), references.end()), references.end());
+    for (const auto& some : by_literal) {
+      referred_by.emplace_back();
+      for (const Reference& reference : some) {
+        const auto at = std::lower_bound(references.begin(), references.end(), reference);
+        referred_by.back().push_back(static_cast<std::uint32_t>(at - references.begin()));
+      }
+    }
+    by_literal.clear();
   }
 
   void refer_tool(const Definition& definition, std::uint32_t index) {
     const ToolRules& tool = tools[index];
     for (const Definition& detect : definition.items("detect")) {
       if (detect.has("literal")) {
-        refer(detect.at("literal").text(), {Reference::kDetected, index, 0});
+        refer(detect.at("literal").text(), {Reference::kDetected, index, 0, 0});
       }
     }
     for (std::uint32_t i = 0; i < tool.detect.size(); ++i) {
-      refer(tool.detect[i], {Reference::kDetect, index, i});
+      refer(tool.detect[i], {Reference::kDetect, index, i, 0});
     }
     for (std::uint32_t i = 0; i < tool.blocks.size(); ++i) {
-      for (const LineRule& start : tool.blocks[i].start)
-        refer(start, {Reference::kStart, index, i});
+      const std::vector<LineRule>& starts = tool.blocks[i].start;
+      for (std::uint32_t which = 0; which < starts.size(); ++which) {
+        refer(starts[which], {Reference::kStart, index, i, which});
+      }
     }
     for (std::uint32_t i = 0; i < tool.links.size(); ++i) {
-      refer(tool.links[i].match, {Reference::kLink, index, i});
+      refer(tool.links[i].match, {Reference::kLink, index, i, 0});
     }
   }
 };
@@ -259,6 +279,7 @@ SiteRules::SiteRules(std::string_view json) : impl_(std::make_unique<Impl>()) {
     }
   }
   if (!prefixes.empty()) impl_->prefix = std::make_unique<Regex>("^(?:" + prefixes + ")");
+  impl_->number_references();
   impl_->scan = std::make_unique<LiteralScan>(impl_->table.literals());
 }
 

@@ -101,12 +101,13 @@ struct ToolRules {
 struct Reference {
   enum Kind : std::uint8_t { kDetected, kDetect, kStart, kLink } kind;
   std::uint32_t tool;
-  std::uint32_t index;  // of the detect rule, block or link
+  std::uint32_t index;      // of the detect rule, block or link
+  std::uint32_t which = 0;  // of a block's starts
 
   friend bool operator==(const Reference&, const Reference&) = default;
   // In the order of tools; a tool is known before its blocks start.
   friend bool operator<(const Reference& a, const Reference& b) {
-    return std::tie(a.tool, a.index, a.kind) < std::tie(b.tool, b.index, b.kind);
+    return std::tie(a.tool, a.index, a.which, a.kind) < std::tie(b.tool, b.index, b.which, b.kind);
   }
 };
 
@@ -167,7 +168,8 @@ struct Findings {
 
 struct Rules {
   std::vector<ToolRules> tools;
-  std::vector<std::vector<Reference>> references;  // by literal
+  std::vector<Reference> references;                    // in their order
+  std::vector<std::vector<std::uint32_t>> referred_by;  // by literal: of `references`
   std::unique_ptr<LiteralScan> scan;
   std::unique_ptr<Regex> prefix;
 

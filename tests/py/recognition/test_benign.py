@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -68,10 +67,94 @@ def test_source_code_is_no_failure() -> None:
 
 # Installed nearly everywhere, and quick to describe themselves.
 PROGRAMS = (
-    *("awk bash bzip2 cat cc chmod clang cmake cp curl cut date dd df diff docker du env find gcc".split()),
-    *("git go grep gzip head join kubectl ld less ln ls make mkdir mv nl node npm od paste pip".split()),
-    *("python3 rm rsync rustc cargo sed sort split ssh stat tail tar tee touch tr uniq wc wget xargs".split()),
-    *("pytest ruff mypy cmake ninja ccache clang-format jq perl ruby java javac systemctl".split()),
+    *(
+        [
+            "awk",
+            "bash",
+            "bzip2",
+            "cat",
+            "cc",
+            "chmod",
+            "clang",
+            "cmake",
+            "cp",
+            "curl",
+            "cut",
+            "date",
+            "dd",
+            "df",
+            "diff",
+            "docker",
+            "du",
+            "env",
+            "find",
+            "gcc",
+        ]
+    ),
+    *(
+        [
+            "git",
+            "go",
+            "grep",
+            "gzip",
+            "head",
+            "join",
+            "kubectl",
+            "ld",
+            "less",
+            "ln",
+            "ls",
+            "make",
+            "mkdir",
+            "mv",
+            "nl",
+            "node",
+            "npm",
+            "od",
+            "paste",
+            "pip",
+        ]
+    ),
+    *(
+        [
+            "python3",
+            "rm",
+            "rsync",
+            "rustc",
+            "cargo",
+            "sed",
+            "sort",
+            "split",
+            "ssh",
+            "stat",
+            "tail",
+            "tar",
+            "tee",
+            "touch",
+            "tr",
+            "uniq",
+            "wc",
+            "wget",
+            "xargs",
+        ]
+    ),
+    *(
+        [
+            "pytest",
+            "ruff",
+            "mypy",
+            "cmake",
+            "ninja",
+            "ccache",
+            "clang-format",
+            "jq",
+            "perl",
+            "ruby",
+            "java",
+            "javac",
+            "systemctl",
+        ]
+    ),
 )
 
 
