@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
-constexpr std::size_t kMostTried = 8;     // alternatives that are looked for one by one
+constexpr std::size_t kMostTried = 6;     // alternatives that are looked for one by one
 constexpr std::size_t kMostSets = 3;      // of such alternatives, that are looked for; chosen
 constexpr int kMemory = 2 << 20;          // bytes for one compiled expression; chosen
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"

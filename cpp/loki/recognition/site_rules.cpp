@@ -139,14 +139,17 @@ std::vector<std::string> words_of(std::string_view command) {
 }  // namespace
 
 bool LineRule::matches(const LineView& line) const {
+  if (!regex.may_match(line.text, line.folded)) return false;
   const RE2& compiled = regex.compiled();
-  return compiled.ok() && regex.may_match(line.text, line.folded) &&
-         RE2::PartialMatch(re2::StringPiece(line.text.data(), line.text.size()), compiled);
+  const re2::StringPiece text(line.text.data(), line.text.size());
+  return compiled.ok() && compiled.Match(text, 0, text.size(), RE2::UNANCHORED, nullptr, 0);
 }
 
 bool LineRule::capture(const LineView& line, Captures& captures) const {
+  // Whether it matches is cheaper to know than where its groups lie.
+  if (!matches(line)) return false;
   const RE2& compiled = regex.compiled();
-  if (!compiled.ok() || !regex.may_match(line.text, line.folded)) return false;
+  if (compiled.NamedCapturingGroups().empty()) return true;
   std::array<re2::StringPiece, 24> groups;
   const int count = std::min(compiled.NumberOfCapturingGroups() + 1, 24);
   const re2::StringPiece text(line.text.data(), line.text.size());
