@@ -35,9 +35,13 @@ class PatternSet:
         """
         Compiles every regex; DefinitionError for the first bad one.
         """
-    def match(self, text: typing.Any, language: str, message: str = '', tool: str = '', code: str = '', kind: str = '', rules: SiteRules = None) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
+    def match(self, text: typing.Any, language: str) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
         """
-        (pattern, confidence, coverage, [(signal, begin, end)]), best first. rules: whose prefixes no regex sees.
+        (pattern, confidence, coverage, [(signal, begin, end)]), best first.
+        """
+    def match_site(self, text: typing.Any, language: str, message: str, tool: str, code: str, kind: str, rules: SiteRules) -> list[tuple[int, float, float, list[tuple[int, int, int]]]]:
+        """
+        The same for a part of a text of which more is known; no regex sees the prefixes that the rules name.
         """
 class FailureIndex:
     @staticmethod

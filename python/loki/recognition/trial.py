@@ -141,7 +141,7 @@ class _Subject:
             return
         first, last = failure.site_lines
         excerpt = end.join(rows[first - 1 : last])
-        if len(excerpt.strip()) < len(text.strip()) and patterns.core.match(
+        if len(excerpt.strip()) < len(text.strip()) and patterns.core.match_site(
             excerpt, *self._context
         ):
             self._begin = sum(len(row) + 1 for row in rows[: first - 1])
@@ -152,7 +152,7 @@ class _Subject:
         entries = [{**one, "id": str(number)} for number, one in enumerate(tried)]
         core = _core.PatternSet(json.dumps({"version": 2, "patterns": entries}))
         found = {}
-        for number, _, _, hits in core.match(self.text, *self._context):
+        for number, _, _, hits in core.match_site(self.text, *self._context):
             begin, end = hits[0][1:]
             inside = end > begin
             found[number] = (begin + self._begin, end + self._begin) if inside else (0, 0)
