@@ -70,15 +70,93 @@ def test_source_code_is_no_failure() -> None:
 # Installed nearly everywhere, and quick to describe themselves.
 PROGRAMS = (
     *(
-        ["awk", "bash", "bzip2", "cat", "cc", "chmod", "clang", "cmake", "cp", "curl", "cut", "date", "dd", "df", "diff", "docker", "du", "env", "find", "gcc"]
+        [
+            "awk",
+            "bash",
+            "bzip2",
+            "cat",
+            "cc",
+            "chmod",
+            "clang",
+            "cmake",
+            "cp",
+            "curl",
+            "cut",
+            "date",
+            "dd",
+            "df",
+            "diff",
+            "docker",
+            "du",
+            "env",
+            "find",
+            "gcc",
+        ]
     ),
     *(
-        ["git", "go", "grep", "gzip", "head", "join", "kubectl", "ld", "less", "ln", "ls", "make", "mkdir", "mv", "nl", "node", "npm", "od", "paste", "pip"]
+        [
+            "git",
+            "go",
+            "grep",
+            "gzip",
+            "head",
+            "join",
+            "kubectl",
+            "ld",
+            "less",
+            "ln",
+            "ls",
+            "make",
+            "mkdir",
+            "mv",
+            "nl",
+            "node",
+            "npm",
+            "od",
+            "paste",
+            "pip",
+        ]
     ),
     *(
-        ["python3", "rm", "rsync", "rustc", "cargo", "sed", "sort", "split", "ssh", "stat", "tail", "tar", "tee", "touch", "tr", "uniq", "wc", "wget", "xargs"]
+        [
+            "python3",
+            "rm",
+            "rsync",
+            "rustc",
+            "cargo",
+            "sed",
+            "sort",
+            "split",
+            "ssh",
+            "stat",
+            "tail",
+            "tar",
+            "tee",
+            "touch",
+            "tr",
+            "uniq",
+            "wc",
+            "wget",
+            "xargs",
+        ]
     ),
-    *(["pytest", "ruff", "mypy", "cmake", "ninja", "ccache", "clang-format", "jq", "perl", "ruby", "java", "javac", "systemctl"]),
+    *(
+        [
+            "pytest",
+            "ruff",
+            "mypy",
+            "cmake",
+            "ninja",
+            "ccache",
+            "clang-format",
+            "jq",
+            "perl",
+            "ruby",
+            "java",
+            "javac",
+            "systemctl",
+        ]
+    ),
 )
 
 
