@@ -205,7 +205,7 @@ class Matcher {
     if (part == Scope::kAnywhere && line.begin == whole.begin) {
       shown = without_prefix(subject_.prefix, shown);
     }
-    fold_ascii(shown, folded_);
+    folded_.assign(shown);
     if (!expression.may_match(shown, folded_)) return;
     const RE2& compiled = expression.compiled();
     re2::StringPiece found;
@@ -226,7 +226,7 @@ class Matcher {
   const PatternSubject& subject_;
   std::vector<std::uint8_t> counts_;     // by signal
   std::vector<std::size_t> seen_until_;  // by probe
-  std::string folded_;                   // the line in lower case
+  FoldedLine folded_;                    // the line in lower case
   Span line_{1, 0};
   std::vector<Hit> hits_;
 };

@@ -11,12 +11,26 @@
 
 #include <re2/re2.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace loki {
+
+// A line in lower case (ASCII), and which pairs of bytes it holds, by hash: most of what is looked
+// for in it is ruled out by one look at these.
+struct FoldedLine {
+  using Pairs = std::array<std::uint64_t, 4>;
+  std::string text;
+  Pairs pairs{};
+
+  FoldedLine() = default;
+  explicit FoldedLine(std::string_view line) { assign(line); }
+  void assign(std::string_view line);
+};
 
 class Regex {
  public:
@@ -38,8 +52,8 @@ class Regex {
 
   // False: the line cannot match. Cheap: it looks at the beginning, where the expression begins
   // with
-  // ^, and for the other literals that every match holds. folded: the line in lower case (ASCII).
-  bool may_match(std::string_view line, std::string_view folded) const;
+  // ^, and for the other literals that every match holds. folded: of the line.
+  bool may_match(std::string_view line, const FoldedLine& folded) const;
 
   // What is wrong with the expression; empty where nothing is.
   std::string check() const;

@@ -104,11 +104,11 @@ class BlockFinder {
     feed(line_, visible(line_, folded_));
   }
 
-  // folded: where its lower case is kept.
-  LineView visible(const Line& line, std::string& folded) const {
+  // folded: where that of it is kept.
+  LineView visible(const Line& line, FoldedLine& folded) const {
     const std::string_view shown = rules_.without_prefix(
         utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit));
-    fold_ascii(shown, folded);
+    folded.assign(shown);
     return {shown, folded};
   }
 
@@ -190,7 +190,7 @@ class BlockFinder {
   // The lines before the start that belong to it, the farthest first.
   void lead(Block& block) {
     std::vector<Line> lines;
-    std::string folded;
+    FoldedLine folded;
     for (std::size_t i = 0; i < block.rule->lead && block.begin > 0; ++i) {
       const std::size_t end = block.begin - 1;
       const std::size_t before = end == 0 ? std::string_view::npos : text_.rfind('\n', end - 1);
@@ -263,8 +263,8 @@ class BlockFinder {
   std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
   std::vector<std::size_t> noted_;  // by reference: the last line where it was wanted
   std::size_t open_count_ = 0;
-  Line line_;           // the last one that was looked at
-  std::string folded_;  // the same in lower case
+  Line line_;          // the last one that was looked at
+  FoldedLine folded_;  // the same in lower case
   std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;
 };

@@ -287,7 +287,7 @@ class Chooser {
   }
 
   bool in_project(const ToolRules& rules, std::string_view path) const {
-    const std::string folded = ascii_folded(path);
+    const FoldedLine folded(path);
     for (const LineRule& library : rules.library) {
       if (library.matches({path, folded})) return false;
     }

@@ -43,9 +43,10 @@ enum class Take : std::uint8_t { kFirst, kLast, kEach };
 
 using Captures = std::array<std::optional<std::string_view>, kFields>;
 
-// A line as rules see it, and the same in lower case (ASCII).
+// A line as rules see it.
 struct LineView {
-  std::string_view text, folded;
+  std::string_view text;
+  const FoldedLine& folded;
 };
 
 // A regex for one line, with where it stands in the definition.

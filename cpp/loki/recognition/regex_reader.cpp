@@ -1,0 +1,353 @@
+#include "loki/recognition/regex_reader.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "loki/recognition/scan.hpp"
+
+namespace loki {
+namespace {
+
+constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
+constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
+constexpr std::size_t kMostTried = 6;     // alternatives that are looked for one by one
+constexpr std::size_t kMostSets = 3;      // of such alternatives, that are looked for; chosen
+constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
+
+using Strings = RegexNeeds::Strings;
+
+// What is known of all matches of a part of the expression.
+struct Known {
+  bool exact = false;  // a match is one of `strings`
+  Strings strings;
+  Strings best;              // a match holds one of these; empty: nothing known
+  std::vector<Strings> all;  // a match holds one of each of these
+  Strings tail;              // not exact: a match ends with one of these; empty: nothing known
+
+  static Known anything() { return {}; }
+  static Known empty() { return {true, {""}, {}, {}, {}}; }
+  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}, {}}; }
+};
+
+std::size_t shortest(const Strings& strings) {
+  std::size_t size = strings.empty() ? 0 : strings.front().size();
+  for (const std::string& string : strings) size = std::min(size, string.size());
+  return size;
+}
+
+// What stands on many lines of any output says little, long as it is. Chosen from what tools print.
+constexpr std::array<std::string_view, 34> kCommon = {
+    "error",   "errors", "fail",  "failed", "failure", "failures", "warning", "warnings", "test",
+    "tests",   "file",   "files", "line",   "not",     "the",      "with",    "from",     "info",
+    "version", "build",  "pass",  "passed", "time",    "total",    "name",    "type",     "running",
+    "found",   "https",  "at",    "in",     "to",      "of",       "is"};
+
+// Longer literals are rarer, up to a point; common words and mere punctuation are everywhere.
+std::size_t rarity(const std::string& literal) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  const auto first = std::find_if(literal.begin(), literal.end(), is_word);
+  const auto last = std::find_if(literal.rbegin(), literal.rend(), is_word).base();
+  const std::string_view core =
+      first == literal.end()
+          ? std::string_view()
+          : std::string_view(literal).substr(static_cast<std::size_t>(first - literal.begin()),
+                                             static_cast<std::size_t>(last - first));
+  const bool is_common =
+      core.empty() || std::find(kCommon.begin(), kCommon.end(), core) != kCommon.end();
+  return std::min<std::size_t>(literal.size(), is_common ? kShortest : 8);
+}
+
+std::size_t rarity(const Strings& strings) {
+  std::size_t least = 8;
+  for (const std::string& string : strings) least = std::min(least, rarity(string));
+  return least;
+}
+
+// Rare literals are better, fewer are cheaper.
+bool better(const Strings& a, const Strings& b) {
+  if (shortest(a) < kShortest) return false;
+  if (b.empty()) return true;
+  const std::size_t of_a = rarity(a), of_b = rarity(b);
+  return of_a != of_b ? of_a > of_b : a.size() < b.size();
+}
+
+void offer(Known& known, const Strings& strings) {
+  if (shortest(strings) > 1 && strings.size() <= kMostTried) known.all.push_back(strings);
+  if (better(strings, known.best)) known.best = strings;
+}
+
+// The sets that are worth a look, besides those that are looked for anyway.
+std::vector<Strings> rarest(std::vector<Strings> all, const Strings& scanned, const Strings& head) {
+  std::erase(all, scanned);
+  std::erase(all, head);
+  std::stable_sort(all.begin(), all.end(), [](const Strings& a, const Strings& b) {
+    return rarity(a) != rarity(b) ? rarity(a) > rarity(b) : a.size() < b.size();
+  });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() > kMostSets) all.resize(kMostSets);
+  return all;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {
+    // Beyond ASCII the scan compares bytes, so a literal in ignored letter case proves nothing.
+    bool flags = false;
+    for (std::size_t i = 0; i + 2 < text.size(); ++i) {
+      if (text[i] == '(' && text[i + 1] == '?') {
+        for (std::size_t k = i + 2; k < text.size() && text[k] != ':' && text[k] != ')'; ++k) {
+          if (text[k] == '<' || text[k] == 'P') break;
+          flags = flags || text[k] == 'i';
+        }
+      }
+    }
+    ascii_only_ = flags;
+  }
+
+  RegexNeeds read() {
+    RegexNeeds needs;
+    is_anchored_ = next_is("^") || next_is("(?i)^");
+    Known known = alternation(0);
+    if (at_ != text_.size()) return needs;  // unbalanced: RE2 will say so
+    offer(known, known.exact ? known.strings : Strings{});
+    needs.is_anchored = is_anchored_;
+    if (is_anchored_ && head_.size() <= kMostTried && shortest(head_) > 0) needs.head = head_;
+    needs.also = rarest(std::move(known.all), known.best, needs.head);
+    needs.required = std::move(known.best);
+    std::sort(needs.required.begin(), needs.required.end());
+    needs.required.erase(std::unique(needs.required.begin(), needs.required.end()),
+                         needs.required.end());
+    return needs;
+  }
+
+ private:
+  bool more() const { return at_ < text_.size(); }
+  bool next_is(std::string_view token) const { return text_.substr(at_).starts_with(token); }
+
+  Known alternation(int depth) {
+    std::vector<Known> branches = {sequence(depth)};
+    while (more() && text_[at_] == '|') {
+      ++at_;
+      branches.push_back(sequence(depth));
+    }
+    if (branches.size() == 1) return std::move(branches.front());
+    if (depth == 0) is_anchored_ = false;
+    Known result = {true, {}, {}, {}, {}};
+    bool each_has_one = true;
+    for (Known& branch : branches) {
+      finish(branch);
+      result.exact = result.exact && branch.exact;
+      result.strings.insert(result.strings.end(), branch.strings.begin(), branch.strings.end());
+      each_has_one = each_has_one && !branch.best.empty();
+      result.best.insert(result.best.end(), branch.best.begin(), branch.best.end());
+    }
+    if (result.strings.size() > kMostStrings) result.exact = false;
+    if (!result.exact) result.strings.clear();
+    if (!each_has_one || result.best.size() > kMostStrings) result.best.clear();
+    return result;
+  }
+
+  static void finish(Known& known) {
+    if (known.exact) offer(known, known.strings);
+  }
+
+  Known sequence(int depth) {
+    Known result = Known::empty();
+    Known run = Known::empty();  // the exact strings that the last items spell
+    bool whole = true;
+    while (more() && text_[at_] != '|' && text_[at_] != ')') {
+      Known item = repeated(atom(depth));
+      if (!item.best.empty()) offer(result, item.best);
+      result.all.insert(result.all.end(), item.all.begin(), item.all.end());
+      if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
+        Strings product;
+        for (const std::string& head : run.strings) {
+          for (const std::string& tail : item.strings) product.push_back(head + tail);
+        }
+        run.strings = std::move(product);
+        continue;
+      }
+      offer(result, run.strings);
+      if (depth == 0 && whole) head_ = run.strings;
+      whole = false;
+      run = item.exact ? item : Known::empty();
+      if (!item.exact && !item.tail.empty()) run.strings = item.tail;
+    }
+    offer(result, run.strings);
+    if (depth == 0 && whole) head_ = run.strings;
+    result.exact = whole;
+    result.strings = whole ? run.strings : Strings{};
+    result.tail = whole ? Strings{} : run.strings;
+    return result;
+  }
+
+  Known repeated(Known item) {
+    while (more()) {
+      const char c = text_[at_];
+      int least = 0;
+      bool optional = false;
+      if (c == '*') {
+        ++at_;
+      } else if (c == '+') {
+        least = 1;
+        ++at_;
+      } else if (c == '?') {
+        optional = true;
+        ++at_;
+      } else if (c == '{' && counted(least)) {
+        // `counted` moved on
+      } else {
+        return item;
+      }
+      if (more() && text_[at_] == '?') ++at_;  // not greedy
+      if (least > 0) {
+        finish(item);
+        // x{3,} holds xxx.
+        if (item.exact && item.strings.size() == 1 &&
+            item.strings.front().size() * static_cast<std::size_t>(least) <= 64) {
+          std::string all;
+          for (int i = 0; i < least; ++i) all += item.strings.front();
+          offer(item, {all});
+        }
+        item.exact = false;
+        item.strings.clear();
+        item.tail.clear();
+      } else if (optional && item.exact && item.strings.size() < kMostStrings) {
+        item.strings.push_back("");
+        item.best.clear();
+        item.all.clear();
+      } else {
+        item = Known::anything();
+      }
+    }
+    return item;
+  }
+
+  // {n}, {n,}, {n,m}; anything else is a literal brace.
+  bool counted(int& least) {
+    std::size_t at = at_ + 1;
+    int number = 0;
+    bool digits = false;
+    for (; at < text_.size() && text_[at] >= '0' && text_[at] <= '9'; ++at) {
+      number = std::min(number * 10 + (text_[at] - '0'), 100000);
+      digits = true;
+    }
+    if (!digits) return false;
+    if (at < text_.size() && text_[at] == ',') {
+      for (++at; at < text_.size() && text_[at] >= '0' && text_[at] <= '9';) ++at;
+    }
+    if (at >= text_.size() || text_[at] != '}') return false;
+    at_ = at + 1;
+    least = number;
+    return true;
+  }
+
+  Known atom(int depth) {
+    const char c = text_[at_];
+    if (c == '(') return group(depth);
+    if (c == '[') return character_class();
+    if (c == '\\') return escape();
+    ++at_;
+    if (c == '^' || c == '$') return Known::empty();
+    if (c == '.') return Known::anything();
+    return literal(c);
+  }
+
+  Known literal(char c) const {
+    if (static_cast<unsigned char>(c) >= 0x80 && ascii_only_) return Known::anything();
+    return Known::one(ascii_folded(std::string_view(&c, 1)));
+  }
+
+  Known group(int depth) {
+    ++at_;
+    if (next_is("?")) {
+      if (next_is("?P<") || next_is("?<")) {
+        at_ = std::min(text_.find('>', at_), text_.size() - 1) + 1;
+      } else {
+        while (more() && text_[at_] != ':' && text_[at_] != ')') ++at_;
+        if (more() && text_[at_] == ')') {
+          ++at_;
+          return Known::empty();
+        }
+        if (more()) ++at_;
+      }
+    }
+    Known inside = depth < kDeepest ? alternation(depth + 1) : skip_group();
+    if (more() && text_[at_] == ')') ++at_;
+    return inside;
+  }
+
+  Known skip_group() {
+    at_ = text_.size();
+    return Known::anything();
+  }
+
+  Known character_class() {
+    const std::size_t begin = ++at_;
+    if (next_is("^")) ++at_;
+    if (next_is("]")) ++at_;
+    while (more() && text_[at_] != ']') {
+      if (text_[at_] == '\\') ++at_;
+      if (next_is("[:")) at_ = std::min(text_.find(":]", at_), text_.size() - 1);
+      ++at_;
+    }
+    const std::string_view inside = text_.substr(begin, std::min(at_, text_.size()) - begin);
+    if (more()) ++at_;
+    at_ = std::min(at_, text_.size());
+    const bool plain = !inside.empty() && inside.size() <= 4 &&
+                       std::all_of(inside.begin(), inside.end(), [](char c) {
+                         return static_cast<unsigned char>(c) < 0x80 && c != '\\' && c != '-' &&
+                                c != '^' && c != '[';
+                       });
+    if (!plain) return Known::anything();
+    Known result = Known::empty();
+    result.strings.clear();
+    for (const char c : inside) result.strings.push_back(ascii_folded(std::string_view(&c, 1)));
+    return result;
+  }
+
+  Known escape() {
+    ++at_;
+    if (!more()) return Known::anything();
+    const char c = text_[at_++];
+    if (c == 'b' || c == 'B' || c == 'A' || c == 'z') return Known::empty();
+    if (c == 't') return Known::one("\t");
+    if (c == 'n') return Known::one("\n");
+    if (c == 'Q') return quoted();
+    if (c == 'p' || c == 'P' || c == 'x') {
+      if (next_is("{")) {
+        at_ = std::min(text_.find('}', at_), text_.size() - 1) + 1;
+      } else {
+        at_ = std::min(at_ + (c == 'x' ? 2U : 1U), text_.size());
+      }
+      return Known::anything();
+    }
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return word ? Known::anything() : literal(c);
+  }
+
+  Known quoted() {
+    const std::size_t end = std::min(text_.find("\\E", at_), text_.size());
+    const std::string_view inside = text_.substr(at_, end - at_);
+    at_ = std::min(end + 2, text_.size());
+    // A repetition after \E binds to the last character only; to say nothing is always right.
+    return inside.size() == 1 ? literal(inside.front()) : Known::anything();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  Strings head_;
+  bool ascii_only_ = false;
+  bool is_anchored_ = false;
+};
+
+}  // namespace
+
+RegexNeeds regex_needs(std::string_view expression) {
+  return Reader(expression).read();
+}
+
+}  // namespace loki

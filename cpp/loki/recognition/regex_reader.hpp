@@ -1,0 +1,21 @@
+// What every match of a regex holds, read off its text. Private to `regex`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loki {
+
+struct RegexNeeds {
+  using Strings = std::vector<std::string>;
+  Strings required;           // a match holds one of these, 3 bytes or more; empty: none is known
+  std::vector<Strings> also;  // and of each of these one, 2 bytes or more; the rare ones first
+  Strings head;               // and begins with one of these; empty: not known
+  bool is_anchored = false;   // it begins where the line begins
+};
+
+// All in lower case (ASCII). Whatever is hard to tell counts as not known.
+RegexNeeds regex_needs(std::string_view expression);
+
+}  // namespace loki
