@@ -144,6 +144,7 @@ class Chooser {
         Block& outer = found_.blocks[*at];
         if (outer.tool == block.tool) continue;
         if (outer.last < block.last && !tool(block).fallback) continue;
+        if (is_over(tool(block), tool(outer))) continue;
         const bool same_lines = outer.first == block.first && outer.last == block.last;
         if (same_lines && !tool(block).fallback && outer.role != Role::kWarning) continue;
         nested[i] = true;
@@ -153,6 +154,10 @@ class Chooser {
     }
     std::size_t i = 0;
     std::erase_if(found_.blocks, [&](const Block&) { return nested[i++]; });
+  }
+
+  static bool is_over(const ToolRules& upper, const ToolRules& lower) {
+    return std::find(upper.over.begin(), upper.over.end(), lower.name) != upper.over.end();
   }
 
   void adopt(Block& outer, const Block& inner) const {
