@@ -20,6 +20,8 @@ constexpr std::size_t kLinesAround = 12;
 constexpr std::size_t kChain = 8;
 // A shape that many tools share counts most shortly before the chain of echoes that ends the step.
 constexpr std::size_t kNear = 60;
+// From this rank on it counts wherever it stands in the step.
+constexpr std::size_t kSure = 60;
 
 std::size_t number(std::string_view text) {
   std::size_t value = 0;
@@ -208,6 +210,11 @@ class Chooser {
     return block.first <= anchor_ && block.first + kNear >= anchor_;
   }
 
+  // What a named tool says of itself, and shapes that hardly mean anything else.
+  bool counts_anywhere(const Block& block) const {
+    return !tool(block).fallback || block.rule->rank >= kSure;
+  }
+
   static constexpr int kEchoes = 2;
 
   // Larger is better; 0: never chosen. Up to kEchoes: a consequence only.
@@ -229,7 +236,7 @@ class Chooser {
 
   // Larger is better; the first in the text of equals.
   std::tuple<bool, int, bool, std::size_t, bool> merit(const Block& block) const {
-    return {is_in_step(block), standing(block), is_near_the_end(block) || !tool(block).fallback,
+    return {is_in_step(block), standing(block), counts_anywhere(block) || is_near_the_end(block),
             block.rule->rank, block.has(kMessage) || block.has(kErrorType)};
   }
 
