@@ -15,11 +15,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loki.action.kept import Kept
 from loki.action.words import (
     assignments,
     cannot_run,
@@ -156,7 +156,7 @@ class _Job:
     reason: str = ""
     failure: str = ""
     ends: dict[str, int] = field(default_factory=dict)
-    kept: dict[str, _Kept] = field(default_factory=dict)
+    kept: dict[str, Kept] = field(default_factory=dict)
     started: float = 0.0
     ended: float = 0.0
     _line: bytes = b""
@@ -212,7 +212,7 @@ class _Job:
                     kind = selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ
                     selector.register(handle, kind, name)
                 if name in {"stdout", "stderr"}:
-                    self.kept[name] = _Kept(limit)
+                    self.kept[name] = Kept(limit)
             while not self.reason and "status" in self.ends and not self._is_overdue():
                 for key, _ in selector.select(self._pause()):
                     if key.data == "stdin":
@@ -347,36 +347,3 @@ class _Job:
         if int(code) in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR}:
             return NotFound(cannot_run(self.words[0], self.cwd))
         return UsageError(f"cannot run {self.words[0]!r}: {os.strerror(int(code))}")
-
-
-class _Kept:
-    """The first and the last half of a stream, whatever its length."""
-
-    def __init__(self, limit: int) -> None:
-        self.room = self.tail_limit = max(1, limit // 2)
-        self.head: list[bytes] = []
-        self.tail: deque[bytes] = deque()
-        self.tail_size = 0
-        self.left_out = 0
-
-    def add(self, chunk: bytes) -> None:
-        if self.room:
-            self.head.append(chunk[: self.room])
-            chunk = chunk[self.room :] if len(chunk) > self.room else b""
-            self.room -= len(self.head[-1])
-        if chunk:
-            self.tail.append(chunk)
-            self.tail_size += len(chunk)
-        # Whole chunks only: the tail is at most one chunk too long, and each byte moves once.
-        while self.tail and self.tail_size - len(self.tail[0]) >= self.tail_limit:
-            self.left_out += len(self.tail[0])
-            self.tail_size -= len(self.tail.popleft())
-
-    def content(self) -> bytes:
-        tail = b"".join(self.tail)
-        excess = max(0, len(tail) - self.tail_limit)
-        self.left_out += excess
-        if not self.left_out:
-            return b"".join(self.head) + tail
-        marker = b"\n[... %d bytes left out ...]\n" % self.left_out
-        return b"".join(self.head) + marker + tail[excess:]

@@ -20,7 +20,7 @@ app = typer.Typer(
         "attempt failed. loki recognizes the failure, remembers what was tried, decides what may "
         "be tried next, acts it out, and asks a person when it must.\n\n"
         "Start with `loki demo`, or with output that you do not understand: "
-        "`pytest 2>&1 | loki explain`."
+        "`loki explain build.log`, `loki explain -- pytest`."
     ),
     epilog=(
         "Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 escalated, "
@@ -47,7 +47,7 @@ def _options(
 
 
 app.command("run")(run.command)
-app.command("explain")(explain.command)
+app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)

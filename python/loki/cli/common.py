@@ -49,9 +49,9 @@ def fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def show_json(data: Any) -> None:
-    """JSON on stdout, for programs."""
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=True))
+def show_json(data: Any, *, error: bool = False) -> None:
+    """JSON for programs, on stdout; on stderr where stdout is a command's own."""
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=True), err=error)
 
 
 class _Console(logging.Handler):

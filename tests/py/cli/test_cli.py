@@ -192,17 +192,6 @@ def test_explain(project: Path) -> None:
     assert data["seen_before"][0]["attempt"] == 1
 
 
-def test_explain_what_nobody_knows(project: Path) -> None:
-    assert loki("explain", cwd=project)[1] == "Nothing in it says that something failed.\n"
-    code, out, _ = loki("explain", cwd=project, data=b"hello\nworld\n")
-    assert code == 0
-    assert "unknown: no pattern matched" in out
-    assert loki("explain", cwd=project, data=os.urandom(100_000))[0] == 0
-    code, _, err = loki("explain", "/nowhere.log", cwd=project)
-    assert code == 2
-    assert "cannot read /nowhere.log" in err
-
-
 def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
     loki(*TASK, "--agent-command", AGENT, cwd=project)
     script = f"{shlex.join([*LOKI, 'show', 'make'])} | head -n 1"

@@ -1,0 +1,70 @@
+"""Was a failure seen before, and what became of it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loki.recognition.similarity import same_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from loki.memory.attempt import Attempt
+    from loki.recognition.failure import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An attempt that failed the same way.
+
+    Attributes:
+        task: its task.
+        attempt: its number in the task.
+        timestamp: when it began, ISO 8601 UTC.
+        result: how it ended; an attempt that failed so has not succeeded.
+        action: what was tried in it, in the agent's words.
+        strategy: the strategy chosen in answer to the failure, or None.
+        solved_by: number of the task's attempt that succeeded later, or None.
+        solution: what that attempt did, or None.
+    """
+
+    task: str
+    attempt: int
+    timestamp: str
+    result: str
+    action: str
+    strategy: str | None
+    solved_by: int | None
+    solution: str | None
+
+
+def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure) -> list[Earlier]:
+    """The attempts that failed the same way, oldest first.
+
+    Args:
+        histories: ids of tasks, each with its attempts in order.
+        failure: what is asked for; of an unspecific one nothing is said, for it is like any other.
+    """
+    found: list[Earlier] = []
+    if not failure.is_specific:
+        return found
+    for task, attempts in histories:
+        for index, attempt in enumerate(attempts):
+            earlier = attempt.recognized()
+            if earlier is None or not same_failure(earlier, failure):
+                continue
+            cure = next((a for a in attempts[index + 1 :] if a.result == "success"), None)
+            found.append(
+                Earlier(
+                    task,
+                    attempt.attempt,
+                    attempt.timestamp,
+                    attempt.result,
+                    " ".join(attempt.action.split()),
+                    attempt.strategy_used,
+                    cure.attempt if cure else None,
+                    " ".join(cure.action.split()) if cure else None,
+                )
+            )
+    return sorted(found, key=lambda one: one.timestamp)
