@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench samples test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench samples gallery test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ bench: install ## recognition's speed beside others; ARGS="--quick" or "--logs F
 
 samples: install ## the samples of the tool files, made anew by running the tools; TOOLS="gcc go"
 	@$(BIN)/python -m samples $(TOOLS)
+
+gallery: install ## docs/failures.md: what loki explain says of twenty tools' failures
+	@$(BIN)/python -m samples.gallery
 
 # --- checks ----------------------------------------------------------------------------------------------
 

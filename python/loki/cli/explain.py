@@ -69,6 +69,10 @@ def command(
         typer.Option(help="How it ended; after 0 there is nothing to explain."),
     ] = None,
     project: Annotated[Path, typer.Option(help="The project that it came from.")] = Path(),
+    root: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Where the project was when it ran elsewhere, as paths in a CI log say."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     output: Annotated[
         Optional[Path],  # noqa: UP045
@@ -104,7 +108,7 @@ def command(
     workspace = Workspace(project)
     if words is not None:
         _run(workspace, words, json, output)
-    said = explain(workspace, _asked(file, text, command, exit_code))
+    said = explain(workspace, _asked(file, text, command, exit_code, root))
     _show(said, json, output, error=False)
 
 
@@ -193,8 +197,8 @@ def _after(
             shlex.join(words),
             done.exit_code,
             done.signal,
-            done.kept.left_out,
-            done.kept.line,
+            left_out=done.kept.left_out,
+            line=done.kept.line,
         ),
     )
     if not json:
@@ -225,7 +229,11 @@ def _duration(seconds: float) -> str:
 
 
 def _asked(
-    file: Path | None, text: str | None, command: str | None, exit_code: int | None
+    file: Path | None,
+    text: str | None,
+    command: str | None,
+    exit_code: int | None,
+    root: str | None,
 ) -> Asked:
     from loki.action.kept import Kept
     from loki.action.relay import MAX_OUTPUT
@@ -233,7 +241,7 @@ def _asked(
 
     if text is not None:
         data = text.encode("utf-8", "surrogateescape")
-        return Asked(data, "text", command, exit_code)
+        return Asked(data, "text", command, exit_code, root=root)
     is_stdin = file is None or str(file) == "-"
     name = "stdin" if is_stdin else str(file)
     kept = Kept(MAX_OUTPUT)
@@ -244,7 +252,7 @@ def _asked(
     _refuse_binary(name, data)
     if kept.left_out:
         typer.echo(f"loki: {name}: {kept.left_out:,} bytes in the middle not looked at", err=True)
-    return Asked(data, name, command, exit_code, None, kept.left_out, kept.line)
+    return Asked(data, name, command, exit_code, root=root, left_out=kept.left_out, line=kept.line)
 
 
 def _read_into(kept: Any, file: Path | None) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 _TESTS_SHOWN, _REASONS_SHOWN = 5, 4
+_LINES_SHOWN = 24  # of an excerpt, which may have 40; --json has all
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ?")  # before each line, in logs of CI
 _WIDEST = 300  # characters shown of a line; a minified file has lines of a million
 _QUOTED = 60  # characters shown of what a signal hit
 
@@ -41,6 +43,7 @@ class Asked:
         command: what was run, as typed, or None.
         exit_code: how it ended, or None.
         signal: the signal that ended it, or None.
+        root: the project's folder where it ran, as paths in the output have it; None: it is here.
         left_out: bytes missing in the middle of a text that was too long.
         line: from a line of the text to its line in what was printed.
     """
@@ -50,6 +53,7 @@ class Asked:
     command: str | None = None
     exit_code: int | None = None
     signal: int | None = None
+    root: str | None = None
     left_out: int = 0
     line: Callable[[int], int] = lambda number: number
 
@@ -124,7 +128,7 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
         asked.text,
         command=asked.command,
         exit_code=asked.exit_code,
-        root=str(workspace.root),
+        root=asked.root or str(workspace.root),
         patterns=workspace.patterns,
     )
     reasons = _reasons(read, asked)
@@ -323,23 +327,38 @@ def _tell_next(following: dict[str, Any]) -> list[str]:
     return lines + [_row("", f"{number}. {step}") for number, step in enumerate(steps, 1)]
 
 
-def _excerpt(said: Explanation, most: int = 40) -> list[str]:
+def _excerpt(said: Explanation, most: int = _LINES_SHOWN) -> list[str]:
     """The lines that a person would quote, numbered, the one that says what failed marked."""
     failure = said.failure
-    rows = failure.excerpt.split("\n")
     if not failure.excerpt_lines:
         return []
     first = failure.excerpt_lines[0]
-    width = len(str(first + len(rows) - 1))
-    numbered = list(enumerate(rows, first))
-    if len(rows) > most:
-        numbered = numbered[-most:]
+    rows = failure.excerpt.split("\n")
+    if all(_TIME.match(row) for row in rows):
+        rows = [_TIME.sub("", row) for row in rows]
+    begin, end = _window(said, len(rows), most)
+    width = len(str(first + end - 1))
     lines = []
-    for number, row in numbered:
+    for number, row in enumerate(rows[begin:end], first + begin):
         is_cause = number == failure.output_line
         text = f"  {'>' if is_cause else ' '} {number:>{width}} | {_shown(row)}".rstrip()
         lines.append(typer.style(text, fg="red") if is_cause else text)
     return lines
+
+
+def _window(said: Explanation, count: int, most: int) -> tuple[int, int]:
+    """The rows to show of a long excerpt: those about this failure, with some on either side."""
+    if count <= most:
+        return 0, count
+    assert said.failure.excerpt_lines is not None
+    first = said.failure.excerpt_lines[0]
+    own = said.failure.site_lines or (first, first)
+    cause = said.failure.output_line or own[0]
+    begin, end = min(own[0], cause) - first, max(own[1], cause) - first + 1
+    if end - begin > most:  # even that is too long: round the line that says what failed
+        begin = max(begin, cause - first - most // 2)
+    begin = max(0, min(begin - (most - (end - begin)) // 2, begin, count - most))
+    return begin, begin + most
 
 
 def _row(name: str, text: str) -> str:
