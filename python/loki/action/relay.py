@@ -70,6 +70,7 @@ class Relayed:
         duration: seconds from start to end.
         interrupted: Ctrl-C was pressed, or SIGINT came, while it ran.
         trouble: why output could not be passed on to its end, or empty.
+        unread: whoever read the output has gone before its end.
     """
 
     exit_code: int
@@ -78,6 +79,7 @@ class Relayed:
     duration: float
     interrupted: bool = False
     trouble: str = ""
+    unread: bool = False
 
 
 def relay(command: Sequence[str], limit: int = MAX_OUTPUT) -> Relayed:
@@ -201,6 +203,7 @@ class _Job:
         self.over = False
         self.interrupted = False
         self.trouble = ""
+        self.unread = False
         self.lock = threading.Lock()
         self.wake, self.waker = os.pipe()
         self.listener = threading.Thread(target=self._listen, daemon=True)
@@ -298,6 +301,7 @@ class _Job:
             time.monotonic() - self.began,
             self.interrupted,
             self.trouble,
+            self.unread,
         )
 
     def _reap(self) -> None:
@@ -310,19 +314,21 @@ class _Job:
         chunk = stream.read()
         if not chunk:
             return False
+        takes_more = True
         try:
             stream.pass_on(chunk)
         except OSError as error:
             # Its reader has gone (`… | head`), or the disk is full: the command learns it as well.
+            takes_more = False
+            self.unread = self.unread or error.errno == errno.EPIPE
             if error.errno not in {errno.EPIPE, errno.EBADF}:
                 self.trouble = f"output could not be passed on: {os.strerror(error.errno or 0)}"
-            return False
         # Two streams are joined line by line: half a line of one would spoil the other's.
         text = stream.begun + chunk
         end = text.rfind(b"\n") + 1 if len(text) < _CHUNK else len(text)
         stream.begun = text[end:]
         self._keep(text[:end])
-        return True
+        return takes_more
 
     def _keep(self, chunk: bytes, *, now: bool = False) -> None:
         """Collect small pieces: each would cost more than it holds."""

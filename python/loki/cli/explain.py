@@ -172,7 +172,8 @@ def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None
         _after(workspace, words, done, json, output)
     except BrokenPipeError:
         sys.stderr = None  # nobody listens any more; the exit code still tells
-    raise typer.Exit(done.exit_code)
+    # What was lost is no success, even where the command did not notice.
+    raise typer.Exit(done.exit_code or (1 if done.trouble else 0))
 
 
 def _after(
@@ -184,7 +185,8 @@ def _after(
         typer.secho(f"loki: {done.trouble}", err=True, fg="red")
     how = f"{_ending(done)} after {_duration(done.duration)}"
     wanted = json or output is not None
-    if (done.exit_code == 0 or done.interrupted) and not wanted:
+    stopped = done.interrupted or (done.unread and done.signal == signal.SIGPIPE)
+    if (done.exit_code == 0 or stopped) and not wanted:
         if sys.stderr.isatty():
             typer.secho(f"loki: {how}", err=True, dim=True)
         return

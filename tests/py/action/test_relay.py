@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import shlex
 import signal
 import struct
 import subprocess
@@ -101,6 +102,28 @@ def test_a_reader_that_goes_away_ends_the_command_as_in_a_shell() -> None:
         assert b"Traceback" not in work.stderr.read()
 
 
+def test_a_command_that_nobody_listens_to_any_more_is_not_explained() -> None:
+    script = f"{shlex.join(LOKI)} yes | head -n 1"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"y\n", b"")
+
+
+def test_output_that_is_lost_is_no_success() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*LOKI, "echo", "hi"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"loki: output could not be passed on: No space left on device\n"
+
+
+def test_output_that_goes_nowhere_is_still_explained() -> None:
+    script = f"exec {shlex.join(LOKI)} sh -c 'echo KeyError: 3; exit 4' >&-"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    assert done.returncode == 4
+    assert b"KeyError: 3" in done.stderr
+
+
 def test_output_comes_at_once() -> None:
     """The command waits for an answer to what it has printed so far, half a line."""
     script = "import sys; print('name? ', end='', flush=True); print(sys.stdin.readline())"
@@ -150,31 +173,27 @@ def test_environment_can_be_set_as_in_a_shell() -> None:
 # --- at a terminal ------------------------------------------------------------------------------
 
 
-def at_a_terminal(*command: str, keys: bytes = b"", after: bytes = b"") -> tuple[int, bytes]:
-    """Run loki with a terminal of its own; press keys when `after` has been printed."""
+def at_a_terminal(*command: str, keys: tuple[tuple[bytes, bytes], ...] = ()) -> tuple[int, bytes]:
+    """Run loki at a terminal of its own, 111 columns wide; press keys when something is printed."""
     child, terminal = pty.fork()
     if child == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
         os.execv(LOKI[0], [*LOKI, *command])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
-    seen = b""
+    seen, waiting = b"", list(keys)
     while True:
         try:
-            chunk = os.read(terminal, 4096)
-        except OSError:
+            seen += os.read(terminal, 4096)
+        except OSError:  # how a terminal says that nobody is there any more
             break
-        if not chunk:
-            break
-        seen += chunk
-        if keys and after in seen:
-            os.write(terminal, keys)
-            keys = b""
+        if waiting and waiting[0][0] in seen:
+            os.write(terminal, waiting.pop(0)[1])
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
 
 
 def test_a_command_sees_the_terminal() -> None:
-    script = "import os, sys; print([os.isatty(i) for i in (0, 1, 2)], *os.get_terminal_size(1))"
-    code, seen = at_a_terminal("sh", "-c", f'sleep 0.5; {sys.executable} -c "{script}"')
+    script = "import os; print([os.isatty(i) for i in (0, 1, 2)], *os.get_terminal_size(1))"
+    code, seen = at_a_terminal(sys.executable, "-c", script)
     assert code == 0
     assert seen.startswith(b"[True, True, True] 111 33\r\n")
     assert b"loki: exit code 0 after" in seen
@@ -182,23 +201,25 @@ def test_a_command_sees_the_terminal() -> None:
 
 def test_ctrl_c_reaches_it_once() -> None:
     script = (
-        "import signal, sys, time\n"
+        "import signal, sys\n"
         "count = []\n"
-        "signal.signal(signal.SIGINT, lambda *_: count.append(1))\n"
+        "def hear(*_):\n"
+        "    count.append(1)\n"
+        "    print('interrupted', flush=True)\n"
+        "signal.signal(signal.SIGINT, hear)\n"
         "print('ready', flush=True)\n"
-        "end = time.monotonic() + 0.7\n"
-        "while time.monotonic() < end: time.sleep(0.05)\n"
+        "input()\n"
         "print('interrupts:', len(count)); sys.exit(4)"
     )
-    code, seen = at_a_terminal(sys.executable, "-c", script, keys=b"\x03", after=b"ready")
+    keys = ((b"ready", b"\x03"), (b"interrupted", b"\n"))
+    code, seen = at_a_terminal(sys.executable, "-c", script, keys=keys)
     assert code == 4
     assert b"interrupts: 1\r\n" in seen
 
 
 def test_keys_reach_it_and_the_terminal_is_left_as_it_was() -> None:
-    code, seen = at_a_terminal(
-        "sh", "-c", "printf 'go? '; read x; echo got $x; exit 1", keys=b"yes\n", after=b"go? "
-    )
+    script = "printf 'go? '; read x; echo got $x; exit 1"
+    code, seen = at_a_terminal("sh", "-c", script, keys=((b"go? ", b"yes\n"),))
     assert code == 1
     assert b"got yes\r\n" in seen
     assert b"exit code 1 after" in seen
