@@ -174,16 +174,17 @@ _DEFINES = (
 def _fix_command(situation: Situation) -> tuple[str, ...]:
     match = situation.failure.match
     pattern = situation.patterns.patterns.get(match.pattern) if match else None
+    words: Sequence[str] | None = None
     if pattern is not None and pattern.fix_command:
-        if "{file}" in pattern.fix_command and not situation.failure.path:
-            raise CannotHelp("the fix command needs a file, and the error names none")
         words = shlex.split(pattern.fix_command)
-        return tuple(word.replace("{file}", situation.failure.path or "") for word in words)
-    if situation.check is not None:
-        command = fix_for(situation.check.command)
-        if command is not None:
-            return command
-    raise CannotHelp("no fix command is known for this check")
+    elif situation.check is not None:
+        words = fix_for(situation.check.command)
+    if words is None:
+        raise CannotHelp("no fix command is known for this check")
+    path = situation.failure.path
+    if not path and any("{file}" in word for word in words):
+        raise CannotHelp("the fix command needs a file, and the error names none")
+    return tuple(word.replace("{file}", path or "") for word in words)
 
 
 def _locations(failure: Failure, tree: Tree) -> list[tuple[str, int]]:

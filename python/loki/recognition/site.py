@@ -124,7 +124,8 @@ def fix_for(command: Sequence[str]) -> tuple[str, ...] | None:
     """The command that repairs what a check complains of, for the same files; None where unknown.
 
     Args:
-        command: the check's words; those after the tool's own name go to the fix command too.
+        command: the check's words; those after the tool's own name go to the fix command too, unless
+            that names the failing file (`{file}`, for the caller to fill in).
 
     Example:
         >>> fix_for(["ruff", "check", "src"])
@@ -133,5 +134,6 @@ def fix_for(command: Sequence[str]) -> tuple[str, ...] | None:
     words, known = tuple(command), fix_commands()
     for count in range(len(words), 0, -1):
         if words[:count] in known:
-            return (*known[words[:count]].command, *words[count:])
+            command = known[words[:count]].command
+            return command if "{file}" in command else (*command, *words[count:])
     return None

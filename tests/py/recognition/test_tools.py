@@ -74,6 +74,19 @@ def test_every_regex_compiles() -> None:
     loki.PatternSet.default().core.check()
 
 
+def test_a_fix_command_is_for_a_check_that_its_tool_knows() -> None:
+    for tool in builtin.load()["tools"]:
+        known = [tuple(command.split()) for command in tool.get("commands", ())]
+        for words, fix in site.fix_commands().items():
+            if fix.tool == tool["tool"]:
+                assert any(_is_in(command, words) for command in known), (tool["tool"], words)
+
+
+def _is_in(command: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    starts = range(len(words) - len(command) + 1)
+    return any(words[at : at + len(command)] == command for at in starts)
+
+
 def test_tool_files_are_what_the_build_compiled() -> None:
     assert builtin.compile_definitions(TOOLS.parent) == builtin.load()
 
