@@ -180,6 +180,12 @@ struct Rules {
 // Rules see no more of a line.
 inline constexpr std::size_t kLineLimit = 16 * 1024;
 
+// A field of a block, or what its rule sets.
+std::string value(const Block& block, Field field);
+
+// Fills in path, line, column, extension and frames.
+void place(const ToolRules& rules, const Block& block, const SiteContext& context, Site& site);
+
 // The part of a log that broke the build.
 struct Step {
   std::size_t begin = 0;     // its first line; 0: not known
