@@ -94,7 +94,9 @@ const std::string& Regex::expression() const {
 const RE2& Regex::compiled() const {
   std::call_once(state_->once, [&] {
     state_->compiled.emplace(state_->expression, options());
-    if (state_->needs.is_anchored && state_->compiled->ok()) state_->bound();
+    const RegexNeeds& needs = state_->needs;
+    // RE2 tells between which texts a match lies that has nothing behind it.
+    if (needs.is_anchored && !needs.looks_beyond && state_->compiled->ok()) state_->bound();
   });
   return *state_->compiled;
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "loki/base/unicode.hpp"
 #include "loki/recognition/scan.hpp"
+#include "loki/recognition/text.hpp"
 
 namespace loki {
 namespace {
@@ -109,11 +111,13 @@ class Reader {
 
   RegexNeeds read() {
     RegexNeeds needs;
-    is_anchored_ = next_is("^") || next_is("(?i)^");
+    is_anchored_ = begins_with_anchor();
     Known known = alternation(0);
     if (at_ != text_.size()) return needs;  // unbalanced: RE2 will say so
+    if (gave_up_) return needs;
     offer(known, known.exact ? known.strings : Strings{});
     needs.is_anchored = is_anchored_;
+    needs.looks_beyond = looks_beyond_;
     if (is_anchored_ && head_.size() <= kMostTried && shortest(head_) > 0) needs.head = head_;
     needs.also = rarest(std::move(known.all), known.best, needs.head);
     needs.required = std::move(known.best);
@@ -126,6 +130,22 @@ class Reader {
  private:
   bool more() const { return at_ < text_.size(); }
   bool next_is(std::string_view token) const { return text_.substr(at_).starts_with(token); }
+  bool next_repeats(std::size_t at) const {
+    return at < text_.size() && std::string_view("*+?{").find(text_[at]) != std::string_view::npos;
+  }
+
+  bool begins_with_anchor() const {
+    constexpr std::string_view kFlag = "(?i)";
+    const std::size_t at = next_is(kFlag) ? kFlag.size() : 0;
+    return text_.substr(at).starts_with('^') && !next_repeats(at + 1);
+  }
+
+  // Nothing, and a repetition behind it is not its own, but of what stands before it: of that
+  // nothing is known then.
+  Known nothing() {
+    gave_up_ = gave_up_ || next_repeats(at_);
+    return Known::empty();
+  }
 
   Known alternation(int depth) {
     std::vector<Known> branches = {sequence(depth)};
@@ -250,15 +270,23 @@ class Reader {
     if (c == '(') return group(depth);
     if (c == '[') return character_class();
     if (c == '\\') return escape();
-    ++at_;
-    if (c == '^' || c == '$') return Known::empty();
-    if (c == '.') return Known::anything();
-    return literal(c);
+    if (c == '^' || c == '$' || c == '.') {
+      ++at_;
+      return c == '.' ? Known::anything() : Known::empty();
+    }
+    return literal();
   }
 
-  Known literal(char c) const {
-    if (static_cast<unsigned char>(c) >= 0x80 && ascii_only_) return Known::anything();
-    return Known::one(ascii_folded(std::string_view(&c, 1)));
+  // The character that is next.
+  Known literal() {
+    bool valid = false;
+    const std::size_t size = utf8_step(text_, at_, valid);
+    const std::string_view character = text_.substr(at_, size);
+    at_ += size;
+    if (static_cast<unsigned char>(character.front()) >= 0x80 && ascii_only_) {
+      return Known::anything();
+    }
+    return Known::one(ascii_folded(character));
   }
 
   Known group(int depth) {
@@ -270,7 +298,7 @@ class Reader {
         while (more() && text_[at_] != ':' && text_[at_] != ')') ++at_;
         if (more() && text_[at_] == ')') {
           ++at_;
-          return Known::empty();
+          return nothing();
         }
         if (more()) ++at_;
       }
@@ -290,13 +318,17 @@ class Reader {
     if (next_is("^")) ++at_;
     if (next_is("]")) ++at_;
     while (more() && text_[at_] != ']') {
-      if (text_[at_] == '\\') ++at_;
-      if (next_is("[:")) at_ = std::min(text_.find(":]", at_), text_.size() - 1);
-      ++at_;
+      if (text_[at_] == '\\') {
+        at_ += 2;
+      } else if (next_is("[:") && text_.find(":]", at_ + 2) != std::string_view::npos) {
+        at_ = text_.find(":]", at_ + 2) + 2;
+      } else {
+        ++at_;
+      }
     }
-    const std::string_view inside = text_.substr(begin, std::min(at_, text_.size()) - begin);
-    if (more()) ++at_;
     at_ = std::min(at_, text_.size());
+    const std::string_view inside = text_.substr(begin, at_ - begin);
+    if (more()) ++at_;
     const bool plain = !inside.empty() && inside.size() <= 4 &&
                        std::all_of(inside.begin(), inside.end(), [](char c) {
                          return static_cast<unsigned char>(c) < 0x80 && c != '\\' && c != '-' &&
@@ -313,6 +345,7 @@ class Reader {
     ++at_;
     if (!more()) return Known::anything();
     const char c = text_[at_++];
+    looks_beyond_ = looks_beyond_ || c == 'b' || c == 'B';
     if (c == 'b' || c == 'B' || c == 'A' || c == 'z') return Known::empty();
     if (c == 't') return Known::one("\t");
     if (c == 'n') return Known::one("\n");
@@ -325,16 +358,25 @@ class Reader {
       }
       return Known::anything();
     }
+    if (c >= '0' && c <= '7') {  // in octal digits, three at most
+      for (int more_digits = 0; more_digits < 2 && next_is_octal(); ++more_digits) ++at_;
+    }
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return word ? Known::anything() : literal(c);
+    if (word) return Known::anything();
+    --at_;
+    return literal();
   }
+
+  bool next_is_octal() const { return more() && text_[at_] >= '0' && text_[at_] <= '7'; }
 
   Known quoted() {
     const std::size_t end = std::min(text_.find("\\E", at_), text_.size());
     const std::string_view inside = text_.substr(at_, end - at_);
     at_ = std::min(end + 2, text_.size());
+    if (inside.empty()) return nothing();
     // A repetition after \E binds to the last character only; to say nothing is always right.
-    return inside.size() == 1 ? literal(inside.front()) : Known::anything();
+    if (inside.size() != 1) return Known::anything();
+    return Known::one(ascii_folded(inside));
   }
 
   std::string_view text_;
@@ -342,6 +384,8 @@ class Reader {
   Strings head_;
   bool ascii_only_ = false;
   bool is_anchored_ = false;
+  bool looks_beyond_ = false;
+  bool gave_up_ = false;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct RegexNeeds {
   std::vector<Strings> also;  // and of each of these one, 2 bytes or more; the rare ones first
   Strings head;               // and begins with one of these; empty: not known
   bool is_anchored = false;   // it begins where the line begins
+  bool looks_beyond = false;  // what stands behind a match may decide whether it is one (\b)
 };
 
 // All in lower case (ASCII). Whatever is hard to tell counts as not known.
