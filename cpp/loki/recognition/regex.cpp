@@ -138,11 +138,16 @@ std::string Regex::check() const {
   return compiled().ok() ? std::string() : compiled().error();
 }
 
-std::string_view without_prefix(const Regex* prefix, std::string_view line) {
+std::string_view without_prefix(const Regex* prefix, std::string_view line,
+                                std::string_view* marked) {
+  if (marked != nullptr) *marked = line;
   if (prefix == nullptr || line.empty()) return line;
   re2::StringPiece rest(line.data(), line.size());
   const RE2& compiled = prefix->compiled();
-  for (int nested = 0; nested < 3 && compiled.ok() && RE2::Consume(&rest, compiled); ++nested) {
+  for (int nested = 0; nested < 3 && compiled.ok(); ++nested) {
+    const re2::StringPiece before = rest;
+    if (!RE2::Consume(&rest, compiled)) break;
+    if (marked != nullptr) *marked = {before.data(), before.size()};
   }
   return {rest.data(), rest.size()};
 }

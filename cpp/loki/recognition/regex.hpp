@@ -77,8 +77,10 @@ class RegexBudget {
 };
 
 // The line without what the expression matches at its beginning, up to three times, as prefixes
-// nest; the whole line where there is no expression.
-std::string_view without_prefix(const Regex* prefix, std::string_view line);
+// nest; the whole line where there is no expression. marked: becomes the line with the innermost of
+// them.
+std::string_view without_prefix(const Regex* prefix, std::string_view line,
+                                std::string_view* marked = nullptr);
 
 // Exposed for its tests: the literals that `Regex::required` gives.
 std::vector<std::string> required_literals(std::string_view expression);

@@ -106,10 +106,11 @@ class BlockFinder {
 
   // folded: where that of it is kept.
   LineView visible(const Line& line, FoldedLine& folded) const {
+    std::string_view marked;
     const std::string_view shown = rules_.without_prefix(
-        utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit));
+        utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit), &marked);
     folded.assign(shown);
-    return {shown, folded};
+    return {shown, folded, marked};
   }
 
   static bool any(const std::vector<LineRule>& rules, const LineView& line) {
@@ -159,7 +160,10 @@ class BlockFinder {
   void start(std::uint32_t tool, const BlockRule& rule, std::uint32_t which, const Line& line,
              const LineView& shown) {
     Captures captures;
-    if (!rule.start[which].capture(shown, captures)) return;
+    if (!rule.start[which].capture(shown, captures) &&
+        !(rules_.tools[tool].fallback && begins_marked(rule.start[which], shown, captures))) {
+      return;
+    }
     if (rule.closes) end_all(line);
     Block block;
     block.tool = tool;
@@ -175,6 +179,14 @@ class BlockFinder {
     open_[tool] = std::move(block);
     ++open_count_;
     if (rule.is_one_line()) close(tool);
+  }
+
+  // What one tool puts before each line marks the errors of another's, that nobody knows.
+  static bool begins_marked(const LineRule& start, const LineView& shown, Captures& captures) {
+    if (shown.marked.size() == shown.text.size()) return false;
+    if (!start.regex.expression().starts_with('^')) return false;
+    const FoldedLine folded(shown.marked);
+    return start.capture({shown.marked, folded}, captures);
   }
 
   // A step is over, and what its tools were saying.

@@ -196,8 +196,8 @@ bool is_named_by(const ToolRules& tool, std::string_view command) {
   return false;
 }
 
-std::string_view Rules::without_prefix(std::string_view line) const {
-  return loki::without_prefix(prefix.get(), line);
+std::string_view Rules::without_prefix(std::string_view line, std::string_view* marked) const {
+  return loki::without_prefix(prefix.get(), line, marked);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -47,6 +47,7 @@ using Captures = std::array<std::optional<std::string_view>, kFields>;
 struct LineView {
   std::string_view text;
   const FoldedLine& folded;
+  std::string_view marked = {};  // with the innermost prefix that was cut off
 };
 
 // A regex for one line, with where it stands in the definition.
@@ -174,7 +175,7 @@ struct Rules {
   std::unique_ptr<LiteralScan> scan;
   std::unique_ptr<Regex> prefix;
 
-  std::string_view without_prefix(std::string_view line) const;
+  std::string_view without_prefix(std::string_view line, std::string_view* marked = nullptr) const;
 };
 
 // Rules see no more of a line.

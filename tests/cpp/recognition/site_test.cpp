@@ -29,6 +29,7 @@ constexpr const char* kRules = R"json({"tools": [
  {"tool": "any", "fallback": true, "prefixes": ["\\d\\d:\\d\\d "],
   "blocks": [{"id": "w", "role": "warning", "start": ["^error: none$"]},
    {"id": "e", "role": "cause", "start": ["^error: (?P<message>.*)$"]},
+   {"id": "marked", "role": "cause", "start": ["^12:02 that (?P<message>.+)$"], "rank": 10},
    {"id": "end", "role": "echo", "closes": true, "opens": ["step "], "start": ["^step exited$"]}]}]})json";
 
 Site find(std::string_view text, std::string_view command = "", std::string_view root = "") {
@@ -125,6 +126,12 @@ TEST(Site, PrefixesAreNoPartOfALine) {
   const Site site = find("12:34 error: late\n");
   EXPECT_EQ(site.message, "late");
   EXPECT_EQ(site.output_line, 1U);
+}
+
+TEST(Site, AFallbackSeesThePrefixThatMarksALine) {
+  const Site site = find("all is well\n12:00 error: it broke\n12:01 12:02 that is bad\nall done\n");
+  EXPECT_EQ(site.message, "it broke");
+  EXPECT_EQ(find("all is well\n12:01 12:02 that is bad\nall done\n").message, "is bad");
 }
 
 TEST(Site, UnknownTextGivesItsLastLine) {
