@@ -1,15 +1,25 @@
 """The built-in knowledge: compiled from YAML to JSON at build time, read when first needed.
 
-``python -m loki.recognition.builtin OUTPUT`` writes the file; it needs no compiled core.
+``python -m loki.recognition.builtin OUTPUT [CORE]`` writes the file; it needs no compiled core, but
+where it is given one, refuses what that refuses: a file that is wrong there breaks every later call.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loki.base.error import ConfigError
+    from loki.recognition.definition import Check, Document
+
+    Verdict = Callable[[Document], list[ConfigError]]
 
 _HERE = Path(__file__).parent
 FILE = _HERE / "builtin.json"
@@ -22,34 +32,68 @@ def load() -> dict[str, Any]:
     return value
 
 
-def compile_definitions(folder: Path) -> dict[str, Any]:
+def _accept(_: Document) -> list[ConfigError]:
+    return []
+
+
+def _read(path: Path, shape: Check, refused: Verdict) -> Document:
+    from loki.recognition import definition
+
+    document = definition.read(path.read_bytes(), path.name, shape)
+    for problem in refused(document):
+        raise problem
+    return document
+
+
+def compile_definitions(
+    folder: Path, of_tool: Verdict = _accept, of_patterns: Verdict = _accept
+) -> dict[str, Any]:
     """The same, from the YAML files in a folder.
+
+    Args:
+        folder: where they are.
+        of_tool: what else is wrong with a tool file.
+        of_patterns: likewise with the pattern file.
 
     Raises:
         ConfigError: a file is not as it should be.
     """
-    from loki.recognition import definition, schema
+    from loki.recognition import schema
 
     tools = []
     for path in sorted((folder / "tools").glob("*.yml")):
-        document = definition.read(path.read_bytes(), path.name, schema.tool_file)
+        document = _read(path, schema.tool_file, of_tool)
         if document.value["tool"] != path.stem:
             raise document.error(
                 "/tool", f"found {document.value['tool']!r}, expected {path.stem!r}"
             )
         document.value.pop("samples", None)
         tools.append(document.value)
-    patterns = folder / "failure-patterns.yml"
-    known = definition.read(patterns.read_bytes(), patterns.name, schema.pattern_file)
+    known = _read(folder / "failure-patterns.yml", schema.pattern_file, of_patterns)
     return {"tools": tools, "patterns": known.value}
 
 
+def _use_core(path: str) -> None:
+    """Make a compiled core the one that is imported, wherever it lies."""
+    spec = importlib.util.spec_from_file_location("loki._core", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["loki._core"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
 def main(arguments: list[str]) -> int:
-    """Write the compiled definitions to the path given."""
+    """Write the compiled definitions to the path given; a second path is that of the core to ask."""
     from loki.base.error import ConfigError
 
+    verdicts: tuple[Verdict, ...] = ()
+    if len(arguments) > 1:
+        _use_core(arguments[1])
+        from loki.recognition import verdict
+
+        verdicts = (verdict.of_tool, verdict.of_patterns)
     try:
-        compiled = compile_definitions(_HERE)
+        compiled = compile_definitions(_HERE, *verdicts)
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 1
