@@ -71,21 +71,17 @@ class Chooser {
     });
   }
 
-  // Links and blocks are both sorted by line.
+  // Blocks are sorted by line, so those of each tool are, too.
   void apply_links() {
+    if (found_.links.empty()) return;
+    std::vector<std::vector<Block*>> by_tool(rules_.tools.size());
+    for (Block& block : found_.blocks) by_tool[block.tool].push_back(&block);
     for (const Link& link : found_.links) {
-      const auto after =
-          std::partition_point(found_.blocks.begin(), found_.blocks.end(),
-                               [&](const Block& block) { return block.first <= link.line; });
-      const auto is_linked = [&](const Block& block) { return block.tool == link.tool; };
-      if (link.echo_next) {
-        const auto next = std::find_if(after, found_.blocks.end(), is_linked);
-        if (next != found_.blocks.end()) next->role = Role::kEcho;
-      } else {
-        const auto previous =
-            std::find_if(std::make_reverse_iterator(after), found_.blocks.rend(), is_linked);
-        if (previous != found_.blocks.rend()) previous->role = Role::kEcho;
-      }
+      const std::vector<Block*>& own = by_tool[link.tool];
+      const auto after = std::partition_point(
+          own.begin(), own.end(), [&](const Block* block) { return block->first <= link.line; });
+      if (link.echo_next && after != own.end()) (*after)->role = Role::kEcho;
+      if (!link.echo_next && after != own.begin()) (*std::prev(after))->role = Role::kEcho;
     }
   }
 

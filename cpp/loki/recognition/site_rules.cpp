@@ -316,6 +316,13 @@ void SiteRules::check() const {
   };
   for (const ToolRules& tool : impl_->tools) {
     for (const auto* rules : {&tool.detect, &tool.library, &tool.prefixes}) each(*rules);
+    for (const LineRule& prefix : tool.prefixes) {
+      if (RE2::FullMatch("", prefix.regex.compiled())) {
+        throw DefinitionError(prefix.where,
+                              "found a prefix that may be empty, expected one that "
+                              "takes a character or more");
+      }
+    }
     for (const LinkRule& link : tool.links) one(link.match);
     for (const BlockRule& block : tool.blocks) {
       for (const auto* rules :

@@ -227,6 +227,12 @@ def _tool_warnings(document: Document) -> Iterator[ConfigError]:
         if kind is not None and kind not in kinds:
             reason = f"found {kind!r}, expected a kind of failure that a built-in pattern is of"
             yield document.error(where, reason + definition.hint(kind, sorted(kinds)))
+    for index, block in enumerate(blocks):
+        if "opens" in block and not block.get("closes"):
+            reason = (
+                "found 'opens' on a block that closes no step, expected 'closes: true' beside it"
+            )
+            yield document.error(f"/blocks/{index}/opens", reason)
     if not value.get("samples"):
         yield document.error("", "found no samples, expected 1 or more: outputs, and what they say")
 

@@ -187,11 +187,35 @@ def unique(item: Check, key: str, what: str) -> Check:
     return check
 
 
+def _exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
+    """A record of which exactly one of several keys is there."""
+
+    def check(cursor: Cursor) -> Any:
+        before = len(cursor.document.problems)
+        value = shape(cursor)
+        if sum(name in value for name in names) != 1 and len(cursor.document.problems) == before:
+            found = ", ".join(value) or "none"
+            raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
+        return value
+
+    return check
+
+
 # --- tool files -----------------------------------------------------------------------------
+
+
+def _words(cursor: Cursor) -> str:
+    value = text(cursor)
+    if not value.strip(" "):
+        raise cursor.wrong("text of 1 word or more")
+    return value
+
 
 _regexes = one_or_more(regex)
 
-_detect = record({}, {"literal": text, "regex": regex}, "evidence")
+_detect = _exactly_one(
+    record({}, {"literal": text, "regex": regex}, "evidence"), ("literal", "regex")
+)
 
 _field = record(
     {"match": regex},
@@ -249,7 +273,7 @@ tool_file = record(
         "language": text,
         "kind": text,
         "check": one_of("lint", "type", "test", "build"),
-        "commands": list_of(text),
+        "commands": list_of(_words),
         "detect": list_of(_detect),
         "fallback": truth,
         "over": list_of(text),
@@ -284,20 +308,6 @@ def _weight(cursor: Cursor) -> str | float:
     if not 0 < number <= 1:  # also where it is no number (.nan)
         raise cursor.wrong(expected)
     return number
-
-
-def _exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
-    """A record of which exactly one of several keys is there."""
-
-    def check(cursor: Cursor) -> Any:
-        before = len(cursor.document.problems)
-        value = shape(cursor)
-        if sum(name in value for name in names) != 1 and len(cursor.document.problems) == before:
-            found = ", ".join(value) or "none"
-            raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
-        return value
-
-    return check
 
 
 _text_keys: dict[str, Check] = {"literal": text, "word": text, "regex": regex, "slow": truth}

@@ -198,6 +198,8 @@ TEST(Site, BadRulesNameTheirPlace) {
       where(
           R"({"tools": [{"tool": "a", "blocks": [{"id": "b", "start": ["abc"], "role": "x"}]}]})"),
       "/tools/0/blocks/0/role");
+  EXPECT_EQ(where(R"({"tools": [{"tool": "a", "prefixes": ["\\d+ ", " *"]}]})"),
+            "/tools/0/prefixes/1");
 }
 
 }  // namespace

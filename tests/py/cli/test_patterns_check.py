@@ -195,6 +195,39 @@ samples:
             "<stdin>:6:13: warning: found 'pytst', expected the name of a tool; did you mean "
             "'pytest'?\n",
         ),
+        (
+            ("role: cause", "kind: build-eror\n    role: cause"),
+            0,
+            "<stdin>:5:11: warning: found 'build-eror', expected a kind of failure that a built-in "
+            "pattern is of; did you mean 'build-error'?\n",
+        ),
+        (
+            ("role: cause", "role: cause\n    opens: ['$ ']"),
+            0,
+            "<stdin>:6:12: warning: found 'opens' on a block that closes no step, expected "
+            "'closes: true' beside it\n",
+        ),
+        (
+            ("blocks:", "prefixes: ['\\d+ ', ' *']\nblocks:"),
+            2,
+            "<stdin>:3:20: found a prefix that may be empty, expected one that takes a character or "
+            "more\n",
+        ),
+        (
+            ("blocks:", "detect: [{}]\nblocks:"),
+            2,
+            "<stdin>:3:10: found none, expected exactly one of literal, regex\n",
+        ),
+        (
+            ("blocks:", "detect: [{literal: flux, regex: flux}]\nblocks:"),
+            2,
+            "<stdin>:3:10: found literal, regex, expected exactly one of literal, regex\n",
+        ),
+        (
+            ("blocks:", "commands: [' ']\nblocks:"),
+            2,
+            "<stdin>:3:12: found ' ', expected text of 1 word or more\n",
+        ),
     ],
 )
 def test_tool_files(change: tuple[str, str], code: int, said: str) -> None:
