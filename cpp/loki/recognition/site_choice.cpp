@@ -57,9 +57,10 @@ class Chooser {
   const ToolRules& tool(const Block& block) const { return rules_.tools[block.tool]; }
 
   void detect_by_command() {
+    const std::vector<std::string> typed = words_of(context_.command);
+    const std::vector<std::string> of_step = words_of(step_.command);
     for (std::size_t i = 0; i < rules_.tools.size(); ++i) {
-      if (is_named_by(rules_.tools[i], context_.command) ||
-          is_named_by(rules_.tools[i], step_.command)) {
+      if (is_named_by(rules_.tools[i], typed) || is_named_by(rules_.tools[i], of_step)) {
         found_.detected[i] = true;
       }
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "loki/recognition/text.hpp"
+
 namespace loki {
 namespace site {
 namespace {
@@ -123,19 +125,6 @@ bool begins_command(const std::vector<std::string>& words, std::size_t at,
   return true;
 }
 
-std::vector<std::string> words_of(std::string_view command) {
-  std::vector<std::string> words(1);
-  for (const char c : command) {
-    if (c == ' ' || c == '\t' || c == '\n') {
-      if (!words.back().empty()) words.emplace_back();
-    } else if (c != '"' && c != '\'') {
-      words.back().push_back(c);
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
 }  // namespace
 
 bool LineRule::matches(const LineView& line) const {
@@ -186,11 +175,23 @@ ToolRules read_tool(const Definition& definition) {
   return tool;
 }
 
-bool is_named_by(const ToolRules& tool, std::string_view command) {
-  const std::vector<std::string> typed = words_of(command);
+std::vector<std::string> words_of(std::string_view command) {
+  std::vector<std::string> words(1);
+  for (const char c : utf8_prefix(command, kLineLimit)) {
+    if (c == ' ' || c == '\t' || c == '\n') {
+      if (!words.back().empty()) words.emplace_back();
+    } else if (c != '"' && c != '\'') {
+      words.back().push_back(c);
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool is_named_by(const ToolRules& tool, const std::vector<std::string>& command) {
   for (const auto& known : tool.commands) {
-    for (std::size_t at = 0; at < typed.size(); ++at) {
-      if (begins_command(typed, at, known)) return true;
+    for (std::size_t at = 0; at < command.size(); ++at) {
+      if (begins_command(command, at, known)) return true;
     }
   }
   return false;

@@ -115,8 +115,11 @@ struct Reference {
 
 ToolRules read_tool(const Definition& definition);
 
-// The command, as typed, starts the tool: somewhere in it stand the words of one of its commands.
-bool is_named_by(const ToolRules& tool, std::string_view command);
+// The words of a command, as typed; of a very long one the first.
+std::vector<std::string> words_of(std::string_view command);
+
+// The command starts the tool: somewhere in it stand the words of one of the tool's commands.
+bool is_named_by(const ToolRules& tool, const std::vector<std::string>& command);
 
 // A block found in a text. Views point into the text.
 struct Value {
