@@ -15,6 +15,9 @@ constexpr std::size_t kMessageBytes = 4096;
 // What surrounds a failure of one line: enough to see the command above it and the details below.
 // Chosen, not measured.
 constexpr std::size_t kLinesAround = 12;
+// Of a longer one in a step of a log: the heading above it, and what follows, as far as there is
+// room. Measured on logs of our own and of others: more lines above show no more of what people mark.
+constexpr std::size_t kLinesAbove = 8;
 // Echoes with no more lines between them are one chain: make in make in a script.
 constexpr std::size_t kChain = 8;
 // A shape that many tools share counts most shortly before the chain of echoes that ends the step.
@@ -259,7 +262,7 @@ class Chooser {
   }
 
   // The lines a person would quote: the block, with what the tool says right after it; of a long
-  // one the part round the message; of a line or two what surrounds it in the step.
+  // one the part round the message; of a shorter one what surrounds it in the step.
   void excerpt(const Block& block, Site& site) const {
     std::size_t first = block.first, last = block.last, begin = block.begin;
     if (last - first + 1 > kExcerptLines) {
@@ -273,12 +276,13 @@ class Chooser {
     const bool is_short = last - first < 2;
     for (const Block& other : found_.blocks) {
       if (other.tool == block.tool && other.role != Role::kWarning && other.first > last &&
-          other.first < block.first + kExcerptLines) {
+          other.first < block.first + kExcerptLines && is_in_step(other) == is_in_step(block)) {
         last = std::min(other.last, block.first + kExcerptLines - 1);
       }
     }
-    if (is_short) {
-      std::size_t up = std::min(kLinesAround, kExcerptLines - 1 - (last - first));
+    const std::size_t room = kExcerptLines - 1 - (last - first);
+    if (is_short || (step_.end != 0 && room > 0)) {
+      std::size_t up = std::min(is_short ? kLinesAround : kLinesAbove, room);
       if (step_.begin != 0 && step_.begin <= first) up = std::min(up, first - step_.begin);
       begin = quote_.above(begin, up);
       first -= up;
