@@ -16,7 +16,8 @@ constexpr std::size_t kMessageBytes = 4096;
 // Chosen, not measured.
 constexpr std::size_t kLinesAround = 12;
 // Of a longer one in a step of a log: the heading above it, and what follows, as far as there is
-// room. Measured on logs of our own and of others: more lines above show no more of what people mark.
+// room. Measured on logs of our own and of others: more lines above show no more of what people
+// mark.
 constexpr std::size_t kLinesAbove = 8;
 // Echoes with no more lines between them are one chain: make in make in a script.
 constexpr std::size_t kChain = 8;
