@@ -33,10 +33,11 @@ struct Needle {
   Pairs pairs;
 
   bool is_in(const FoldedLine& line) const {
+    const Pairs& held = line.pairs();
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if ((pairs[i] & ~line.pairs[i]) != 0) return false;
+      if ((pairs[i] & ~held[i]) != 0) return false;
     }
-    return line.text.find(text) != std::string::npos;
+    return line.text().find(text) != std::string::npos;
   }
 };
 
@@ -50,9 +51,21 @@ RE2::Options options() {
 
 }  // namespace
 
+// Some of all bytes.
+class Bytes {
+ public:
+  void add(char c) { bits_[unsigned_of(c) / 64] |= std::uint64_t{1} << (unsigned_of(c) % 64); }
+  bool has(char c) const { return (bits_[unsigned_of(c) / 64] >> (unsigned_of(c) % 64) & 1U) != 0; }
+
+ private:
+  static unsigned unsigned_of(char c) { return static_cast<unsigned char>(c); }
+  std::array<std::uint64_t, 4> bits_{};
+};
+
 struct Regex::State {
-  std::string expression;
+  Bytes first;  // a match begins with one of these, in lower case, where `needs.head` is known
   RegexNeeds needs;
+  std::string expression;
   std::vector<std::vector<Needle>> also;
   std::once_flag once;
   std::optional<RE2> compiled;
@@ -71,6 +84,7 @@ std::vector<std::string> required_literals(std::string_view expression) {
 Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
   state_->expression = std::move(expression);
   state_->needs = regex_needs(state_->expression);
+  for (const std::string& head : state_->needs.head) state_->first.add(head.front());
   for (const auto& alternatives : state_->needs.also) {
     state_->also.emplace_back();
     for (const std::string& one : alternatives) {
@@ -114,14 +128,25 @@ void Regex::State::bound() {
 }
 
 void FoldedLine::assign(std::string_view line) {
-  fold_ascii(line, text);
-  pairs = pairs_of(text);
+  fold_ascii(line, text_);
+  is_read_ = false;
+}
+
+const FoldedLine::Pairs& FoldedLine::pairs() const {
+  if (!is_read_) pairs_ = pairs_of(text_);
+  is_read_ = true;
+  return pairs_;
 }
 
 bool Regex::may_match(std::string_view line, const FoldedLine& folded) const {
   const auto& head = state_->needs.head;
-  const auto begins = [&folded](const std::string& one) { return folded.text.starts_with(one); };
-  if (!head.empty() && std::none_of(head.begin(), head.end(), begins)) return false;
+  if (!head.empty()) {
+    if (folded.text().empty() || !state_->first.has(folded.text().front())) return false;
+    const auto begins = [&folded](const std::string& one) {
+      return folded.text().starts_with(one);
+    };
+    if (std::none_of(head.begin(), head.end(), begins)) return false;
+  }
   const auto is_in = [&folded](const Needle& one) { return one.is_in(folded); };
   for (const std::vector<Needle>& alternatives : state_->also) {
     if (std::none_of(alternatives.begin(), alternatives.end(), is_in)) return false;

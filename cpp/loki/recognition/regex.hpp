@@ -22,14 +22,21 @@ namespace loki {
 
 // A line in lower case (ASCII), and which pairs of bytes it holds, by hash: most of what is looked
 // for in it is ruled out by one look at these.
-struct FoldedLine {
+class FoldedLine {
+ public:
   using Pairs = std::array<std::uint64_t, 4>;
-  std::string text;
-  Pairs pairs{};
 
   FoldedLine() = default;
   explicit FoldedLine(std::string_view line) { assign(line); }
   void assign(std::string_view line);
+
+  const std::string& text() const { return text_; }
+  const Pairs& pairs() const;  // read off the text at the first call
+
+ private:
+  std::string text_;
+  mutable Pairs pairs_{};
+  mutable bool is_read_ = false;
 };
 
 class Regex {

@@ -4,13 +4,13 @@
 #include <array>
 
 #include "loki/base/unicode.hpp"
+#include "loki/recognition/regex_rarity.hpp"
 #include "loki/recognition/scan.hpp"
 #include "loki/recognition/text.hpp"
 
 namespace loki {
 namespace {
 
-constexpr std::size_t kShortest = 3;      // bytes; shorter literals are everywhere
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
 constexpr std::size_t kMostTried = 6;     // alternatives that are looked for one by one
 constexpr std::size_t kMostSets = 3;      // of such alternatives, that are looked for; chosen
@@ -24,57 +24,13 @@ struct Known {
   Strings strings;
   Strings best;              // a match holds one of these; empty: nothing known
   std::vector<Strings> all;  // a match holds one of each of these
-  Strings tail;              // not exact: a match ends with one of these; empty: nothing known
+  Strings head, tail;  // not exact: a match begins, ends with one of these; empty: nothing known
 
   static Known anything() { return {}; }
-  static Known empty() { return {true, {""}, {}, {}, {}}; }
-  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}, {}}; }
+  static Known empty() { return {true, {""}, {}, {}, {}, {}}; }
+  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}, {}, {}}; }
+  const Strings& begins() const { return exact ? strings : head; }
 };
-
-std::size_t shortest(const Strings& strings) {
-  std::size_t size = strings.empty() ? 0 : strings.front().size();
-  for (const std::string& string : strings) size = std::min(size, string.size());
-  return size;
-}
-
-// What stands on many lines of any output says little, long as it is. Chosen from what tools print.
-constexpr std::array<std::string_view, 34> kCommon = {
-    "error",   "errors", "fail",  "failed", "failure", "failures", "warning", "warnings", "test",
-    "tests",   "file",   "files", "line",   "not",     "the",      "with",    "from",     "info",
-    "version", "build",  "pass",  "passed", "time",    "total",    "name",    "type",     "running",
-    "found",   "https",  "at",    "in",     "to",      "of",       "is"};
-
-// Longer literals are rarer, up to a point; common words and mere punctuation are everywhere.
-std::size_t rarity(const std::string& literal) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           static_cast<unsigned char>(c) >= 0x80;
-  };
-  const auto first = std::find_if(literal.begin(), literal.end(), is_word);
-  const auto last = std::find_if(literal.rbegin(), literal.rend(), is_word).base();
-  const std::string_view core =
-      first == literal.end()
-          ? std::string_view()
-          : std::string_view(literal).substr(static_cast<std::size_t>(first - literal.begin()),
-                                             static_cast<std::size_t>(last - first));
-  const bool is_common =
-      core.empty() || std::find(kCommon.begin(), kCommon.end(), core) != kCommon.end();
-  return std::min<std::size_t>(literal.size(), is_common ? kShortest : 8);
-}
-
-std::size_t rarity(const Strings& strings) {
-  std::size_t least = 8;
-  for (const std::string& string : strings) least = std::min(least, rarity(string));
-  return least;
-}
-
-// Rare literals are better, fewer are cheaper.
-bool better(const Strings& a, const Strings& b) {
-  if (shortest(a) < kShortest) return false;
-  if (b.empty()) return true;
-  const std::size_t of_a = rarity(a), of_b = rarity(b);
-  return of_a != of_b ? of_a > of_b : a.size() < b.size();
-}
 
 void offer(Known& known, const Strings& strings) {
   if (shortest(strings) > 1 && strings.size() <= kMostTried) known.all.push_back(strings);
@@ -155,16 +111,19 @@ class Reader {
     }
     if (branches.size() == 1) return std::move(branches.front());
     if (depth == 0) is_anchored_ = false;
-    Known result = {true, {}, {}, {}, {}};
-    bool each_has_one = true;
+    Known result = {true, {}, {}, {}, {}, {}};
+    bool each_has_one = true, each_has_head = true;
     for (Known& branch : branches) {
       finish(branch);
       result.exact = result.exact && branch.exact;
       result.strings.insert(result.strings.end(), branch.strings.begin(), branch.strings.end());
       each_has_one = each_has_one && !branch.best.empty();
       result.best.insert(result.best.end(), branch.best.begin(), branch.best.end());
+      each_has_head = each_has_head && !branch.begins().empty();
+      result.head.insert(result.head.end(), branch.begins().begin(), branch.begins().end());
     }
     if (result.strings.size() > kMostStrings) result.exact = false;
+    if (!each_has_head || result.head.size() > kMostStrings) result.head.clear();
     if (!result.exact) result.strings.clear();
     if (!each_has_one || result.best.size() > kMostStrings) result.best.clear();
     return result;
@@ -183,25 +142,33 @@ class Reader {
       if (!item.best.empty()) offer(result, item.best);
       result.all.insert(result.all.end(), item.all.begin(), item.all.end());
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
-        Strings product;
-        for (const std::string& head : run.strings) {
-          for (const std::string& tail : item.strings) product.push_back(head + tail);
-        }
-        run.strings = std::move(product);
+        run.strings = product(run.strings, item.strings);
         continue;
       }
+      const Strings& next = item.begins();
+      if (!next.empty() && run.strings.size() * next.size() <= kMostStrings) {
+        run.strings = product(run.strings, next);
+      }
       offer(result, run.strings);
-      if (depth == 0 && whole) head_ = run.strings;
+      if (whole) result.head = run.strings;
       whole = false;
       run = item.exact ? item : Known::empty();
       if (!item.exact && !item.tail.empty()) run.strings = item.tail;
     }
     offer(result, run.strings);
-    if (depth == 0 && whole) head_ = run.strings;
+    if (depth == 0) head_ = whole ? run.strings : result.head;
     result.exact = whole;
     result.strings = whole ? run.strings : Strings{};
     result.tail = whole ? Strings{} : run.strings;
     return result;
+  }
+
+  static Strings product(const Strings& heads, const Strings& tails) {
+    Strings all;
+    for (const std::string& head : heads) {
+      for (const std::string& tail : tails) all.push_back(head + tail);
+    }
+    return all;
   }
 
   Known repeated(Known item) {
@@ -232,6 +199,7 @@ class Reader {
           for (int i = 0; i < least; ++i) all += item.strings.front();
           offer(item, {all});
         }
+        item.head = item.begins();
         item.exact = false;
         item.strings.clear();
         item.tail.clear();

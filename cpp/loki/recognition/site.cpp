@@ -50,7 +50,7 @@ class BlockFinder {
         visit(line, here);
         line = after(line);
       }
-      if (end - line.begin <= kLineLimit) note(rules_.referred_by[literal], line.number, here);
+      if (end - line.begin <= kLineLimit) note(rules_.referred_by(literal), line.number, here);
     });
     visit(line, here);
     while (open_count_ > 0 && after(line_).begin < text_.size()) step();
@@ -73,7 +73,7 @@ class BlockFinder {
     return {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
   }
 
-  void note(const std::vector<std::uint32_t>& numbers, std::size_t line,
+  void note(std::span<const std::uint32_t> numbers, std::size_t line,
             std::vector<std::uint32_t>& here) {
     for (const std::uint32_t number : numbers) {
       if (noted_[number] == line) continue;

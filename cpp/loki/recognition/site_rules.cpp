@@ -214,12 +214,18 @@ std::string_view trimmed(std::string_view text) {
 
 using namespace site;
 
+// Bytes of a literal that the scan looks for; the regex knows the rest. Thus the scan's table is a
+// third as large, and more of it stays in the processor's caches. Chosen by measuring.
+constexpr std::size_t kScanned = 12;
+
 struct SiteRules::Impl : Rules {
   LiteralTable table;
   std::vector<std::vector<Reference>> by_literal;
 
   void refer(const LineRule& rule, Reference reference) {
-    for (const std::string& literal : rule.regex.required()) refer(literal, reference);
+    for (const std::string& literal : rule.regex.required()) {
+      refer(utf8_prefix(literal, kScanned), reference);
+    }
     if (rule.regex.required().empty()) {
       throw DefinitionError(rule.where,
                             "this regex has no literal of 3 bytes that every match must hold");
@@ -239,13 +245,17 @@ struct SiteRules::Impl : Rules {
     }
     std::sort(references.begin(), references.end());
     references.erase(std::unique(references.begin(), references.end()), references.end());
+    std::set<std::uint32_t> numbers;
     for (const auto& some : by_literal) {
-      referred_by.emplace_back();
+      numbers.clear();
       for (const Reference& reference : some) {
         const auto at = std::lower_bound(references.begin(), references.end(), reference);
-        referred_by.back().push_back(static_cast<std::uint32_t>(at - references.begin()));
+        numbers.insert(static_cast<std::uint32_t>(at - references.begin()));
       }
+      referred_begin.push_back(static_cast<std::uint32_t>(referred.size()));
+      referred.insert(referred.end(), numbers.begin(), numbers.end());
     }
+    referred_begin.push_back(static_cast<std::uint32_t>(referred.size()));
     by_literal.clear();
   }
 

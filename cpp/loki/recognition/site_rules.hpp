@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -173,12 +174,17 @@ struct Findings {
 
 struct Rules {
   std::vector<ToolRules> tools;
-  std::vector<Reference> references;                    // in their order
-  std::vector<std::vector<std::uint32_t>> referred_by;  // by literal: of `references`
+  std::vector<Reference> references;  // in their order
+  // Numbers of references: those of literal i from referred_begin[i] to referred_begin[i + 1].
+  std::vector<std::uint32_t> referred, referred_begin;
   std::unique_ptr<LiteralScan> scan;
   std::unique_ptr<Regex> prefix;
 
   std::string_view without_prefix(std::string_view line, std::string_view* marked = nullptr) const;
+  std::span<const std::uint32_t> referred_by(std::size_t literal) const {
+    return std::span(referred).subspan(referred_begin[literal],
+                                       referred_begin[literal + 1] - referred_begin[literal]);
+  }
 };
 
 // Rules see no more of a line.

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kExcerptBytes = 16 * 1024;
 constexpr std::size_t kMessageBytes = 4096;
-constexpr std::size_t kCommandShown = 80;  // systems cut long commands when they name them again
+constexpr std::size_t kStretch = 64 * 1024;  // bytes; chosen
+constexpr std::size_t kCommandShown = 80;    // systems cut long commands when they name them again
 
 std::size_t start_of_line(std::string_view text, std::size_t at) {
   const std::size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
@@ -21,14 +22,24 @@ std::size_t start_of_line(std::string_view text, std::size_t at) {
 std::size_t last_opened(const Rules& rules, std::string_view text, std::size_t end,
                         std::string_view opener, std::string_view command) {
   const std::string wanted = std::string(opener) + std::string(command);
-  for (std::size_t at = end; at > 0;) {
-    at = text.rfind(wanted, at - 1);
-    if (at == std::string_view::npos || at >= end) return std::string_view::npos;
-    const std::size_t begin = start_of_line(text, at);
-    const std::string_view line = utf8_prefix(
-        text.substr(begin, std::min(text.find('\n', at), text.size()) - begin), kLineLimit);
-    if (rules.without_prefix(line).starts_with(wanted)) return begin;
-    at = begin;
+  std::vector<std::size_t> places;
+  // From the end, stretch by stretch, each of them forwards: to look backwards for a text is slow.
+  for (std::size_t stop = end; stop > 0;) {
+    const std::size_t start = stop - std::min(stop, kStretch);
+    const std::string_view stretch = text.substr(0, stop - 1 + wanted.size());
+    places.clear();
+    for (std::size_t at = start; (at = stretch.find(wanted, at)) != std::string_view::npos; ++at) {
+      places.push_back(at);
+    }
+    std::size_t known = std::string_view::npos;  // begin of the line that was looked at last
+    for (auto at = places.rbegin(); at != places.rend(); ++at) {
+      if (*at >= known) continue;
+      known = start_of_line(text, *at);
+      const std::string_view line = utf8_prefix(
+          text.substr(known, std::min(text.find('\n', *at), text.size()) - known), kLineLimit);
+      if (rules.without_prefix(line).starts_with(wanted)) return known;
+    }
+    stop = start;
   }
   return std::string_view::npos;
 }
