@@ -1,6 +1,7 @@
 #include "loki/recognition/regex.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -62,18 +63,38 @@ class Bytes {
   std::array<std::uint64_t, 4> bits_{};
 };
 
+// Done once, by whoever comes first; from then on one look says so.
+class Once {
+ public:
+  template <typename Work>
+  void run(Work&& work) {
+    if (is_done_.load(std::memory_order_acquire)) return;
+    std::call_once(flag_, [&] {
+      work();
+      is_done_.store(true, std::memory_order_release);
+    });
+  }
+
+ private:
+  std::atomic<bool> is_done_ = false;
+  std::once_flag flag_;
+};
+
+// Of thousands of expressions most are never asked for anything: each is read when it is first
+// asked what it needs, and compiled when that was seen.
 struct Regex::State {
+  Once reading, compiling;
   Bytes first;  // a match begins with one of these, in lower case, where `needs.head` is known
   RegexNeeds needs;
-  std::string expression;
   std::vector<std::vector<Needle>> also;
-  std::once_flag once;
+  std::string expression;
   std::optional<RE2> compiled;
   // Of an anchored one: all matches begin with `prefix` and a byte from `next`.
   std::string prefix;
   std::pair<unsigned char, unsigned char> next = {0, 0xFF};
   bool is_longer = false;  // there is such a byte in each match
 
+  void read();
   void bound();
 };
 
@@ -83,13 +104,14 @@ std::vector<std::string> required_literals(std::string_view expression) {
 
 Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
   state_->expression = std::move(expression);
-  state_->needs = regex_needs(state_->expression);
-  for (const std::string& head : state_->needs.head) state_->first.add(head.front());
-  for (const auto& alternatives : state_->needs.also) {
-    state_->also.emplace_back();
-    for (const std::string& one : alternatives) {
-      state_->also.back().push_back({one, pairs_of(one)});
-    }
+}
+
+void Regex::State::read() {
+  needs = regex_needs(expression);
+  for (const std::string& head : needs.head) first.add(head.front());
+  for (const auto& alternatives : needs.also) {
+    also.emplace_back();
+    for (const std::string& one : alternatives) also.back().push_back({one, pairs_of(one)});
   }
 }
 
@@ -98,6 +120,7 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
 const std::vector<std::string>& Regex::required() const {
+  state_->reading.run([&] { state_->read(); });
   return state_->needs.required;
 }
 
@@ -106,7 +129,8 @@ const std::string& Regex::expression() const {
 }
 
 const RE2& Regex::compiled() const {
-  std::call_once(state_->once, [&] {
+  state_->compiling.run([&] {
+    state_->reading.run([&] { state_->read(); });
     state_->compiled.emplace(state_->expression, options());
     const RegexNeeds& needs = state_->needs;
     // RE2 tells between which texts a match lies that has nothing behind it.
@@ -139,6 +163,7 @@ const FoldedLine::Pairs& FoldedLine::pairs() const {
 }
 
 bool Regex::may_match(std::string_view line, const FoldedLine& folded) const {
+  state_->reading.run([&] { state_->read(); });
   const auto& head = state_->needs.head;
   if (!head.empty()) {
     if (folded.text().empty() || !state_->first.has(folded.text().front())) return false;

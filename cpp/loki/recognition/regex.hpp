@@ -41,7 +41,7 @@ class FoldedLine {
 
 class Regex {
  public:
-  // RE2 syntax, UTF-8. Nothing is compiled yet.
+  // RE2 syntax, UTF-8. Nothing is read or compiled yet.
   explicit Regex(std::string expression);
   ~Regex();
   Regex(Regex&&) noexcept;

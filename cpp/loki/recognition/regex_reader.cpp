@@ -138,11 +138,18 @@ class Reader {
     Known run = Known::empty();  // the exact strings that the last items spell
     bool whole = true;
     while (more() && text_[at_] != '|' && text_[at_] != ')') {
+      if (is_plain()) {
+        for (std::string& one : run.strings) one += ascii_folded(text_.substr(at_, 1));
+        ++at_;
+        continue;
+      }
       Known item = repeated(atom(depth));
       if (!item.best.empty()) offer(result, item.best);
-      result.all.insert(result.all.end(), item.all.begin(), item.all.end());
+      std::move(item.all.begin(), item.all.end(), std::back_inserter(result.all));
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
-        run.strings = product(run.strings, item.strings);
+        if (item.strings.size() > 1 || !item.strings.front().empty()) {
+          run.strings = product(run.strings, item.strings);
+        }
         continue;
       }
       const Strings& next = item.begins();
@@ -161,6 +168,14 @@ class Reader {
     result.strings = whole ? run.strings : Strings{};
     result.tail = whole ? Strings{} : run.strings;
     return result;
+  }
+
+  // What is next stands for itself alone: most characters do, and are read without more ado.
+  bool is_plain() const {
+    const auto c = static_cast<unsigned char>(text_[at_]);
+    return c < 0x80 &&
+           std::string_view("\\^$.[]|()*+?{}").find(text_[at_]) == std::string_view::npos &&
+           !next_repeats(at_ + 1);
   }
 
   static Strings product(const Strings& heads, const Strings& tails) {
