@@ -10,7 +10,6 @@
 namespace loki {
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
 // Bytes; both chosen. A block's hits are kept until it was read, and short lanes are mostly begun
 // early.
 constexpr std::size_t kBlock = 64 * 1024;
@@ -25,58 +24,79 @@ char folded(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// The trie and its failure links, before states are renumbered.
+// The literals as a tree. The children of a node are linked, each to the next.
 struct Trie {
-  std::uint32_t classes;
-  std::vector<std::uint32_t> next;                  // state * classes + class
-  std::vector<std::vector<std::uint32_t>> reports;  // literal indices, longest first
+  struct Node {
+    std::uint32_t child = 0, last_child = 0, next = 0;  // 0: none
+    std::uint32_t suffix = 0;  // the longest proper suffix of what leads here that is in the tree
+    std::uint32_t number = 0;  // of its state
+    std::uint8_t byte_class = 0;
+    bool reports = false;
+  };
+  std::vector<Node> nodes = std::vector<Node>(1);
+  std::vector<std::vector<std::uint32_t>> own;  // by node: the literals that end there
 
-  std::uint32_t grow() {
-    next.resize(next.size() + classes, kNone);
-    reports.emplace_back();
-    return static_cast<std::uint32_t>(reports.size() - 1);
+  Trie(const std::vector<std::string>& literals, const std::array<std::uint8_t, 256>& class_of) {
+    std::vector<std::uint32_t> order(literals.size()), path = {0};
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return literals[a] < literals[b]; });
+    std::string_view before;
+    for (const std::uint32_t index : order) {
+      // What it has in common with the literal before it is in the tree, and nothing else of it.
+      const std::string_view literal = literals[index];
+      const auto apart =
+          std::mismatch(literal.begin(), literal.end(), before.begin(), before.end()).first;
+      path.resize(static_cast<std::size_t>(apart - literal.begin()) + 1);
+      for (auto c = apart; c != literal.end(); ++c) {
+        path.push_back(grow(path.back(), class_of[static_cast<unsigned char>(*c)]));
+      }
+      own.resize(nodes.size());
+      own[path.back()].push_back(index);
+      nodes[path.back()].reports = true;
+      before = literal;
+    }
   }
 
-  void insert(std::string_view literal, std::uint32_t index,
-              const std::array<std::uint8_t, 256>& of) {
-    std::uint32_t state = 0;
-    for (const char c : literal) {
-      const std::size_t edge = std::size_t{state} * classes + of[static_cast<unsigned char>(c)];
-      if (next[edge] == kNone) {
-        const std::uint32_t grown = grow();
-        next[edge] = grown;
-      }
-      state = next[edge];
-    }
-    reports[state].push_back(index);
-  }
-
-  // Breadth first: completes every state's transitions from those of its longest proper suffix.
-  void complete() {
-    std::vector<std::uint32_t> queue, suffix(reports.size(), 0);
-    for (std::uint32_t c = 0; c < classes; ++c) {
-      if (next[c] == kNone) {
-        next[c] = 0;
-      } else {
-        queue.push_back(next[c]);
-      }
-    }
-    for (std::size_t at = 0; at < queue.size(); ++at) {
-      const std::uint32_t state = queue[at], back = suffix[state];
-      reports[state].insert(reports[state].end(), reports[back].begin(), reports[back].end());
-      for (std::uint32_t c = 0; c < classes; ++c) {
-        std::uint32_t& to = next[std::size_t{state} * classes + c];
-        const std::uint32_t from_suffix = next[std::size_t{back} * classes + c];
-        if (to == kNone) {
-          to = from_suffix;
-        } else {
-          suffix[to] = from_suffix;
-          queue.push_back(to);
-        }
-      }
-    }
+  std::uint32_t grow(std::uint32_t parent, std::uint8_t byte_class) {
+    const auto grown = static_cast<std::uint32_t>(nodes.size());
+    Node& up = nodes[parent];
+    (up.child == 0 ? up.child : nodes[up.last_child].next) = grown;
+    up.last_child = grown;
+    nodes.emplace_back().byte_class = byte_class;
+    return grown;
   }
 };
+
+// Fills the table of transitions and numbers the states: those that report nothing from the first
+// on, the others from the last. Returns the least number of these. Breadth first: what follows a
+// state is what follows its suffix, but for its own children.
+std::uint32_t complete(std::vector<Trie::Node>& nodes, std::uint32_t classes,
+                       std::uint32_t* table) {
+  const auto row_of = [&](std::uint32_t i) {
+    return table + std::size_t{nodes[i].number} * classes;
+  };
+  std::vector<std::uint32_t> queue = {0}, node_of(nodes.size());  // by number
+  queue.reserve(nodes.size());
+  std::fill_n(row_of(0), classes, 0U);
+  std::uint32_t silent = 1, first_reporting = static_cast<std::uint32_t>(nodes.size());
+  for (std::size_t at = 0; at < queue.size(); ++at) {
+    const std::uint32_t state = queue[at];
+    std::uint32_t* const row = row_of(state);
+    if (state != 0) std::copy_n(row_of(nodes[state].suffix), classes, row);
+    for (std::uint32_t child = nodes[state].child; child != 0; child = nodes[child].next) {
+      Trie::Node& node = nodes[child];
+      std::uint32_t& edge = row[node.byte_class];
+      node.suffix = state == 0 ? 0 : node_of[edge / classes];
+      node.reports = node.reports || nodes[node.suffix].reports;
+      node.number = node.reports ? --first_reporting : silent++;
+      node_of[node.number] = child;
+      edge = node.number * classes;
+      queue.push_back(child);
+    }
+  }
+  return first_reporting;
+}
 
 }  // namespace
 
@@ -126,30 +146,20 @@ LiteralScan::LiteralScan(const std::vector<std::string>& given) {
   for (char c = 'A'; c <= 'Z'; ++c) {
     class_of_[static_cast<unsigned char>(c)] = class_of_[static_cast<unsigned char>(folded(c))];
   }
-  Trie trie{classes_, {}, {}};
-  trie.grow();
-  for (std::size_t i = 0; i < literals.size(); ++i) {
-    trie.insert(literals[i], static_cast<std::uint32_t>(i), class_of_);
-  }
-  trie.complete();
-
-  std::vector<std::uint32_t> order(trie.reports.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto reporting = std::stable_partition(
-      order.begin(), order.end(), [&](std::uint32_t state) { return trie.reports[state].empty(); });
-  first_reporting_ = static_cast<std::uint32_t>(reporting - order.begin()) * classes_;
-  std::vector<std::uint32_t> renumbered(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) renumbered[order[i]] = i * classes_;
-  next_.reserve(trie.next.size());
-  for (const std::uint32_t state : order) {
-    for (std::uint32_t c = 0; c < classes_; ++c) {
-      next_.push_back(renumbered[trie.next[std::size_t{state} * classes_ + c]]);
-    }
+  Trie trie(literals, class_of_);
+  states_ = static_cast<std::uint32_t>(trie.nodes.size());
+  next_ = std::make_unique_for_overwrite<std::uint32_t[]>(std::size_t{states_} * classes_);
+  const std::uint32_t first = complete(trie.nodes, classes_, next_.get());
+  first_reporting_ = first * classes_;
+  std::vector<std::uint32_t> reporting(states_ - first);  // nodes, by number
+  for (std::uint32_t i = 0; i < states_; ++i) {
+    if (trie.nodes[i].reports) reporting[trie.nodes[i].number - first] = i;
   }
   reports_begin_.push_back(0);
-  for (auto state = reporting; state != order.end(); ++state) {
-    const auto& reports = trie.reports[*state];
-    reports_.insert(reports_.end(), reports.begin(), reports.end());
+  for (const std::uint32_t state : reporting) {
+    for (std::uint32_t i = state; trie.nodes[i].reports; i = trie.nodes[i].suffix) {
+      reports_.insert(reports_.end(), trie.own[i].begin(), trie.own[i].end());
+    }
     reports_begin_.push_back(static_cast<std::uint32_t>(reports_.size()));
   }
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,7 +56,7 @@ class LiteralScan {
     }
   }
 
-  std::size_t states() const { return next_.size() / classes_; }
+  std::size_t states() const { return states_; }
 
  private:
   static constexpr std::size_t kLanes = 4;
@@ -83,7 +84,8 @@ class LiteralScan {
   std::uint32_t first_reporting_ = 0;  // states are stored multiplied by classes_
   std::size_t longest_ = 0;            // bytes of the longest literal
   bool is_ascii_ = true;               // no literal has a byte beyond
-  std::vector<std::uint32_t> next_;
+  std::uint32_t states_ = 0;
+  std::unique_ptr<std::uint32_t[]> next_;  // state * classes + class
   std::vector<std::uint32_t> reports_begin_;
   std::vector<std::uint32_t> reports_;
 };
