@@ -27,7 +27,7 @@ def document(parameters: Parameters, data: Data) -> dict[str, Any]:
 
     name = parameters["patterns"]
     if name == "built-in":
-        return dict(builtin.load()["patterns"])
+        return dict(builtin.patterns())
     if name == "sixty":
         return dict(yaml.safe_load(SIXTY.read_bytes()))
     return generated(int(name), data.logs, parameters.get("seed", 1))

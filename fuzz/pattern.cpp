@@ -7,7 +7,7 @@ using namespace loki;
 using fuzz::promise;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const PatternSet patterns(fuzz::builtin().at("patterns").dump());
+  static const PatternSet patterns(fuzz::builtin(fuzz::Builtin::kPatterns));
   const CleanText cleaned(fuzz::bytes(data, size));
   const std::string_view text = cleaned.text();
   const std::string_view message = text.substr(0, std::min(text.find('\n'), text.size()));

@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -32,13 +30,19 @@ inline bool is_utf8(std::string_view text) {
   return valid;
 }
 
-// The document that `python -m loki.recognition.builtin` wrote; LOKI_BUILTIN says where it is.
-inline nlohmann::json builtin() {
+// What `python -m loki.recognition.builtin` wrote: the tools, then the patterns, a line each.
+// LOKI_BUILTIN says where it is.
+enum class Builtin { kTools, kPatterns };
+inline std::string builtin(Builtin wanted) {
   const char* path = std::getenv("LOKI_BUILTIN");
   promise(path != nullptr, "LOKI_BUILTIN names the compiled rules");
   std::ifstream file(path, std::ios::binary);
   promise(file.good(), "the file that LOKI_BUILTIN names can be read");
-  return nlohmann::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::string line;
+  std::getline(file, line);
+  if (wanted == Builtin::kPatterns) std::getline(file, line);
+  promise(!line.empty(), "the file that LOKI_BUILTIN names has the line");
+  return line;
 }
 
 }  // namespace loki::fuzz

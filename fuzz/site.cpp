@@ -9,7 +9,7 @@ using namespace loki;
 using fuzz::promise;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const SiteRules rules(nlohmann::json({{"tools", fuzz::builtin().at("tools")}}).dump());
+  static const SiteRules rules(fuzz::builtin(fuzz::Builtin::kTools));
   const CleanText cleaned(fuzz::bytes(data, size));
   const std::string_view text = cleaned.text();
   const Site site = rules.find(text, {"", "/srv/app", ""});

@@ -1,5 +1,7 @@
 """The built-in knowledge: compiled from YAML to JSON at build time, read when first needed.
 
+The file has two lines, as most of it is for the core's eyes only: the tools, and the patterns.
+
 ``python -m loki.recognition.builtin OUTPUT [CORE]`` writes the file; it needs no compiled core, but
 where it is given one, refuses what that refuses: a file that is wrong there breaks every later call.
 """
@@ -26,10 +28,35 @@ FILE = _HERE / "builtin.json"
 
 
 @cache
-def load() -> dict[str, Any]:
-    """The document: ``tools`` (rules without samples) and ``patterns`` (a pattern file)."""
-    value: dict[str, Any] = json.loads(FILE.read_bytes())
+def _lines() -> tuple[str, str]:
+    tools, patterns = FILE.read_text(encoding="utf-8").splitlines()
+    return tools, patterns
+
+
+def tools_text() -> str:
+    """``{"tools": [...]}``, the rules of all tools without samples, as the core reads them."""
+    return _lines()[0]
+
+
+@cache
+def tools() -> list[dict[str, Any]]:
+    """The same, read."""
+    value: list[dict[str, Any]] = json.loads(tools_text())["tools"]
     return value
+
+
+@cache
+def patterns() -> dict[str, Any]:
+    """A pattern file."""
+    value: dict[str, Any] = json.loads(_lines()[1])
+    return value
+
+
+def compiled(definitions: dict[str, Any]) -> str:
+    """The text of the file, of what `compile_definitions` gives."""
+    parts = ({"tools": definitions["tools"]}, definitions["patterns"])
+    # Characters beyond ASCII are escaped: some of them end lines.
+    return "".join(json.dumps(part, separators=(",", ":")) + "\n" for part in parts)
 
 
 def _accept(_: Document) -> list[ConfigError]:
@@ -48,7 +75,7 @@ def _read(path: Path, shape: Check, refused: Verdict) -> Document:
 def compile_definitions(
     folder: Path, of_tool: Verdict = _accept, of_patterns: Verdict = _accept
 ) -> dict[str, Any]:
-    """The same, from the YAML files in a folder.
+    """``tools`` and ``patterns``, from the YAML files in a folder.
 
     Args:
         folder: where they are.
@@ -93,12 +120,11 @@ def main(arguments: list[str]) -> int:
 
         verdicts = (verdict.of_tool, verdict.of_patterns)
     try:
-        compiled = compile_definitions(_HERE, *verdicts)
+        definitions = compile_definitions(_HERE, *verdicts)
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 1
-    text = json.dumps(compiled, ensure_ascii=False, separators=(",", ":"))
-    Path(arguments[0]).write_text(text, encoding="utf-8")
+    Path(arguments[0]).write_text(compiled(definitions), encoding="utf-8")
     return 0
 
 

@@ -260,7 +260,7 @@ class PatternSet:
 
 @cache
 def _default() -> PatternSet:
-    return PatternSet(builtin.load()["patterns"])
+    return PatternSet(builtin.patterns())
 
 
 def _pattern(entry: Mapping[str, Any]) -> Pattern:
@@ -309,7 +309,7 @@ def core_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _extended(own: Mapping[str, Any]) -> dict[str, Any]:
-    base = builtin.load()["patterns"]
+    base = builtin.patterns()
     marked = [{**entry, "version": own["version"]} for entry in own.get("patterns", [])]
     replacing = {entry["id"]: entry for entry in marked}
     kept = [replacing.pop(entry["id"], entry) for entry in base["patterns"]]

@@ -50,18 +50,17 @@ class FixCommand:
 @cache
 def rules() -> _core.SiteRules:
     """The built-in rules, ready to use."""
-    tools = {"tools": builtin.load()["tools"]}
-    return _core.SiteRules(json.dumps(tools))
+    return _core.SiteRules(builtin.tools_text())
 
 
 def tools() -> tuple[str, ...]:
     """The names of the built-in tools."""
-    return tuple(tool["tool"] for tool in builtin.load()["tools"])
+    return tuple(tool["tool"] for tool in builtin.tools())
 
 
 def rules_with(tool: Mapping[str, Any]) -> _core.SiteRules:
     """The built-in rules with those of one more tool, or of another version of a built-in one."""
-    known = {one["tool"]: one for one in builtin.load()["tools"]}
+    known = {one["tool"]: one for one in builtin.tools()}
     known[tool["tool"]] = {key: entry for key, entry in tool.items() if key != "samples"}
     return _core.SiteRules(json.dumps({"tools": list(known.values())}))
 
@@ -76,7 +75,7 @@ def results_requests() -> tuple[ResultsRequest, ...]:
     """
     return tuple(
         ResultsRequest(tool["tool"], **tool["results"])
-        for tool in builtin.load()["tools"]
+        for tool in builtin.tools()
         if "results" in tool
     )
 
@@ -92,7 +91,7 @@ def fix_commands() -> Mapping[tuple[str, ...], FixCommand]:
         ('ruff', 'check', '--fix')
     """
     found = {}
-    for tool in builtin.load()["tools"]:
+    for tool in builtin.tools():
         for entry in tool.get("fix_commands", ()):
             for when in entry["when"]:
                 words = tuple(when.split())
@@ -113,7 +112,7 @@ def check_kind(command: Sequence[str]) -> str | None:
     words = tuple(command)
     kinds = {
         tuple(known.split()): tool["check"]
-        for tool in builtin.load()["tools"]
+        for tool in builtin.tools()
         if "check" in tool
         for known in tool.get("commands", ())
     }

@@ -78,7 +78,7 @@ def test_every_regex_compiles() -> None:
 
 
 def test_a_fix_command_is_for_a_check_that_its_tool_knows() -> None:
-    for tool in builtin.load()["tools"]:
+    for tool in builtin.tools():
         known = [tuple(command.split()) for command in tool.get("commands", ())]
         for words, fix in site.fix_commands().items():
             if fix.tool == tool["tool"]:
@@ -91,7 +91,8 @@ def _is_in(command: tuple[str, ...], words: tuple[str, ...]) -> bool:
 
 
 def test_tool_files_are_what_the_build_compiled() -> None:
-    assert builtin.compile_definitions(TOOLS.parent) == builtin.load()
+    known = {"tools": builtin.tools(), "patterns": builtin.patterns()}
+    assert builtin.compile_definitions(TOOLS.parent) == known
 
 
 def test_what_tools_offer_besides_their_output() -> None:
