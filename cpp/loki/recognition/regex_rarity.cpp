@@ -8,6 +8,7 @@ namespace loki {
 namespace {
 
 constexpr std::size_t kShortest = 3;  // bytes; shorter literals are everywhere
+constexpr std::size_t kMostSets = 3;  // of alternatives, that are looked for; chosen
 
 // What stands on many lines of any output says little, long as it is. Chosen from what tools print.
 constexpr auto kCommon = std::to_array<std::string_view>(
@@ -81,6 +82,20 @@ bool better(const std::vector<std::string>& a, const std::vector<std::string>& b
   const std::size_t of_a = rarity(a), of_b = rarity(b);
   if (of_a != of_b) return of_a > of_b;
   return a.size() != b.size() ? a.size() < b.size() : shortest(a) > shortest(b);
+}
+
+std::vector<std::vector<std::string>> rarest(std::vector<std::vector<std::string>> all,
+                                             const std::vector<std::string>& scanned,
+                                             const std::vector<std::string>& head) {
+  std::erase(all, scanned);
+  std::erase(all, head);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
+                     return rarity(a) != rarity(b) ? rarity(a) > rarity(b) : a.size() < b.size();
+                   });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() > kMostSets) all.resize(kMostSets);
+  return all;
 }
 
 }  // namespace loki

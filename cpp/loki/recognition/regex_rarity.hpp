@@ -16,4 +16,9 @@ std::size_t rarity(const std::vector<std::string>& strings);
 // To look for one of `a` is worth more than to look for one of `b`; false where `a` will not do.
 bool better(const std::vector<std::string>& a, const std::vector<std::string>& b);
 
+// The sets of alternatives that are worth a look, besides those that are looked for anyway.
+std::vector<std::vector<std::string>> rarest(std::vector<std::vector<std::string>> all,
+                                             const std::vector<std::string>& scanned,
+                                             const std::vector<std::string>& head);
+
 }  // namespace loki

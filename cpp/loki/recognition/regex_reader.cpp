@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
 constexpr std::size_t kMostTried = 6;     // alternatives that are looked for one by one
-constexpr std::size_t kMostSets = 3;      // of such alternatives, that are looked for; chosen
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
 
 using Strings = RegexNeeds::Strings;
@@ -35,18 +34,6 @@ struct Known {
 void offer(Known& known, const Strings& strings) {
   if (shortest(strings) > 1 && strings.size() <= kMostTried) known.all.push_back(strings);
   if (better(strings, known.best)) known.best = strings;
-}
-
-// The sets that are worth a look, besides those that are looked for anyway.
-std::vector<Strings> rarest(std::vector<Strings> all, const Strings& scanned, const Strings& head) {
-  std::erase(all, scanned);
-  std::erase(all, head);
-  std::stable_sort(all.begin(), all.end(), [](const Strings& a, const Strings& b) {
-    return rarity(a) != rarity(b) ? rarity(a) > rarity(b) : a.size() < b.size();
-  });
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  if (all.size() > kMostSets) all.resize(kMostSets);
-  return all;
 }
 
 class Reader {
@@ -104,23 +91,22 @@ class Reader {
   }
 
   Known alternation(int depth) {
-    std::vector<Known> branches = {sequence(depth)};
-    while (more() && text_[at_] == '|') {
-      ++at_;
-      branches.push_back(sequence(depth));
-    }
-    if (branches.size() == 1) return std::move(branches.front());
+    Known branch = sequence(depth);
+    if (!next_is("|")) return branch;
     if (depth == 0) is_anchored_ = false;
     Known result = {true, {}, {}, {}, {}, {}};
     bool each_has_one = true, each_has_head = true;
-    for (Known& branch : branches) {
+    while (true) {
       finish(branch);
-      result.exact = result.exact && branch.exact;
-      result.strings.insert(result.strings.end(), branch.strings.begin(), branch.strings.end());
       each_has_one = each_has_one && !branch.best.empty();
-      result.best.insert(result.best.end(), branch.best.begin(), branch.best.end());
       each_has_head = each_has_head && !branch.begins().empty();
-      result.head.insert(result.head.end(), branch.begins().begin(), branch.begins().end());
+      append(result.head, branch.begins());
+      append(result.best, std::move(branch.best));
+      result.exact = result.exact && branch.exact;
+      if (result.exact) append(result.strings, std::move(branch.strings));
+      if (!next_is("|")) break;
+      ++at_;
+      branch = sequence(depth);
     }
     if (result.strings.size() > kMostStrings) result.exact = false;
     if (!each_has_head || result.head.size() > kMostStrings) result.head.clear();
@@ -129,38 +115,42 @@ class Reader {
     return result;
   }
 
+  static void append(Strings& to, Strings from) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+  }
+
   static void finish(Known& known) {
     if (known.exact) offer(known, known.strings);
   }
 
   Known sequence(int depth) {
+    std::string text = plain();
+    const auto is_over = [this] { return !more() || text_[at_] == '|' || text_[at_] == ')'; };
+    if (depth > 0 && is_over()) return Known::one(std::move(text));
     Known result = Known::empty();
-    Known run = Known::empty();  // the exact strings that the last items spell
+    Known run = Known::one(std::move(text));  // the exact strings that the last items spell
     bool whole = true;
-    while (more() && text_[at_] != '|' && text_[at_] != ')') {
-      if (is_plain()) {
-        for (std::string& one : run.strings) one += ascii_folded(text_.substr(at_, 1));
-        ++at_;
-        continue;
-      }
+    while (!is_over()) {
       Known item = repeated(atom(depth));
       if (!item.best.empty()) offer(result, item.best);
       std::move(item.all.begin(), item.all.end(), std::back_inserter(result.all));
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
-        if (item.strings.size() > 1 || !item.strings.front().empty()) {
-          run.strings = product(run.strings, item.strings);
+        run.strings = product(run.strings, item.strings);
+      } else {
+        const Strings& next = item.begins();
+        if (!next.empty() && run.strings.size() * next.size() <= kMostStrings) {
+          run.strings = product(run.strings, next);
         }
-        continue;
+        offer(result, run.strings);
+        if (whole) result.head = std::move(run.strings);
+        whole = false;
+        run = Known::empty();
+        Strings& last = item.exact ? item.strings : item.tail;
+        if (!last.empty()) run.strings = std::move(last);
       }
-      const Strings& next = item.begins();
-      if (!next.empty() && run.strings.size() * next.size() <= kMostStrings) {
-        run.strings = product(run.strings, next);
+      if (text = plain(); !text.empty()) {
+        for (std::string& one : run.strings) one += text;
       }
-      offer(result, run.strings);
-      if (whole) result.head = run.strings;
-      whole = false;
-      run = item.exact ? item : Known::empty();
-      if (!item.exact && !item.tail.empty()) run.strings = item.tail;
     }
     offer(result, run.strings);
     if (depth == 0) head_ = whole ? run.strings : result.head;
@@ -170,12 +160,33 @@ class Reader {
     return result;
   }
 
-  // What is next stands for itself alone: most characters do, and are read without more ado.
-  bool is_plain() const {
-    const auto c = static_cast<unsigned char>(text_[at_]);
-    return c < 0x80 &&
-           std::string_view("\\^$.[]|()*+?{}").find(text_[at_]) == std::string_view::npos &&
-           !next_repeats(at_ + 1);
+  // Reads what stands for itself alone: most characters do. In lower case.
+  std::string plain() {
+    std::string text;
+    while (more()) {
+      const std::size_t at = at_ + (text_[at_] == '\\' ? 1U : 0U);
+      if (at >= text_.size() || next_repeats(at + 1)) break;
+      const char c = text_[at];
+      const bool is_anchor = at == at_ && (c == '^' || c == '$');
+      if (is_anchor || (at == at_ ? is_ordinary(c) : is_escaped_mark(c))) {
+        if (!is_anchor) text += c;
+        at_ = at + 1;
+      } else {
+        break;
+      }
+    }
+    fold_ascii(text, text);
+    return text;
+  }
+
+  static bool is_ordinary(char c) {
+    return static_cast<unsigned char>(c) < 0x80 &&
+           std::string_view("\\^$.[]|()*+?{}").find(c) == std::string_view::npos;
+  }
+
+  static bool is_escaped_mark(char c) {
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return static_cast<unsigned char>(c) < 0x80 && !is_word;
   }
 
   static Strings product(const Strings& heads, const Strings& tails) {

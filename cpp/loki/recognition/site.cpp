@@ -161,7 +161,7 @@ class BlockFinder {
              const LineView& shown) {
     Captures captures;
     if (!rule.start[which].capture(shown, captures) &&
-        !(rules_.tools[tool].fallback && begins_marked(rule.start[which], shown, captures))) {
+        !(rules_.tools[tool].fallback && begins_marked(rule.start[which], line, shown, captures))) {
       return;
     }
     if (rule.closes) end_all(line);
@@ -182,11 +182,13 @@ class BlockFinder {
   }
 
   // What one tool puts before each line marks the errors of another's, that nobody knows.
-  static bool begins_marked(const LineRule& start, const LineView& shown, Captures& captures) {
+  bool begins_marked(const LineRule& start, const Line& line, const LineView& shown,
+                     Captures& captures) {
     if (shown.marked.size() == shown.text.size()) return false;
     if (!start.regex.expression().starts_with('^')) return false;
-    const FoldedLine folded(shown.marked);
-    return start.capture({shown.marked, folded}, captures);
+    if (marked_line_ != line.number) marked_.assign(shown.marked);
+    marked_line_ = line.number;
+    return start.capture({shown.marked, marked_}, captures);
   }
 
   // A step is over, and what its tools were saying.
@@ -277,6 +279,8 @@ class BlockFinder {
   std::size_t open_count_ = 0;
   Line line_;          // the last one that was looked at
   FoldedLine folded_;  // the same in lower case
+  FoldedLine marked_;  // line `marked_line_` with its mark
+  std::size_t marked_line_ = 0;
   std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;
 };
