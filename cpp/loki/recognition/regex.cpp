@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bitset>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -52,17 +53,6 @@ RE2::Options options() {
 
 }  // namespace
 
-// Some of all bytes.
-class Bytes {
- public:
-  void add(char c) { bits_[unsigned_of(c) / 64] |= std::uint64_t{1} << (unsigned_of(c) % 64); }
-  bool has(char c) const { return (bits_[unsigned_of(c) / 64] >> (unsigned_of(c) % 64) & 1U) != 0; }
-
- private:
-  static unsigned unsigned_of(char c) { return static_cast<unsigned char>(c); }
-  std::array<std::uint64_t, 4> bits_{};
-};
-
 // Done once, by whoever comes first; from then on one look says so.
 class Once {
  public:
@@ -74,6 +64,7 @@ class Once {
       is_done_.store(true, std::memory_order_release);
     });
   }
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<bool> is_done_ = false;
@@ -84,7 +75,7 @@ class Once {
 // asked what it needs, and compiled when that was seen.
 struct Regex::State {
   Once reading, compiling;
-  Bytes first;  // a match begins with one of these, in lower case, where `needs.head` is known
+  std::bitset<256> first;  // bytes: what `needs.head` begins with
   RegexNeeds needs;
   std::vector<std::vector<Needle>> also;
   std::string expression;
@@ -96,6 +87,8 @@ struct Regex::State {
 
   void read();
   void bound();
+  bool begins(const FoldedLine& folded) const;
+  bool is_bounded(std::string_view line) const;
 };
 
 std::vector<std::string> required_literals(std::string_view expression) {
@@ -108,7 +101,7 @@ Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
 
 void Regex::State::read() {
   needs = regex_needs(expression);
-  for (const std::string& head : needs.head) first.add(head.front());
+  for (const std::string& head : needs.head) first.set(static_cast<unsigned char>(head.front()));
   for (const auto& alternatives : needs.also) {
     also.emplace_back();
     for (const std::string& one : alternatives) also.back().push_back({one, pairs_of(one)});
@@ -153,6 +146,8 @@ void Regex::State::bound() {
 
 void FoldedLine::assign(std::string_view line) {
   fold_ascii(line, text_);
+  const auto said = std::find_if_not(text_.begin(), text_.end(), is_blank);
+  indent_ = static_cast<std::size_t>(said - text_.begin());
   is_read_ = false;
 }
 
@@ -162,26 +157,36 @@ const FoldedLine::Pairs& FoldedLine::pairs() const {
   return pairs_;
 }
 
+bool Regex::State::begins(const FoldedLine& folded) const {
+  if (needs.head.empty()) return true;
+  const std::string_view text = needs.is_indented ? folded.unindented() : folded.text();
+  if (text.empty() || !first[static_cast<unsigned char>(text.front())]) return false;
+  return std::any_of(needs.head.begin(), needs.head.end(),
+                     [text](const std::string& one) { return text.starts_with(one); });
+}
+
+// The line is one of those between which all matches lie.
+bool Regex::State::is_bounded(std::string_view line) const {
+  if (!line.starts_with(prefix)) return false;
+  if (!is_longer) return true;
+  if (line.size() == prefix.size()) return false;
+  const auto byte = static_cast<unsigned char>(line[prefix.size()]);
+  return next.first <= byte && byte <= next.second;
+}
+
 bool Regex::may_match(std::string_view line, const FoldedLine& folded) const {
   state_->reading.run([&] { state_->read(); });
-  const auto& head = state_->needs.head;
-  if (!head.empty()) {
-    if (folded.text().empty() || !state_->first.has(folded.text().front())) return false;
-    const auto begins = [&folded](const std::string& one) {
-      return folded.text().starts_with(one);
-    };
-    if (std::none_of(head.begin(), head.end(), begins)) return false;
-  }
+  if (!state_->begins(folded)) return false;
+  // The cheaper look first, but nothing is compiled for it.
+  const bool was_compiled = state_->compiling.is_done();
+  if (was_compiled && !state_->is_bounded(line)) return false;
   const auto is_in = [&folded](const Needle& one) { return one.is_in(folded); };
   for (const std::vector<Needle>& alternatives : state_->also) {
     if (std::none_of(alternatives.begin(), alternatives.end(), is_in)) return false;
   }
+  if (was_compiled) return true;
   compiled();
-  if (!line.starts_with(state_->prefix)) return false;
-  if (!state_->is_longer) return true;
-  if (line.size() == state_->prefix.size()) return false;
-  const auto byte = static_cast<unsigned char>(line[state_->prefix.size()]);
-  return state_->next.first <= byte && byte <= state_->next.second;
+  return state_->is_bounded(line);
 }
 
 std::string Regex::check() const {

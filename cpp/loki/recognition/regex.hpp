@@ -31,10 +31,12 @@ class FoldedLine {
   void assign(std::string_view line);
 
   const std::string& text() const { return text_; }
+  std::string_view unindented() const { return std::string_view(text_).substr(indent_); }
   const Pairs& pairs() const;  // read off the text at the first call
 
  private:
   std::string text_;
+  std::size_t indent_ = 0;  // bytes of the blanks before it
   mutable Pairs pairs_{};
   mutable bool is_read_ = false;
 };
@@ -47,8 +49,8 @@ class Regex {
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
-  // Literals in lower case, of 3 bytes or more, of which every match holds one (ASCII letter case
-  // ignored). Empty: none is known.
+  // Literals in lower case, of 3 bytes or more or of two marks ("::"), of which every match holds
+  // one (ASCII letter case ignored). Empty: none is known.
   const std::vector<std::string>& required() const;
 
   const std::string& expression() const;

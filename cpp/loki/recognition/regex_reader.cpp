@@ -4,6 +4,7 @@
 #include <array>
 
 #include "loki/base/unicode.hpp"
+#include "loki/recognition/regex_known.hpp"
 #include "loki/recognition/regex_rarity.hpp"
 #include "loki/recognition/scan.hpp"
 #include "loki/recognition/text.hpp"
@@ -12,29 +13,10 @@ namespace loki {
 namespace {
 
 constexpr std::size_t kMostStrings = 64;  // alternatives that one expression may require
-constexpr std::size_t kMostTried = 6;     // alternatives that are looked for one by one
+constexpr std::size_t kMostHeads = 24;    // the same, where a line begins
 constexpr int kDeepest = 200;             // nested groups; deeper ones count as "anything"
 
 using Strings = RegexNeeds::Strings;
-
-// What is known of all matches of a part of the expression.
-struct Known {
-  bool exact = false;  // a match is one of `strings`
-  Strings strings;
-  Strings best;              // a match holds one of these; empty: nothing known
-  std::vector<Strings> all;  // a match holds one of each of these
-  Strings head, tail;  // not exact: a match begins, ends with one of these; empty: nothing known
-
-  static Known anything() { return {}; }
-  static Known empty() { return {true, {""}, {}, {}, {}, {}}; }
-  static Known one(std::string text) { return {true, {std::move(text)}, {}, {}, {}, {}}; }
-  const Strings& begins() const { return exact ? strings : head; }
-};
-
-void offer(Known& known, const Strings& strings) {
-  if (shortest(strings) > 1 && strings.size() <= kMostTried) known.all.push_back(strings);
-  if (better(strings, known.best)) known.best = strings;
-}
 
 class Reader {
  public:
@@ -61,7 +43,11 @@ class Reader {
     offer(known, known.exact ? known.strings : Strings{});
     needs.is_anchored = is_anchored_;
     needs.looks_beyond = looks_beyond_;
-    if (is_anchored_ && head_.size() <= kMostTried && shortest(head_) > 0) needs.head = head_;
+    if (is_anchored_ && head_.size() <= kMostHeads && shortest(head_) > 0 &&
+        !(is_indented_ && std::any_of(head_.begin(), head_.end(), begins_blank))) {
+      needs.head = head_;
+      needs.is_indented = is_indented_;
+    }
     needs.also = rarest(std::move(known.all), known.best, needs.head);
     needs.required = std::move(known.best);
     std::sort(needs.required.begin(), needs.required.end());
@@ -130,8 +116,12 @@ class Reader {
     Known result = Known::empty();
     Known run = Known::one(std::move(text));  // the exact strings that the last items spell
     bool whole = true;
+    bool heading = true;  // what `run` spells is what a match begins with, but for blanks
     while (!is_over()) {
+      const std::size_t begin = at_;
       Known item = repeated(atom(depth));
+      const bool is_indent = depth == 0 && whole && run.strings == Strings{""} &&
+                             is_any_blanks(text_.substr(begin, at_ - begin));
       if (!item.best.empty()) offer(result, item.best);
       std::move(item.all.begin(), item.all.end(), std::back_inserter(result.all));
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
@@ -142,7 +132,9 @@ class Reader {
           run.strings = product(run.strings, next);
         }
         offer(result, run.strings);
-        if (whole) result.head = std::move(run.strings);
+        is_indented_ = is_indented_ || is_indent;
+        if (heading) result.head = std::move(run.strings);
+        heading = is_indent;
         whole = false;
         run = Known::empty();
         Strings& last = item.exact ? item.strings : item.tail;
@@ -153,7 +145,7 @@ class Reader {
       }
     }
     offer(result, run.strings);
-    if (depth == 0) head_ = whole ? run.strings : result.head;
+    if (depth == 0) head_ = heading ? run.strings : result.head;
     result.exact = whole;
     result.strings = whole ? run.strings : Strings{};
     result.tail = whole ? Strings{} : run.strings;
@@ -188,6 +180,15 @@ class Reader {
     const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return static_cast<unsigned char>(c) < 0x80 && !is_word;
   }
+
+  // All blanks that stand there, or some: \s* and the like.
+  static bool is_any_blanks(std::string_view item) {
+    constexpr std::array<std::string_view, 4> kBlanks = {"\\s*", "\\s+", " *", " +"};
+    return std::find(kBlanks.begin(), kBlanks.end(), item) != kBlanks.end() ||
+           (item.starts_with(" {") && item.ends_with(",}"));
+  }
+
+  static bool begins_blank(const std::string& head) { return is_blank(head.front()); }
 
   static Strings product(const Strings& heads, const Strings& tails) {
     Strings all;
@@ -380,6 +381,7 @@ class Reader {
   bool is_anchored_ = false;
   bool looks_beyond_ = false;
   bool gave_up_ = false;
+  bool is_indented_ = false;  // `head_` stands behind blanks
 };
 
 }  // namespace

@@ -9,12 +9,18 @@ namespace loki {
 
 struct RegexNeeds {
   using Strings = std::vector<std::string>;
-  Strings required;           // a match holds one of these, 3 bytes or more; empty: none is known
+  Strings required;  // a match holds one of these, 3 bytes or two marks; empty: none is known
   std::vector<Strings> also;  // and of each of these one, 2 bytes or more; the rare ones first
   Strings head;               // and begins with one of these; empty: not known
+  bool is_indented = false;   // but for blanks, that may stand before them
   bool is_anchored = false;   // it begins where the line begins
   bool looks_beyond = false;  // what stands behind a match may decide whether it is one (\b)
 };
+
+// What \s matches.
+constexpr bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r' && c != '\v');
+}
 
 // All in lower case (ASCII). Whatever is hard to tell counts as not known.
 RegexNeeds regex_needs(std::string_view expression);

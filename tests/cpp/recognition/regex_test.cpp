@@ -23,6 +23,12 @@ TEST(Regex, ReadsRequiredLiteralsOffTheExpression) {
   EXPECT_EQ(required_literals("(?P<path>[^:]+\\.(?:py|c)):\\d"), (Strings{".c:", ".py:"}));
   EXPECT_EQ(required_literals("[Ff]atal"), Strings{"fatal"});
   EXPECT_EQ(required_literals("a.c"), Strings{});
+  EXPECT_EQ(required_literals("^\\d+\\) (?P<test>(?:test|spec) .+ x)$"),
+            (Strings{") spec ", ") test "}));  // with what stands before the group
+  EXPECT_EQ(required_literals("^ {4,}(?P<type>\\w+(?:Error|Fault)):$"),
+            (Strings{"error:", "fault:"}));  // blanks are everywhere
+  EXPECT_EQ(required_literals("^ {4,}(?:\\w+::)+\\w+$"), Strings{"::"});
+  EXPECT_EQ(required_literals("^ab\\d"), Strings{});
   EXPECT_EQ(required_literals("\\d+ \\bfailed\\b"), Strings{" failed"});
   EXPECT_EQ(required_literals("(?i)caf\xC3\xA9 noir"), Strings{" noir"});
   EXPECT_EQ(required_literals("caf\xC3\xA9? noir"), (Strings{"caf noir", "caf\xC3\xA9 noir"}));
@@ -37,14 +43,15 @@ TEST(Regex, WhatMayMatchIsNeverTooLittle) {
                                "^(?i)ab",    "^ab|c",       "^b*",      "(?i)^ab",     "^\\xff",
                                "^",          "^(a|b)$",     "^.b",      "ab",          "^\xC3\xA9",
                                "^a{2}b",     "^\\bab",      "^a?\\b",   "^(?:ab|\\B)", "^[^a]",
-                               "^(?:^a|b)c", "^\\w",        "^\n",      "^?ab",        "^*ab"};
+                               "^(?:^a|b)c", "^\\w",        "^\n",      "^?ab",        "^*ab",
+                               "^\\s*a",     "^ *(?:b|ab)", "^ {2,}a",  "^\\s+\\.?a",  "^ +$"};
   std::mt19937 random(5);
   for (const std::string& expression : expressions) {
     const Regex regex{expression};
     for (int round = 0; round < 500; ++round) {
       std::string line;
       for (std::size_t i = 0, size = random() % 5; i < size; ++i)
-        line += "abczAB\n\xC3\xA9~"[random() % 10];
+        line += "abczAB\n\xC3\xA9~  \t"[random() % 13];
       if (RE2::PartialMatch(line, regex.compiled())) {
         ASSERT_TRUE(regex.may_match(line, FoldedLine(line))) << expression << " on " << line;
       }
@@ -194,7 +201,7 @@ TEST(Regex, RulesOutNothingThatMatches) {
       ASSERT_TRUE(regex.may_match(line, folded)) << expression << " on " << line;
       ASSERT_TRUE(required.empty() || std::any_of(required.begin(), required.end(),
                                                   [&](const std::string& literal) {
-                                                    return folded.text.find(literal) !=
+                                                    return folded.text().find(literal) !=
                                                            std::string::npos;
                                                   }))
           << expression << " on " << line;
