@@ -45,7 +45,8 @@ void bind_pattern(py::module_& module) {
           [](const PatternSet& set, const py::object& text, const std::string& language,
              const std::string& message, const std::string& tool, const std::string& code,
              const std::string& kind, const SiteRules& rules) {
-            return matches_in(set, text, {{}, message, tool, code, kind, language, rules.prefix()});
+            return matches_in(set, text,
+                              {{}, message, tool, code, kind, language, &rules.prefix()});
           },
           py::arg("text"), py::arg("language"), py::arg("message"), py::arg("tool"),
           py::arg("code"), py::arg("kind"), py::arg("rules"),

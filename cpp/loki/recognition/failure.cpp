@@ -13,7 +13,7 @@ std::vector<PatternMatch> match(std::string_view cleaned, const Site& site, cons
       site.error_type.empty() ? site.message : site.error_type + ": " + site.message;
   const auto matched_in = [&](std::string_view text) {
     return patterns.match(
-        {text, message, site.tool, site.error_code, site.kind, site.language, rules.prefix()});
+        {text, message, site.tool, site.error_code, site.kind, site.language, &rules.prefix()});
   };
   const std::string_view own = cleaned.substr(site.own_begin, site.own_size);
   std::vector<PatternMatch> matches = matched_in(own);

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "loki/base/unicode.hpp"
+#include "loki/recognition/line_head.hpp"
 #include "loki/recognition/pattern_rules.hpp"
 #include "loki/recognition/text.hpp"
 
@@ -201,11 +203,8 @@ class Matcher {
     const Span line = window_around(text, whole, near.begin);
     seen_until = line.end;
     const Regex& expression = *set_.probe(use).regex;
-    std::string_view shown = text.substr(line.begin, line.size());
-    if (part == Scope::kAnywhere && line.begin == whole.begin) {
-      shown = without_prefix(subject_.prefix, shown);
-    }
-    folded_.assign(shown);
+    const bool is_whole = part == Scope::kAnywhere && line.begin == whole.begin;
+    const std::string_view shown = read(text.substr(line.begin, line.size()), is_whole);
     if (!expression.may_match(shown, folded_)) return;
     const RE2& compiled = expression.compiled();
     re2::StringPiece found;
@@ -217,6 +216,20 @@ class Matcher {
     hit(text, use, part, {begin, begin + found.size()});
   }
 
+  // A line as regexes see it; in lower case it is `folded_`. Several ask for one and the same.
+  std::string_view read(std::string_view line, bool is_whole) {
+    const bool is_cut = is_whole && subject_.prefix != nullptr;
+    const auto now = std::tuple(line.data(), line.size(), is_cut);
+    if (std::exchange(read_, now) == now) return shown_;
+    shown_ = line;
+    if (is_cut) {
+      shown_ = subject_.prefix->removed(line, folded_);
+    } else {
+      folded_.assign(line);
+    }
+    return shown_;
+  }
+
   void hit(std::string_view text, Use use, Scope part, Span span) {
     ++counts_[set_.first_signal[use.pattern] + use.signal];
     hits_.push_back({use.pattern, use.signal, part, span, text.substr(span.begin, span.size())});
@@ -224,9 +237,11 @@ class Matcher {
 
   const Impl& set_;
   const PatternSubject& subject_;
-  std::vector<std::uint8_t> counts_;     // by signal
-  std::vector<std::size_t> seen_until_;  // by probe
-  FoldedLine folded_;                    // the line in lower case
+  std::vector<std::uint8_t> counts_;                   // by signal
+  std::vector<std::size_t> seen_until_;                // by probe
+  std::tuple<const char*, std::size_t, bool> read_{};  // the line that was read last, and how
+  std::string_view shown_;                             // what is shown of it
+  FoldedLine folded_;                                  // that in lower case
   Span line_{1, 0};
   std::vector<Hit> hits_;
 };

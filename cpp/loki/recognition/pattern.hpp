@@ -23,7 +23,7 @@
 
 namespace loki {
 
-class Regex;
+class LinePrefix;
 
 // What is matched. Where only a text is known, give it as `anywhere` and leave the others empty:
 // signals that must stand in the message then look at the text.
@@ -32,9 +32,9 @@ struct PatternSubject {
   std::string_view message;   // error type and message
   std::string_view tool;
   std::string_view code;
-  std::string_view kind;          // of failure, as the tool's rules say
-  std::string_view language;      // empty: not known
-  const Regex* prefix = nullptr;  // of lines of `anywhere`: a regex sees what stands behind it
+  std::string_view kind;               // of failure, as the tool's rules say
+  std::string_view language;           // empty: not known
+  const LinePrefix* prefix = nullptr;  // of lines of `anywhere`: a regex sees what stands behind it
 };
 
 struct PatternHit {

@@ -15,33 +15,10 @@ namespace {
 
 constexpr int kMemory = 2 << 20;  // bytes for one compiled expression; chosen
 
-using Pairs = FoldedLine::Pairs;
-
-void add_pair(Pairs& pairs, char first, char second) {
-  const unsigned hash =
-      (static_cast<unsigned char>(first) * 37U + static_cast<unsigned char>(second)) % 256;
-  pairs[hash / 64] |= std::uint64_t{1} << (hash % 64);
+unsigned char hash_of(char first, char second) {
+  return static_cast<unsigned char>(static_cast<unsigned char>(first) * 37U +
+                                    static_cast<unsigned char>(second));
 }
-
-Pairs pairs_of(std::string_view text) {
-  Pairs pairs{};
-  for (std::size_t i = 1; i < text.size(); ++i) add_pair(pairs, text[i - 1], text[i]);
-  return pairs;
-}
-
-// A literal with the pairs of its bytes, which are looked for first.
-struct Needle {
-  std::string text;
-  Pairs pairs;
-
-  bool is_in(const FoldedLine& line) const {
-    const Pairs& held = line.pairs();
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if ((pairs[i] & ~held[i]) != 0) return false;
-    }
-    return line.text().find(text) != std::string::npos;
-  }
-};
 
 RE2::Options options() {
   RE2::Options result;
@@ -75,9 +52,8 @@ class Once {
 // asked what it needs, and compiled when that was seen.
 struct Regex::State {
   Once reading, compiling;
-  std::bitset<256> first;  // bytes: what `needs.head` begins with
   RegexNeeds needs;
-  std::vector<std::vector<Needle>> also;
+  std::vector<std::vector<FoldedLine::Needle>> also;
   std::string expression;
   std::optional<RE2> compiled;
   // Of an anchored one: all matches begin with `prefix` and a byte from `next`.
@@ -88,6 +64,7 @@ struct Regex::State {
   void read();
   void bound();
   bool begins(const FoldedLine& folded) const;
+  bool ends(const FoldedLine& folded) const;
   bool is_bounded(std::string_view line) const;
 };
 
@@ -101,10 +78,9 @@ Regex::Regex(std::string expression) : state_(std::make_unique<State>()) {
 
 void Regex::State::read() {
   needs = regex_needs(expression);
-  for (const std::string& head : needs.head) first.set(static_cast<unsigned char>(head.front()));
   for (const auto& alternatives : needs.also) {
     also.emplace_back();
-    for (const std::string& one : alternatives) also.back().push_back({one, pairs_of(one)});
+    for (const std::string& one : alternatives) also.back().emplace_back(one);
   }
 }
 
@@ -115,6 +91,22 @@ Regex& Regex::operator=(Regex&&) noexcept = default;
 const std::vector<std::string>& Regex::required() const {
   state_->reading.run([&] { state_->read(); });
   return state_->needs.required;
+}
+
+std::vector<std::string> Regex::heads() const {
+  state_->reading.run([&] { state_->read(); });
+  std::vector<std::string> heads = state_->needs.head;
+  for (std::string& head : heads) {
+    head.erase(head.begin(), std::find_if_not(head.begin(), head.end(), is_blank));
+  }
+  return heads;
+}
+
+std::optional<Regex::FirstByte> Regex::first_byte() const {
+  state_->reading.run([&] { state_->read(); });
+  const RegexNeeds& needs = state_->needs;
+  if (!needs.is_said) return std::nullopt;
+  return FirstByte{needs.first, needs.skips_blanks};
 }
 
 const std::string& Regex::expression() const {
@@ -146,23 +138,57 @@ void Regex::State::bound() {
 
 void FoldedLine::assign(std::string_view line) {
   fold_ascii(line, text_);
-  const auto said = std::find_if_not(text_.begin(), text_.end(), is_blank);
-  indent_ = static_cast<std::size_t>(said - text_.begin());
-  is_read_ = false;
+  asked_ = 0;
+  begin_ = 0;
+  remove_prefix(0);
 }
 
-const FoldedLine::Pairs& FoldedLine::pairs() const {
-  if (!is_read_) pairs_ = pairs_of(text_);
-  is_read_ = true;
-  return pairs_;
+void FoldedLine::remove_prefix(std::size_t bytes) {
+  begin_ += bytes;
+  const auto said =
+      std::find_if_not(text_.begin() + static_cast<std::ptrdiff_t>(begin_), text_.end(), is_blank);
+  said_ = static_cast<std::size_t>(said - text_.begin());
+}
+
+FoldedLine::Needle::Needle(std::string text) : text_(std::move(text)) {
+  for (std::size_t i = 1; i < text_.size(); ++i) {
+    pairs_ += static_cast<char>(hash_of(text_[i - 1], text_[i]));
+  }
+}
+
+bool FoldedLine::holds(const Needle& needle) const {
+  constexpr int kPatience = 3;  // questions after which the pairs are worth their reading; chosen
+  if (asked_ < kPatience) {
+    ++asked_;
+    return text().find(needle.text_) != std::string_view::npos;
+  }
+  if (asked_ == kPatience) {
+    ++asked_;
+    pairs_.fill(false);
+    const std::string_view line = text();
+    for (std::size_t i = 1; i < line.size(); ++i) pairs_[hash_of(line[i - 1], line[i])] = true;
+  }
+  const auto is_held = [this](char pair) { return pairs_[static_cast<unsigned char>(pair)]; };
+  return std::all_of(needle.pairs_.begin(), needle.pairs_.end(), is_held) &&
+         text().find(needle.text_) != std::string_view::npos;
 }
 
 bool Regex::State::begins(const FoldedLine& folded) const {
+  if (needs.is_said) {
+    const std::string_view said = needs.skips_blanks ? folded.unindented() : folded.text();
+    if (said.empty() || !needs.first[static_cast<unsigned char>(said.front())]) return false;
+  }
   if (needs.head.empty()) return true;
   const std::string_view text = needs.is_indented ? folded.unindented() : folded.text();
-  if (text.empty() || !first[static_cast<unsigned char>(text.front())]) return false;
   return std::any_of(needs.head.begin(), needs.head.end(),
                      [text](const std::string& one) { return text.starts_with(one); });
+}
+
+bool Regex::State::ends(const FoldedLine& folded) const {
+  if (needs.last.empty()) return true;
+  const std::string_view text = folded.text();
+  return std::any_of(needs.last.begin(), needs.last.end(),
+                     [text](const std::string& one) { return text.ends_with(one); });
 }
 
 // The line is one of those between which all matches lie.
@@ -176,12 +202,12 @@ bool Regex::State::is_bounded(std::string_view line) const {
 
 bool Regex::may_match(std::string_view line, const FoldedLine& folded) const {
   state_->reading.run([&] { state_->read(); });
-  if (!state_->begins(folded)) return false;
+  if (!state_->begins(folded) || !state_->ends(folded)) return false;
   // The cheaper look first, but nothing is compiled for it.
   const bool was_compiled = state_->compiling.is_done();
   if (was_compiled && !state_->is_bounded(line)) return false;
-  const auto is_in = [&folded](const Needle& one) { return one.is_in(folded); };
-  for (const std::vector<Needle>& alternatives : state_->also) {
+  const auto is_in = [&folded](const FoldedLine::Needle& one) { return folded.holds(one); };
+  for (const auto& alternatives : state_->also) {
     if (std::none_of(alternatives.begin(), alternatives.end(), is_in)) return false;
   }
   if (was_compiled) return true;
@@ -191,20 +217,6 @@ bool Regex::may_match(std::string_view line, const FoldedLine& folded) const {
 
 std::string Regex::check() const {
   return compiled().ok() ? std::string() : compiled().error();
-}
-
-std::string_view without_prefix(const Regex* prefix, std::string_view line,
-                                std::string_view* marked) {
-  if (marked != nullptr) *marked = line;
-  if (prefix == nullptr || line.empty()) return line;
-  re2::StringPiece rest(line.data(), line.size());
-  const RE2& compiled = prefix->compiled();
-  for (int nested = 0; nested < 3 && compiled.ok(); ++nested) {
-    const re2::StringPiece before = rest;
-    if (!RE2::Consume(&rest, compiled)) break;
-    if (marked != nullptr) *marked = {before.data(), before.size()};
-  }
-  return {rest.data(), rest.size()};
 }
 
 std::string RegexBudget::spend(const Regex& regex) {

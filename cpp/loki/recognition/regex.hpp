@@ -12,8 +12,10 @@
 #include <re2/re2.h>
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,24 +23,36 @@
 namespace loki {
 
 // A line in lower case (ASCII), and which pairs of bytes it holds, by hash: most of what is looked
-// for in it is ruled out by one look at these.
+// for in it is ruled out by a look at these.
 class FoldedLine {
  public:
-  using Pairs = std::array<std::uint64_t, 4>;
+  // A text in lower case that is looked for.
+  class Needle {
+   public:
+    explicit Needle(std::string text);
+
+   private:
+    friend class FoldedLine;
+    std::string text_;
+    std::string pairs_;  // hashes of its pairs of bytes
+  };
 
   FoldedLine() = default;
   explicit FoldedLine(std::string_view line) { assign(line); }
   void assign(std::string_view line);
+  // What is left of the line without so many bytes at its beginning.
+  void remove_prefix(std::size_t bytes);
 
-  const std::string& text() const { return text_; }
-  std::string_view unindented() const { return std::string_view(text_).substr(indent_); }
-  const Pairs& pairs() const;  // read off the text at the first call
+  std::string_view text() const { return std::string_view(text_).substr(begin_); }
+  std::string_view unindented() const { return std::string_view(text_).substr(said_); }
+
+  bool holds(const Needle& needle) const;
 
  private:
   std::string text_;
-  std::size_t indent_ = 0;  // bytes of the blanks before it
-  mutable Pairs pairs_{};
-  mutable bool is_read_ = false;
+  std::size_t begin_ = 0, said_ = 0;  // bytes: what is left, and of that the first that is no blank
+  mutable std::array<bool, 256> pairs_{};  // by hash, once enough was asked for
+  mutable int asked_ = 0;
 };
 
 class Regex {
@@ -53,6 +67,18 @@ class Regex {
   // one (ASCII letter case ignored). Empty: none is known.
   const std::vector<std::string>& required() const;
 
+  // Literals in lower case, with one of which every match, and thus the line, begins, but for
+  // blanks that may stand before it. Empty: none is known.
+  std::vector<std::string> heads() const;
+
+  // Bytes, in lower case (ASCII), with one of which every match, and thus the line, begins; but for
+  // the blanks that may stand before it, where `is_behind_blanks`. None: it is not known.
+  struct FirstByte {
+    std::bitset<256> bytes;
+    bool is_behind_blanks = false;
+  };
+  std::optional<FirstByte> first_byte() const;
+
   const std::string& expression() const;
 
   // Compiles at the first call; later calls, from any thread, get the same object. It is unusable
@@ -61,7 +87,8 @@ class Regex {
 
   // False: the line cannot match. Cheap: it looks at the beginning, where the expression begins
   // with
-  // ^, and for the other literals that every match holds. folded: of the line.
+  // ^, at the end, where it ends with $, and for the other literals that every match holds. folded:
+  // of the line.
   bool may_match(std::string_view line, const FoldedLine& folded) const;
 
   // What is wrong with the expression; empty where nothing is.
@@ -84,12 +111,6 @@ class RegexBudget {
  private:
   long spent_ = 0;
 };
-
-// The line without what the expression matches at its beginning, up to three times, as prefixes
-// nest; the whole line where there is no expression. marked: becomes the line with the innermost of
-// them.
-std::string_view without_prefix(const Regex* prefix, std::string_view line,
-                                std::string_view* marked = nullptr);
 
 // Exposed for its tests: the literals that `Regex::required` gives.
 std::vector<std::string> required_literals(std::string_view expression);

@@ -1,7 +1,6 @@
 #include "loki/recognition/regex_reader.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "loki/base/unicode.hpp"
 #include "loki/recognition/regex_known.hpp"
@@ -18,20 +17,22 @@ constexpr int kDeepest = 200;             // nested groups; deeper ones count as
 
 using Strings = RegexNeeds::Strings;
 
+bool begins_blank(const std::string& head) {
+  return is_blank(head.front());
+}
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {
-    // Beyond ASCII the scan compares bytes, so a literal in ignored letter case proves nothing.
-    bool flags = false;
     for (std::size_t i = 0; i + 2 < text.size(); ++i) {
       if (text[i] == '(' && text[i + 1] == '?') {
         for (std::size_t k = i + 2; k < text.size() && text[k] != ':' && text[k] != ')'; ++k) {
           if (text[k] == '<' || text[k] == 'P') break;
-          flags = flags || text[k] == 'i';
+          ascii_only_ = ascii_only_ || text[k] == 'i';
+          has_lines_ = has_lines_ || text[k] == 'm';
         }
       }
     }
-    ascii_only_ = flags;
   }
 
   RegexNeeds read() {
@@ -47,6 +48,13 @@ class Reader {
         !(is_indented_ && std::any_of(head_.begin(), head_.end(), begins_blank))) {
       needs.head = head_;
       needs.is_indented = is_indented_;
+    }
+    if (!has_lines_ && ends_with_dollar(text_) && last_.size() <= kMostHeads && shortest(last_) > 0)
+      needs.last = last_;
+    if (is_anchored_ && !known.may_be_empty) {
+      needs.is_said = true;
+      needs.first = first_of(known);
+      needs.skips_blanks = skips_blanks_ && !holds_blank(known.first);
     }
     needs.also = rarest(std::move(known.all), known.best, needs.head);
     needs.required = std::move(known.best);
@@ -69,6 +77,18 @@ class Reader {
     return text_.substr(at).starts_with('^') && !next_repeats(at + 1);
   }
 
+  Bytes first_of(const Known& known) const {
+    Bytes first = known.first;
+    // The Kelvin sign and the long s are letters k and s in other case.
+    if (ascii_only_ && (first['k'] || first['s'])) first |= Bytes().set() << 128;
+    if (skips_blanks_ && holds_blank(first)) {
+      for (std::size_t c = 0; c < first.size(); ++c) {
+        if (is_blank(static_cast<char>(c))) first.set(c);
+      }
+    }
+    return first;
+  }
+
   // Nothing, and a repetition behind it is not its own, but of what stands before it: of that
   // nothing is known then.
   Known nothing() {
@@ -80,7 +100,7 @@ class Reader {
     Known branch = sequence(depth);
     if (!next_is("|")) return branch;
     if (depth == 0) is_anchored_ = false;
-    Known result = {true, {}, {}, {}, {}, {}};
+    Known result = {true, {}, {}, {}, {}, {}, {}, false};
     bool each_has_one = true, each_has_head = true;
     while (true) {
       finish(branch);
@@ -88,12 +108,15 @@ class Reader {
       each_has_head = each_has_head && !branch.begins().empty();
       append(result.head, branch.begins());
       append(result.best, std::move(branch.best));
+      result.first |= branch.first;
+      result.may_be_empty = result.may_be_empty || branch.may_be_empty;
       result.exact = result.exact && branch.exact;
       if (result.exact) append(result.strings, std::move(branch.strings));
       if (!next_is("|")) break;
       ++at_;
       branch = sequence(depth);
     }
+    if (depth == 0) last_.clear();
     if (result.strings.size() > kMostStrings) result.exact = false;
     if (!each_has_head || result.head.size() > kMostStrings) result.head.clear();
     if (!result.exact) result.strings.clear();
@@ -101,20 +124,13 @@ class Reader {
     return result;
   }
 
-  static void append(Strings& to, Strings from) {
-    std::move(from.begin(), from.end(), std::back_inserter(to));
-  }
-
-  static void finish(Known& known) {
-    if (known.exact) offer(known, known.strings);
-  }
-
   Known sequence(int depth) {
     std::string text = plain();
     const auto is_over = [this] { return !more() || text_[at_] == '|' || text_[at_] == ')'; };
     if (depth > 0 && is_over()) return Known::one(std::move(text));
-    Known result = Known::empty();
     Known run = Known::one(std::move(text));  // the exact strings that the last items spell
+    Known result = Known::empty();
+    result.then(run.first, run.may_be_empty);
     bool whole = true;
     bool heading = true;  // what `run` spells is what a match begins with, but for blanks
     while (!is_over()) {
@@ -122,6 +138,11 @@ class Reader {
       Known item = repeated(atom(depth));
       const bool is_indent = depth == 0 && whole && run.strings == Strings{""} &&
                              is_any_blanks(text_.substr(begin, at_ - begin));
+      if (is_indent) {
+        skips_blanks_ = true;
+      } else {
+        result.then(item.first, item.may_be_empty);
+      }
       if (!item.best.empty()) offer(result, item.best);
       std::move(item.all.begin(), item.all.end(), std::back_inserter(result.all));
       if (item.exact && run.strings.size() * item.strings.size() <= kMostStrings) {
@@ -142,10 +163,12 @@ class Reader {
       }
       if (text = plain(); !text.empty()) {
         for (std::string& one : run.strings) one += text;
+        result.then(byte_of(text.front()), false);
       }
     }
     offer(result, run.strings);
     if (depth == 0) head_ = heading ? run.strings : result.head;
+    if (depth == 0) last_ = run.strings;
     result.exact = whole;
     result.strings = whole ? run.strings : Strings{};
     result.tail = whole ? Strings{} : run.strings;
@@ -169,33 +192,6 @@ class Reader {
     }
     fold_ascii(text, text);
     return text;
-  }
-
-  static bool is_ordinary(char c) {
-    return static_cast<unsigned char>(c) < 0x80 &&
-           std::string_view("\\^$.[]|()*+?{}").find(c) == std::string_view::npos;
-  }
-
-  static bool is_escaped_mark(char c) {
-    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return static_cast<unsigned char>(c) < 0x80 && !is_word;
-  }
-
-  // All blanks that stand there, or some: \s* and the like.
-  static bool is_any_blanks(std::string_view item) {
-    constexpr std::array<std::string_view, 4> kBlanks = {"\\s*", "\\s+", " *", " +"};
-    return std::find(kBlanks.begin(), kBlanks.end(), item) != kBlanks.end() ||
-           (item.starts_with(" {") && item.ends_with(",}"));
-  }
-
-  static bool begins_blank(const std::string& head) { return is_blank(head.front()); }
-
-  static Strings product(const Strings& heads, const Strings& tails) {
-    Strings all;
-    for (const std::string& head : heads) {
-      for (const std::string& tail : tails) all.push_back(head + tail);
-    }
-    return all;
   }
 
   Known repeated(Known item) {
@@ -234,8 +230,11 @@ class Reader {
         item.strings.push_back("");
         item.best.clear();
         item.all.clear();
+        item.may_be_empty = true;
       } else {
+        const Bytes first = item.first;
         item = Known::anything();
+        item.first = first;
       }
     }
     return item;
@@ -267,7 +266,7 @@ class Reader {
     if (c == '\\') return escape();
     if (c == '^' || c == '$' || c == '.') {
       ++at_;
-      return c == '.' ? Known::anything() : Known::empty();
+      return c == '.' ? Known::one_of(all_bytes()) : Known::empty();
     }
     return literal();
   }
@@ -329,9 +328,9 @@ class Reader {
                          return static_cast<unsigned char>(c) < 0x80 && c != '\\' && c != '-' &&
                                 c != '^' && c != '[';
                        });
-    if (!plain) return Known::anything();
-    Known result = Known::empty();
-    result.strings.clear();
+    if (!plain) return Known::one_of(bytes_of_class(inside));
+    Known result = Known::one_of(bytes_of_class(inside));
+    result.exact = true;
     for (const char c : inside) result.strings.push_back(ascii_folded(std::string_view(&c, 1)));
     return result;
   }
@@ -357,7 +356,7 @@ class Reader {
       for (int more_digits = 0; more_digits < 2 && next_is_octal(); ++more_digits) ++at_;
     }
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (word) return Known::anything();
+    if (word) return Known::one_of(bytes_of_escape(c));
     --at_;
     return literal();
   }
@@ -376,12 +375,15 @@ class Reader {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  Strings head_;
+  Strings head_, last_;
+  // Beyond ASCII the scan compares bytes, so a literal in ignored letter case proves nothing.
   bool ascii_only_ = false;
+  bool has_lines_ = false;  // (?m)
   bool is_anchored_ = false;
   bool looks_beyond_ = false;
   bool gave_up_ = false;
-  bool is_indented_ = false;  // `head_` stands behind blanks
+  bool is_indented_ = false;   // `head_` stands behind blanks
+  bool skips_blanks_ = false;  // it begins with any number of them
 };
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <iterator>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "loki/recognition/site_rules.hpp"
@@ -34,29 +37,25 @@ class BlockFinder {
   BlockFinder(const Rules& rules, std::string_view text)
       : rules_(rules),
         text_(text),
-        open_(rules.tools.size()),
         taken_(rules.tools.size(), 0),
-        noted_(rules.references.size(), 0) {
+        seen_(rules.referred_begin.size(), 0),
+        allowed_(rules.references.size()),
+        wanted_(rules.references.size()) {
     found_.detected.resize(rules.tools.size(), false);
   }
 
   // One pass of all literals over the text; lines on which rules have something to look for are
   // visited as they come.
   Findings run() {
-    Line line{1, 0, line_end(text_, 0)};
-    std::vector<std::uint32_t> here;
+    enter({1, 0, line_end(text_, 0)});
     rules_.scan->each(text_, [&](std::size_t literal, std::size_t end) {
-      while (line.end < end) {
-        visit(line, here);
-        line = after(line);
-      }
-      if (end - line.begin <= kLineLimit) note(rules_.referred_by(literal), line.number, here);
+      while (next_.end < end) visit();
+      if (end - next_.begin > kLineLimit) return;
+      if (std::exchange(seen_[literal], next_.number) != next_.number) note(literal);
     });
-    visit(line, here);
-    while (open_count_ > 0 && after(line_).begin < text_.size()) step();
-    for (std::uint32_t tool = 0; tool < open_.size(); ++tool) {
-      if (open_[tool]) close(tool);
-    }
+    while (next_.begin < text_.size()) visit();
+    while (!open_.empty() && after(line_).begin < text_.size()) step();
+    close_all();
     for (auto& [rule, kept] : kept_) {
       for (Block& block : kept.last) found_.blocks.push_back(std::move(block));
     }
@@ -73,30 +72,58 @@ class BlockFinder {
     return {line.number + 1, line.end + 1, line_end(text_, line.end + 1)};
   }
 
-  void note(std::span<const std::uint32_t> numbers, std::size_t line,
-            std::vector<std::uint32_t>& here) {
-    for (const std::uint32_t number : numbers) {
-      if (noted_[number] == line) continue;
-      noted_[number] = line;
-      const Reference& reference = rules_.references[number];
-      if (reference.kind == Reference::kDetected) {
-        found_.detected[reference.tool] = true;
-      } else if (reference.kind != Reference::kDetect || !found_.detected[reference.tool]) {
-        here.push_back(number);
-      }
-    }
+  // Reads the line that is visited next, and notes the rules that begin as it does.
+  void enter(const Line& line) {
+    next_ = line;
+    if (next_.begin >= text_.size()) return;  // that was the last one
+    const LineView shown = visible(next_, next_folded_);
+    next_text_ = shown.text;
+    next_marked_ = shown.marked;
+    const bool is_marked = shown.marked.size() != shown.text.size();
+    allow(is_marked);
+    begin(next_folded_);
+    if (is_marked) begin(folded_mark(next_, shown));
   }
 
-  // references: numbers of what the rules have to look for there; used up.
-  void visit(const Line& line, std::vector<std::uint32_t>& references) {
-    if (references.empty()) return;
-    std::sort(references.begin(), references.end());
-    while (open_count_ > 0 && line_.number + 1 < line.number) step();
-    line_ = line;
-    const LineView shown = visible(line, folded_);
-    feed(line, shown);
-    for (const std::uint32_t number : references) consider(rules_.references[number], line, shown);
-    references.clear();
+  // Which rules may match the next line, as far as its first bytes tell; many lines begin alike.
+  void allow(bool is_marked) {
+    const auto first = [](std::string_view text) { return text.empty() ? '\0' : text.front(); };
+    const auto begins = std::tuple(next_text_.empty(), first(next_folded_.text()),
+                                   first(next_folded_.unindented()), is_marked);
+    if (std::exchange(begins_, begins) == begins) return;
+    allowed_.clear();
+    rules_.first_bytes.add_to(allowed_, next_folded_);
+    if (is_marked) allowed_.add_common(rules_.of_fallbacks, rules_.of_fallbacks);
+  }
+
+  void begin(const FoldedLine& folded) {
+    rules_.heads.each(folded.unindented(), [this](std::uint32_t number) {
+      wanted_.add_if(number, allowed_);
+      is_wanted_ = true;
+    });
+  }
+
+  // What the rules have to look for on the next line, where the literal stands.
+  void note(std::size_t literal) {
+    if (const std::int32_t many = rules_.many_of[literal]; many >= 0) {
+      wanted_.add_common(rules_.many[static_cast<std::size_t>(many)], allowed_);
+    } else {
+      for (const std::uint32_t number : rules_.referred_by(literal)) {
+        wanted_.add_if(number, allowed_);
+      }
+    }
+    is_wanted_ = true;
+  }
+
+  void visit() {
+    if (std::exchange(is_wanted_, false)) {
+      while (!open_.empty() && line_.number + 1 < next_.number) step();
+      line_ = next_;
+      const LineView shown{next_text_, next_folded_, next_marked_};
+      feed(line_, shown);
+      wanted_.take([&](std::uint32_t number) { consider(rules_.references[number], shown); });
+    }
+    enter(after(next_));
   }
 
   void step() {
@@ -107,9 +134,8 @@ class BlockFinder {
   // folded: where that of it is kept.
   LineView visible(const Line& line, FoldedLine& folded) const {
     std::string_view marked;
-    const std::string_view shown = rules_.without_prefix(
-        utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit), &marked);
-    folded.assign(shown);
+    const std::string_view shown = rules_.prefix->removed(
+        utf8_prefix(text_.substr(line.begin, line.end - line.begin), kLineLimit), folded, &marked);
     return {shown, folded, marked};
   }
 
@@ -119,52 +145,57 @@ class BlockFinder {
   }
 
   void feed(const Line& line, const LineView& shown) {
-    for (std::uint32_t tool = 0; open_count_ > 0 && tool < open_.size(); ++tool) {
-      if (!open_[tool]) continue;
-      Block& block = *open_[tool];
-      const BlockRule& rule = *block.rule;
-      if (any(rule.acquit, shown)) {
-        open_[tool].reset();
-        --open_count_;
-        continue;
-      }
-      const bool through = any(rule.through, shown);
-      const bool goes_on = rule.go_on.empty() || any(rule.go_on, shown);
-      if (!through && (!goes_on || any(rule.until, shown))) {
-        close(tool);
-        continue;
-      }
-      block.last = line.number;
-      taken_[tool] = line.number;
-      fields(block, line, shown);
-      if (through || block.last - block.first >= rule.max_lines) close(tool);
+    for (auto at = open_.begin(); at != open_.end();) {
+      const Fed fed = feed(at->second, line, shown);
+      if (fed == Fed::kOver) keep(std::move(at->second));
+      at = fed == Fed::kGoesOn ? std::next(at) : open_.erase(at);
     }
   }
 
-  void consider(const Reference& reference, const Line& line, const LineView& shown) {
+  enum class Fed { kGoesOn, kOver, kAcquitted };
+
+  Fed feed(Block& block, const Line& line, const LineView& shown) {
+    const BlockRule& rule = *block.rule;
+    if (any(rule.acquit, shown)) return Fed::kAcquitted;
+    const bool through = any(rule.through, shown);
+    const bool goes_on = rule.go_on.empty() || any(rule.go_on, shown);
+    if (!through && (!goes_on || any(rule.until, shown))) return Fed::kOver;
+    block.last = line.number;
+    taken_[block.tool] = line.number;
+    fields(block, line, shown);
+    return through || block.last - block.first >= rule.max_lines ? Fed::kOver : Fed::kGoesOn;
+  }
+
+  void consider(const Reference& reference, const LineView& shown) {
     const ToolRules& tool = rules_.tools[reference.tool];
-    if (reference.kind == Reference::kDetect) {
+    if (reference.kind == Reference::kDetected) {
+      found_.detected[reference.tool] = true;
+    } else if (reference.kind == Reference::kDetect) {
       if (!found_.detected[reference.tool] && tool.detect[reference.index].matches(shown)) {
         found_.detected[reference.tool] = true;
       }
     } else if (reference.kind == Reference::kLink) {
       const LinkRule& link = tool.links[reference.index];
       if (link.match.matches(shown)) {
-        found_.links.push_back({reference.tool, line.number, link.echo_next});
+        found_.links.push_back({reference.tool, line_.number, link.echo_next});
       }
-    } else if (taken_[reference.tool] != line.number) {
-      start(reference.tool, tool.blocks[reference.index], reference.which, line, shown);
+    } else if (taken_[reference.tool] != line_.number) {
+      start(reference.tool, tool.blocks[reference.index], reference.which, line_, shown);
     }
   }
 
   void start(std::uint32_t tool, const BlockRule& rule, std::uint32_t which, const Line& line,
              const LineView& shown) {
-    Captures captures;
-    if (!rule.start[which].capture(shown, captures) &&
-        !(rules_.tools[tool].fallback && begins_marked(rule.start[which], line, shown, captures))) {
-      return;
+    const LineRule& start = rule.start[which];
+    const LineView* seen = start.matches(shown) ? &shown : nullptr;
+    const LineView marked{shown.marked, marked_};
+    if (seen == nullptr && rules_.tools[tool].fallback && begins_marked(start, line, shown)) {
+      seen = &marked;
     }
+    if (seen == nullptr) return;
     if (rule.closes) end_all(line);
+    Captures captures;
+    start.capture(*seen, captures);
     Block block;
     block.tool = tool;
     block.rule = &rule;
@@ -176,29 +207,32 @@ class BlockFinder {
     lead(block);
     fields(block, line, shown);
     taken_[tool] = line.number;
-    open_[tool] = std::move(block);
-    ++open_count_;
-    if (rule.is_one_line()) close(tool);
+    if (rule.is_one_line()) {
+      keep(std::move(block));
+    } else {
+      open_.emplace(tool, std::move(block));
+    }
   }
 
   // What one tool puts before each line marks the errors of another's, that nobody knows.
-  bool begins_marked(const LineRule& start, const Line& line, const LineView& shown,
-                     Captures& captures) {
+  bool begins_marked(const LineRule& start, const Line& line, const LineView& shown) {
     if (shown.marked.size() == shown.text.size()) return false;
     if (!start.regex.expression().starts_with('^')) return false;
+    return start.matches({shown.marked, folded_mark(line, shown)});
+  }
+
+  const FoldedLine& folded_mark(const Line& line, const LineView& shown) {
     if (marked_line_ != line.number) marked_.assign(shown.marked);
     marked_line_ = line.number;
-    return start.capture({shown.marked, marked_}, captures);
+    return marked_;
   }
 
   // A step is over, and what its tools were saying.
   void end_all(const Line& line) {
-    for (std::uint32_t tool = 0; tool < open_.size(); ++tool) {
-      if (!open_[tool]) continue;
-      Block& block = *open_[tool];
+    for (auto& [tool, block] : open_) {
       if (block.last == line.number && block.first < line.number) --block.last;
-      close(tool);
     }
+    close_all();
   }
 
   // The lines before the start that belong to it, the farthest first.
@@ -220,8 +254,9 @@ class BlockFinder {
     const std::size_t tests = block.tests.size();
     bool is_joined = line.number == block.start && tests > 0;
     for (const FieldRule& rule : block.rule->fields) {
-      Captures captures;
       if (!rule.join.empty() && (is_joined || !block.is_heading)) continue;
+      if (!rule.match.matches(shown)) continue;
+      Captures captures;
       if (!rule.match.capture(shown, captures)) continue;
       if (!rule.join.empty()) {
         block.tests.back() += rule.join + std::string(trimmed(captures[kTest].value_or("")));
@@ -247,10 +282,9 @@ class BlockFinder {
     }
   }
 
-  void close(std::uint32_t tool) {
-    keep(std::move(*open_[tool]));
-    open_[tool].reset();
-    --open_count_;
+  void close_all() {
+    for (auto& [tool, block] : open_) keep(std::move(block));
+    open_.clear();
   }
 
   void keep(Block&& block) {
@@ -273,13 +307,18 @@ class BlockFinder {
 
   const Rules& rules_;
   std::string_view text_;
-  std::vector<std::optional<Block>> open_;
-  std::vector<std::size_t> taken_;  // by tool: the last line that a block of it took
-  std::vector<std::size_t> noted_;  // by reference: the last line where it was wanted
-  std::size_t open_count_ = 0;
-  Line line_;          // the last one that was looked at
-  FoldedLine folded_;  // the same in lower case
-  FoldedLine marked_;  // line `marked_line_` with its mark
+  std::map<std::uint32_t, Block> open_;  // by tool
+  std::vector<std::size_t> taken_;       // by tool: the last line that a block of it took
+  std::vector<std::size_t> seen_;        // by literal: the last line where it stood
+  Line line_;                            // the last one that was looked at
+  FoldedLine folded_;                    // the same in lower case
+  Line next_;  // the one that is looked at next, if rules have something to look for there
+  std::string_view next_text_, next_marked_;
+  FoldedLine next_folded_;
+  NumberSet allowed_, wanted_;  // references: what may match there, and what is looked for
+  bool is_wanted_ = false;
+  std::optional<std::tuple<bool, char, char, bool>> begins_;  // the line that `allowed_` is of
+  FoldedLine marked_;                                         // line `marked_line_` with its mark
   std::size_t marked_line_ = 0;
   std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;

@@ -18,7 +18,7 @@
 
 namespace loki {
 
-class Regex;
+class LinePrefix;
 
 struct Frame {
   std::string path;
@@ -69,8 +69,8 @@ class SiteRules {
   // cleaned: the text of a CleanText. Safe from many threads at once.
   Site find(std::string_view cleaned, const SiteContext& context) const;
 
-  // What CI systems put before lines; null where no tool says.
-  const Regex* prefix() const;
+  // What CI systems put before lines.
+  const LinePrefix& prefix() const;
 
  private:
   struct Impl;

@@ -36,12 +36,7 @@ class Chooser {
         context_(context) {}
 
   Site run() {
-    std::stable_sort(found_.blocks.begin(), found_.blocks.end(),
-                     [this](const Block& a, const Block& b) {
-                       const bool a_last = tool(a).fallback, b_last = tool(b).fallback;
-                       return std::tie(a.first, a_last, b.last, a.tool, a.rule) <
-                              std::tie(b.first, b_last, a.last, b.tool, b.rule);
-                     });
+    sort_blocks();
     step_ = failing_step(rules_, text_, found_.blocks);
     detect_by_command();
     drop_unfit();
@@ -60,13 +55,25 @@ class Chooser {
  private:
   const ToolRules& tool(const Block& block) const { return rules_.tools[block.tool]; }
 
+  // Blocks are large: they move once.
+  void sort_blocks() {
+    std::vector<Block*> order;
+    for (Block& block : found_.blocks) order.push_back(&block);
+    std::stable_sort(order.begin(), order.end(), [this](const Block* a, const Block* b) {
+      const bool a_last = tool(*a).fallback, b_last = tool(*b).fallback;
+      return std::tie(a->first, a_last, b->last, a->tool, a->rule) <
+             std::tie(b->first, b_last, a->last, b->tool, b->rule);
+    });
+    std::vector<Block> sorted;
+    sorted.reserve(order.size());
+    for (Block* const block : order) sorted.push_back(std::move(*block));
+    found_.blocks = std::move(sorted);
+  }
+
   void detect_by_command() {
-    const std::vector<std::string> typed = words_of(context_.command);
-    const std::vector<std::string> of_step = words_of(step_.command);
-    for (std::size_t i = 0; i < rules_.tools.size(); ++i) {
-      if (is_named_by(rules_.tools[i], typed) || is_named_by(rules_.tools[i], of_step)) {
-        found_.detected[i] = true;
-      }
+    for (const std::string_view command : {context_.command, step_.command}) {
+      for (const std::uint32_t tool : rules_.commands.started_by(command))
+        found_.detected[tool] = true;
     }
   }
 

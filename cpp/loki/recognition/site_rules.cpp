@@ -99,32 +99,6 @@ LinkRule read_link(const Definition& definition) {
   return rule;
 }
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> result;
-  std::string word;
-  for (const char c : text) {
-    if (c != ' ') {
-      word.push_back(c);
-    } else if (!word.empty()) {
-      result.push_back(std::move(word));
-      word.clear();
-    }
-  }
-  if (!word.empty()) result.push_back(std::move(word));
-  return result;
-}
-
-bool begins_command(const std::vector<std::string>& words, std::size_t at,
-                    const std::vector<std::string>& command) {
-  if (words.size() - at < command.size()) return false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    std::string_view word = words[at + i];
-    if (i == 0 && word.find('/') != std::string_view::npos) word = word.substr(word.rfind('/') + 1);
-    if (word != command[i]) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool LineRule::matches(const LineView& line) const {
@@ -135,8 +109,6 @@ bool LineRule::matches(const LineView& line) const {
 }
 
 bool LineRule::capture(const LineView& line, Captures& captures) const {
-  // Whether it matches is cheaper to know than where its groups lie.
-  if (!matches(line)) return false;
   const RE2& compiled = regex.compiled();
   if (compiled.NamedCapturingGroups().empty()) return true;
   std::array<re2::StringPiece, 24> groups;
@@ -161,7 +133,7 @@ ToolRules read_tool(const Definition& definition) {
   tool.fallback = definition.truth("fallback");
   tool.innermost_first = definition.text("innermost", "last") == "first";
   for (const std::string& command : definition.texts("commands")) {
-    tool.commands.push_back(words(command));
+    tool.commands.push_back(words_of(command));
   }
   for (const Definition& detect : definition.items("detect")) {
     if (detect.has("regex")) tool.detect.push_back(line_rule(detect.at("regex")));
@@ -173,32 +145,6 @@ ToolRules read_tool(const Definition& definition) {
     tool.blocks.push_back(read_block(block));
   for (const Definition& link : definition.items("links")) tool.links.push_back(read_link(link));
   return tool;
-}
-
-std::vector<std::string> words_of(std::string_view command) {
-  std::vector<std::string> words(1);
-  for (const char c : utf8_prefix(command, kLineLimit)) {
-    if (c == ' ' || c == '\t' || c == '\n') {
-      if (!words.back().empty()) words.emplace_back();
-    } else if (c != '"' && c != '\'') {
-      words.back().push_back(c);
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
-bool is_named_by(const ToolRules& tool, const std::vector<std::string>& command) {
-  for (const auto& known : tool.commands) {
-    for (std::size_t at = 0; at < command.size(); ++at) {
-      if (begins_command(command, at, known)) return true;
-    }
-  }
-  return false;
-}
-
-std::string_view Rules::without_prefix(std::string_view line, std::string_view* marked) const {
-  return loki::without_prefix(prefix.get(), line, marked);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -218,11 +164,20 @@ using namespace site;
 // third as large, and more of it stays in the processor's caches. Chosen by measuring.
 constexpr std::size_t kScanned = 12;
 
+// From so many references of a literal on they are noted as a set. Chosen: a set takes as long.
+constexpr std::size_t kMany = 32;
+
 struct SiteRules::Impl : Rules {
   LiteralTable table;
   std::vector<std::vector<Reference>> by_literal;
+  std::vector<std::pair<std::string, Reference>> by_head;
 
   void refer(const LineRule& rule, Reference reference) {
+    const std::vector<std::string> begins = rule.regex.heads();
+    if (HeadTable::serves(begins, rule.regex.required())) {
+      for (const std::string& head : begins) by_head.emplace_back(head, reference);
+      return;
+    }
     for (const std::string& literal : rule.regex.required()) {
       refer(utf8_prefix(literal, kScanned), reference);
     }
@@ -238,25 +193,51 @@ struct SiteRules::Impl : Rules {
     by_literal[index].push_back(reference);
   }
 
+  // Null: the literal says it all.
+  const LineRule* rule_of(const Reference& reference) const {
+    const ToolRules& tool = tools[reference.tool];
+    if (reference.kind == Reference::kDetected) return nullptr;
+    if (reference.kind == Reference::kDetect) return &tool.detect[reference.index];
+    if (reference.kind == Reference::kLink) return &tool.links[reference.index].match;
+    return &tool.blocks[reference.index].start[reference.which];
+  }
+
+  std::uint32_t number_of(const Reference& reference) const {
+    const auto at = std::lower_bound(references.begin(), references.end(), reference);
+    return static_cast<std::uint32_t>(at - references.begin());
+  }
+
   // Numbers the references in their order, so that those of a line are sorted as numbers.
   void number_references() {
     for (const auto& some : by_literal) {
       references.insert(references.end(), some.begin(), some.end());
     }
+    for (const auto& [head, reference] : by_head) references.push_back(reference);
     std::sort(references.begin(), references.end());
     references.erase(std::unique(references.begin(), references.end()), references.end());
     std::set<std::uint32_t> numbers;
     for (const auto& some : by_literal) {
       numbers.clear();
-      for (const Reference& reference : some) {
-        const auto at = std::lower_bound(references.begin(), references.end(), reference);
-        numbers.insert(static_cast<std::uint32_t>(at - references.begin()));
-      }
+      for (const Reference& reference : some) numbers.insert(number_of(reference));
       referred_begin.push_back(static_cast<std::uint32_t>(referred.size()));
       referred.insert(referred.end(), numbers.begin(), numbers.end());
+      many_of.push_back(numbers.size() < kMany ? -1 : static_cast<std::int32_t>(many.size()));
+      if (numbers.size() < kMany) continue;
+      many.emplace_back(references.size());
+      for (const std::uint32_t number : numbers) many.back().add(number);
     }
     referred_begin.push_back(static_cast<std::uint32_t>(referred.size()));
     by_literal.clear();
+    for (const auto& [head, reference] : by_head) heads.add(head, number_of(reference));
+    by_head.clear();
+    of_fallbacks = NumberSet(references.size());
+    std::vector<std::optional<Regex::FirstByte>> first;
+    for (std::uint32_t i = 0; i < references.size(); ++i) {
+      const LineRule* rule = rule_of(references[i]);
+      first.push_back(rule == nullptr ? std::nullopt : rule->regex.first_byte());
+      if (tools[references[i].tool].fallback) of_fallbacks.add(i);
+    }
+    first_bytes = FirstBytes(first);
   }
 
   void refer_tool(const Definition& definition, std::uint32_t index) {
@@ -284,15 +265,17 @@ struct SiteRules::Impl : Rules {
 SiteRules::SiteRules(std::string_view json) : impl_(std::make_unique<Impl>()) {
   const nlohmann::json document = parse_definition(json);
   const std::vector<Definition> tools = Definition(document, "").at("tools").items();
-  std::string prefixes;
+  std::vector<std::string> prefixes;
   for (const Definition& definition : tools) {
     impl_->tools.push_back(read_tool(definition));
-    impl_->refer_tool(definition, static_cast<std::uint32_t>(impl_->tools.size() - 1));
+    const auto index = static_cast<std::uint32_t>(impl_->tools.size() - 1);
+    impl_->refer_tool(definition, index);
+    impl_->commands.add(index, impl_->tools.back().commands);
     for (const LineRule& prefix : impl_->tools.back().prefixes) {
-      prefixes += (prefixes.empty() ? "(?:" : "|(?:") + prefix.regex.expression() + ")";
+      prefixes.push_back(prefix.regex.expression());
     }
   }
-  if (!prefixes.empty()) impl_->prefix = std::make_unique<Regex>("^(?:" + prefixes + ")");
+  impl_->prefix = std::make_unique<LinePrefix>(prefixes);
   impl_->number_references();
   impl_->scan = std::make_unique<LiteralScan>(impl_->table.literals());
 }
@@ -301,8 +284,8 @@ SiteRules::~SiteRules() = default;
 SiteRules::SiteRules(SiteRules&&) noexcept = default;
 SiteRules& SiteRules::operator=(SiteRules&&) noexcept = default;
 
-const Regex* SiteRules::prefix() const {
-  return impl_->prefix.get();
+const LinePrefix& SiteRules::prefix() const {
+  return *impl_->prefix;
 }
 
 void SiteRules::check() const {

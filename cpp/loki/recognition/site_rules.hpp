@@ -12,9 +12,11 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "loki/base/definition.hpp"
+#include "loki/recognition/line_head.hpp"
 #include "loki/recognition/regex.hpp"
 #include "loki/recognition/scan.hpp"
 #include "loki/recognition/site.hpp"
@@ -57,6 +59,7 @@ struct LineRule {
   std::string where;
 
   bool matches(const LineView& line) const;
+  // To be asked where it matches: that is cheaper to know than where its groups lie.
   bool capture(const LineView& line, Captures& captures) const;
 };
 
@@ -119,8 +122,22 @@ ToolRules read_tool(const Definition& definition);
 // The words of a command, as typed; of a very long one the first.
 std::vector<std::string> words_of(std::string_view command);
 
-// The command starts the tool: somewhere in it stand the words of one of the tool's commands.
-bool is_named_by(const ToolRules& tool, const std::vector<std::string>& command);
+// Which commands start which tools.
+class Commands {
+ public:
+  // commands: their words, one or more.
+  void add(std::uint32_t tool, const std::vector<std::vector<std::string>>& commands);
+
+  // The tools that a command starts: somewhere in it stand the words of one of theirs.
+  std::vector<std::uint32_t> started_by(std::string_view command) const;
+
+ private:
+  struct Known {
+    std::vector<std::string> rest;  // words behind the first
+    std::uint32_t tool;
+  };
+  std::unordered_map<std::string, std::vector<Known>> by_first_;  // word, without its folder
+};
 
 // A block found in a text. Views point into the text.
 struct Value {
@@ -178,9 +195,14 @@ struct Rules {
   // Numbers of references: those of literal i from referred_begin[i] to referred_begin[i + 1].
   std::vector<std::uint32_t> referred, referred_begin;
   std::unique_ptr<LiteralScan> scan;
-  std::unique_ptr<Regex> prefix;
+  HeadTable heads;                    // numbers of the references whose literals begin a line
+  FirstBytes first_bytes;             // by number of the reference
+  NumberSet of_fallbacks;             // numbers of the references of fallbacks
+  std::vector<std::int32_t> many_of;  // by literal: where its numbers are many, of `many`; else -1
+  std::vector<NumberSet> many;
+  std::unique_ptr<LinePrefix> prefix;
+  Commands commands;
 
-  std::string_view without_prefix(std::string_view line, std::string_view* marked = nullptr) const;
   std::span<const std::uint32_t> referred_by(std::size_t literal) const {
     return std::span(referred).subspan(referred_begin[literal],
                                        referred_begin[literal + 1] - referred_begin[literal]);

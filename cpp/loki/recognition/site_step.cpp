@@ -37,7 +37,7 @@ std::size_t last_opened(const Rules& rules, std::string_view text, std::size_t e
       known = start_of_line(text, *at);
       const std::string_view line = utf8_prefix(
           text.substr(known, std::min(text.find('\n', *at), text.size()) - known), kLineLimit);
-      if (rules.without_prefix(line).starts_with(wanted)) return known;
+      if (rules.prefix->removed(line).starts_with(wanted)) return known;
     }
     stop = start;
   }
@@ -77,7 +77,7 @@ std::size_t Quote::last_said(std::size_t end) const {
     const std::size_t begin = start_of_line(text_, last + 1);
     const std::string_view whole =
         utf8_prefix(text_.substr(begin, end_of_line(last) - begin), kLineLimit);
-    if (!trimmed(rules_.without_prefix(whole)).empty()) return begin;
+    if (!trimmed(rules_.prefix->removed(whole)).empty()) return begin;
     end = begin;
   }
   return std::string_view::npos;
@@ -95,7 +95,7 @@ std::string Quote::line(std::size_t begin, std::size_t from, std::size_t line) c
   if (begin >= text_.size()) return {};
   const std::string_view whole = text_.substr(begin, end_of_line(begin) - begin);
   return std::string(
-      utf8_prefix(trimmed(rules_.without_prefix(utf8_prefix(whole, kLineLimit))), kMessageBytes));
+      utf8_prefix(trimmed(rules_.prefix->removed(utf8_prefix(whole, kLineLimit))), kMessageBytes));
 }
 
 void Quote::cut(Site& site, std::size_t begin, std::size_t first, std::size_t last) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "loki/base/error.hpp"
+#include "loki/recognition/line_head.hpp"
 #include "loki/recognition/pattern_rules.hpp"
 #include "loki/recognition/regex.hpp"
 
@@ -57,7 +58,7 @@ TEST(Pattern, ScopesSayWhereASignalMustStand) {
 TEST(Pattern, ALineBeginsBehindWhatACiSystemPutsBeforeIt) {
   const PatternSet set(R"({"version": 2, "patterns": [{"id": "p", "signals": [
       {"regex": "^boom: \\w+"}]}]})");
-  const Regex prefix("^(?:\\d\\d:\\d\\d |#)");
+  const LinePrefix prefix({"\\d\\d:\\d\\d ", "#"});
   const std::string_view text = "calm\n10:42 #boom: now";
   EXPECT_TRUE(set.match({text, {}, {}, {}, {}, {}}).empty());
   const auto found = set.match({text, {}, {}, {}, {}, {}, &prefix});

@@ -44,6 +44,7 @@ TEST(Regex, WhatMayMatchIsNeverTooLittle) {
                                "^",          "^(a|b)$",     "^.b",      "ab",          "^\xC3\xA9",
                                "^a{2}b",     "^\\bab",      "^a?\\b",   "^(?:ab|\\B)", "^[^a]",
                                "^(?:^a|b)c", "^\\w",        "^\n",      "^?ab",        "^*ab",
+                               "a$",         "(?m)b$",       "a|b$",      "a\\$",       "^\\Qa$",
                                "^\\s*a",     "^ *(?:b|ab)", "^ {2,}a",  "^\\s+\\.?a",  "^ +$"};
   std::mt19937 random(5);
   for (const std::string& expression : expressions) {
@@ -188,6 +189,7 @@ TEST(Regex, RulesOutNothingThatMatches) {
   for (int round = 0; round < 10000; ++round) {
     std::string expression = random() % 3 == 0 ? "^" : "";
     expression += random_sequence(random, 0);
+    if (random() % 3 == 0) expression += random() % 2 == 0 ? "$" : "\\$";
     const Regex regex(expression);
     if (!regex.check().empty()) continue;
     const Strings& required = regex.required();
