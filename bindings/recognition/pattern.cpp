@@ -30,7 +30,7 @@ auto matches_in(const PatternSet& set, const py::object& text, PatternSubject su
 
 void bind_pattern(py::module_& module) {
   py::class_<PatternSet>(module, "PatternSet")
-      .def(py::init<std::string_view>(), py::arg("json"))
+      .def(py::init<std::string_view>(), py::arg("json"), py::call_guard<py::gil_scoped_release>())
       .def("check", &PatternSet::check,
            "Compiles every regex; DefinitionError for the first bad one.")
       .def(

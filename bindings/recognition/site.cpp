@@ -10,7 +10,7 @@ namespace loki::bindings {
 
 void bind_site(py::module_& module) {
   py::class_<SiteRules>(module, "SiteRules")
-      .def(py::init<std::string_view>(), py::arg("json"))
+      .def(py::init<std::string_view>(), py::arg("json"), py::call_guard<py::gil_scoped_release>())
       .def("check", &SiteRules::check,
            "Compiles every regex; DefinitionError for the first bad one.");
 }

@@ -1,4 +1,5 @@
-// What lines begin with: what CI systems put before them, and the literals by which rules know them.
+// What lines begin with: what CI systems put before them, and the literals by which rules know
+// them.
 //
 // Covered by tests/cpp/recognition/line_head_test.cpp, against slow references.
 //
@@ -28,7 +29,8 @@ namespace loki {
 // Some of the numbers below a bound, in order.
 class NumberSet {
  public:
-  explicit NumberSet(std::size_t bound = 0) : words_((bound + 63) / 64), used_((bound + 4095) / 4096) {}
+  explicit NumberSet(std::size_t bound = 0)
+      : words_((bound + 63) / 64), used_((bound + 4095) / 4096) {}
 
   void add(std::uint32_t number) { add_word(number / 64, std::uint64_t{1} << (number % 64)); }
   // Adds it if it is in the other set, which has the same bound.
@@ -47,7 +49,8 @@ class NumberSet {
       for (std::uint64_t left = std::exchange(used_[k], 0); left != 0; left &= left - 1) {
         const std::size_t i = k * 64 + static_cast<std::size_t>(std::countr_zero(left));
         for (std::uint64_t rest = std::exchange(words_[i], 0); rest != 0; rest &= rest - 1) {
-          visit(static_cast<std::uint32_t>(i * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+          visit(static_cast<std::uint32_t>(i * 64 +
+                                           static_cast<std::size_t>(std::countr_zero(rest))));
         }
       }
     }

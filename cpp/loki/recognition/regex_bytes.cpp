@@ -1,5 +1,6 @@
 #include "loki/recognition/regex_bytes.hpp"
 
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -76,8 +77,15 @@ Bytes byte_of(char c) {
 }
 
 Bytes bytes_of_escape(char name) {
-  Bytes bytes;
-  return exact(name, bytes) ? folded(bytes) : all_bytes();
+  static const auto known = [] {
+    std::array<Bytes, 256> table;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      Bytes bytes;
+      table[i] = exact(static_cast<char>(i), bytes) ? folded(bytes) : all_bytes();
+    }
+    return table;
+  }();
+  return known[static_cast<unsigned char>(name)];
 }
 
 Bytes bytes_of_class(std::string_view inside) {

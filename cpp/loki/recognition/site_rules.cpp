@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loki/base/parallel.hpp"
 #include "loki/recognition/text.hpp"
 
 namespace loki {
@@ -57,12 +58,6 @@ BlockRule read_block(const Definition& definition) {
   rule.role = read_role(definition);
   rule.start = line_rules(definition, "start");
   if (rule.start.empty()) definition.refuse("expected 1 start or more");
-  for (const LineRule& start : rule.start) {
-    if (start.regex.required().empty()) {
-      throw DefinitionError(start.where,
-                            "this start has no literal of 3 bytes that every match must hold");
-    }
-  }
   rule.go_on = line_rules(definition, "continue");
   rule.until = line_rules(definition, "until");
   rule.through = line_rules(definition, "through");
@@ -193,6 +188,19 @@ struct SiteRules::Impl : Rules {
     by_literal[index].push_back(reference);
   }
 
+  // Most of the time that it takes to read the rules; several threads share it.
+  void read_what_starts() const {
+    std::vector<const Regex*> regexes;
+    for (const ToolRules& tool : tools) {
+      for (const LineRule& rule : tool.detect) regexes.push_back(&rule.regex);
+      for (const LinkRule& rule : tool.links) regexes.push_back(&rule.match.regex);
+      for (const BlockRule& block : tool.blocks) {
+        for (const LineRule& rule : block.start) regexes.push_back(&rule.regex);
+      }
+    }
+    in_parallel(regexes.size(), 0, 64, [&](std::size_t i) { regexes[i]->required(); });
+  }
+
   // Null: the literal says it all.
   const LineRule* rule_of(const Reference& reference) const {
     const ToolRules& tool = tools[reference.tool];
@@ -266,12 +274,12 @@ SiteRules::SiteRules(std::string_view json) : impl_(std::make_unique<Impl>()) {
   const nlohmann::json document = parse_definition(json);
   const std::vector<Definition> tools = Definition(document, "").at("tools").items();
   std::vector<std::string> prefixes;
-  for (const Definition& definition : tools) {
-    impl_->tools.push_back(read_tool(definition));
-    const auto index = static_cast<std::uint32_t>(impl_->tools.size() - 1);
-    impl_->refer_tool(definition, index);
-    impl_->commands.add(index, impl_->tools.back().commands);
-    for (const LineRule& prefix : impl_->tools.back().prefixes) {
+  for (const Definition& definition : tools) impl_->tools.push_back(read_tool(definition));
+  impl_->read_what_starts();
+  for (std::uint32_t index = 0; index < tools.size(); ++index) {
+    impl_->refer_tool(tools[index], index);
+    impl_->commands.add(index, impl_->tools[index].commands);
+    for (const LineRule& prefix : impl_->tools[index].prefixes) {
       prefixes.push_back(prefix.regex.expression());
     }
   }

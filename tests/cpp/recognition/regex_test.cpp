@@ -44,7 +44,7 @@ TEST(Regex, WhatMayMatchIsNeverTooLittle) {
                                "^",          "^(a|b)$",     "^.b",      "ab",          "^\xC3\xA9",
                                "^a{2}b",     "^\\bab",      "^a?\\b",   "^(?:ab|\\B)", "^[^a]",
                                "^(?:^a|b)c", "^\\w",        "^\n",      "^?ab",        "^*ab",
-                               "a$",         "(?m)b$",       "a|b$",      "a\\$",       "^\\Qa$",
+                               "a$",         "(?m)b$",      "a|b$",     "a\\$",        "^\\Qa$",
                                "^\\s*a",     "^ *(?:b|ab)", "^ {2,}a",  "^\\s+\\.?a",  "^ +$"};
   std::mt19937 random(5);
   for (const std::string& expression : expressions) {
