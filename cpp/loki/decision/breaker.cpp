@@ -10,23 +10,6 @@
 namespace loki {
 namespace {
 
-using std::chrono::nanoseconds;
-
-// Saturating: the far future stays there. The span is 0 or more.
-Nanoseconds later(Nanoseconds moment, Nanoseconds span) {
-  const Nanoseconds room = Nanoseconds::max() - std::max(moment, Nanoseconds(0));
-  return moment + std::min(span, room);
-}
-
-// How long ago; 0 where it lies ahead. Without overflow for any two moments.
-Nanoseconds age(Nanoseconds moment, Nanoseconds now) {
-  if (moment >= now) return Nanoseconds(0);
-  const auto span =
-      static_cast<std::uint64_t>(now.count()) - static_cast<std::uint64_t>(moment.count());
-  const auto most = static_cast<std::uint64_t>(Nanoseconds::max().count());
-  return Nanoseconds(static_cast<std::int64_t>(std::min(span, most)));
-}
-
 bool counts_rates(const BreakerConfig& config) {
   return config.failure_rate > 0 || config.slow_call_rate > 0;
 }
@@ -41,7 +24,7 @@ bool keeps_failures(const BreakerConfig& config) {
 }
 
 bool is_old(const BreakerConfig& config, Nanoseconds moment, Nanoseconds now) {
-  return config.mode == BreakerWindow::time && age(moment, now) >= config.window;
+  return config.mode == BreakerWindow::time && elapsed(moment, now) >= config.window;
 }
 
 void rewind(std::optional<Nanoseconds>& moment, Nanoseconds now) {
@@ -60,6 +43,11 @@ void follow_clock(const BreakerConfig& config, BreakerState& state, Nanoseconds 
     state.cooldown_until =
         std::min(*state.cooldown_until, later(now, cooldown_after(config, state.trips)));
   }
+}
+
+void forget_counts(BreakerState& state) {
+  state.failures.clear();
+  state.calls.clear();
 }
 
 // Every transition passes here: a new generation, no probe, no counts of the old state.
@@ -89,8 +77,7 @@ MaybeTransition trip(const BreakerConfig& config, BreakerState& state, Nanosecon
 }
 
 MaybeTransition to_closed(BreakerState& state, Nanoseconds now) {
-  state.failures.clear();
-  state.calls.clear();
+  forget_counts(state);
   state.last_failure.reset();
   state.last_error.clear();
   state.trips = 0;
@@ -98,26 +85,30 @@ MaybeTransition to_closed(BreakerState& state, Nanoseconds now) {
 }
 
 MaybeTransition to_half_open(BreakerState& state, Nanoseconds now) {
-  state.failures.clear();
-  state.calls.clear();
+  forget_counts(state);
   return move_to(state, CircuitState::half_open, now);
 }
 
 void end_lease(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
-  if (state.is_probing && age(state.probe_started.value_or(now), now) >= config.probe_lease) {
+  if (state.is_probing && elapsed(state.probe_started.value_or(now), now) >= config.probe_lease) {
     state.is_probing = false;
   }
 }
 
 // Whether a permit's outcome still concerns anybody.
-bool is_current(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
-                Nanoseconds now) {
-  follow_clock(config, state, now);
-  end_lease(config, state, now);
+bool is_current(const BreakerState& state, const BreakerPermit& permit) {
   if (permit.generation != state.generation) return false;
   if (state.circuit == CircuitState::closed) return !permit.is_probe();
   return state.circuit == CircuitState::half_open && state.is_probing &&
          permit.probe == state.probes;
+}
+
+// The same, once time has done its part.
+bool is_current(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
+                Nanoseconds now) {
+  follow_clock(config, state, now);
+  end_lease(config, state, now);
+  return is_current(state, permit);
 }
 
 void count_failure(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
@@ -162,7 +153,7 @@ void count(const BreakerConfig& config, BreakerState& state, const BreakerCall& 
 BreakerOutcome record(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
                       Nanoseconds now, bool is_failed) {
   const bool is_slow =
-      config.slow_call_rate > 0 && age(permit.started, now) >= config.slow_call_duration;
+      config.slow_call_rate > 0 && elapsed(permit.started, now) >= config.slow_call_duration;
   count(config, state, {now, is_failed, is_slow});
   if (state.circuit == CircuitState::closed) {
     return {true, is_too_much(config, state) ? trip(config, state, now) : std::nullopt};
@@ -245,18 +236,19 @@ BreakerOutcome failure(const BreakerConfig& config, BreakerState& state,
   return record(config, state, permit, now, true);
 }
 
-BreakerOutcome ignore(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
-                      Nanoseconds now) {
-  if (!is_current(config, state, permit, now)) return {};
+BreakerOutcome ignore(BreakerState& state, const BreakerPermit& permit) {
+  if (!is_current(state, permit)) return {};
   if (permit.is_probe()) state.is_probing = false;
   return {true, std::nullopt};
 }
 
 MaybeTransition open(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
+  forget_counts(state);
   return to_open(config, state, now);
 }
 
 MaybeTransition isolate(BreakerState& state, Nanoseconds now) {
+  forget_counts(state);
   const MaybeTransition transition = move_to(state, CircuitState::open, now);
   state.is_isolated = true;
   return transition;
@@ -277,6 +269,10 @@ MaybeTransition expire(const BreakerConfig& config, BreakerState& state, Nanosec
   const bool is_over = state.circuit == CircuitState::open && !state.is_isolated &&
                        now >= state.cooldown_until.value_or(now);
   return is_over ? to_half_open(state, now) : std::nullopt;
+}
+
+bool heeds_success(const BreakerConfig& config) {
+  return keeps_calls(config) || config.mode == BreakerWindow::consecutive;
 }
 
 std::uint32_t failure_count(const BreakerConfig& config, const BreakerState& state,

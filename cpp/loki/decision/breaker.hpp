@@ -62,7 +62,8 @@ struct BreakerState {
   std::uint64_t generation = 1;
 
   // Failures that count, oldest first, at most `threshold` of them. CLOSED: those that may trip it.
-  // OPEN: those that did. HALF_OPEN: none. Empty where calls are counted instead.
+  // OPEN: those that did. HALF_OPEN, or opened by hand: none. Empty where calls are counted
+  // instead.
   std::vector<Nanoseconds> failures;
   BreakerCalls calls;               // mode `calls`, and rates; nothing that processes share
   std::uint32_t success_count = 0;  // HALF_OPEN: successful probes in a row
@@ -127,9 +128,8 @@ BreakerOutcome failure(const BreakerConfig& config, BreakerState& state,
                        const BreakerPermit& permit, Nanoseconds now, std::string_view error);
 
 // No outcome: cancelled, dropped, or an error that says nothing about the other side. A probe frees
-// its slot. Never a transition.
-BreakerOutcome ignore(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
-                      Nanoseconds now);
+// its slot; in time or not is the same, so no time is asked for. Never a transition.
+BreakerOutcome ignore(BreakerState& state, const BreakerPermit& permit);
 
 // By hand. A new generation each: what is under way counts nothing.
 MaybeTransition open(const BreakerConfig& config, BreakerState& state, Nanoseconds now);
@@ -141,6 +141,10 @@ MaybeTransition reset(BreakerState& state, Nanoseconds now);    // and a closed 
 MaybeTransition expire(const BreakerConfig& config, BreakerState& state, Nanoseconds now);
 
 // --- looking and loading ------------------------------------------------------------------
+
+// Whether an ordinary call's success can change anything. Where it cannot, who knows that the
+// breaker is CLOSED needs neither lock nor clock to let calls go out and come back well.
+bool heeds_success(const BreakerConfig& config);
 
 // Failures that count at `now`.
 std::uint32_t failure_count(const BreakerConfig& config, const BreakerState& state,

@@ -27,5 +27,17 @@ TEST(Duration, RefusesEverythingElse) {
   }
 }
 
+TEST(Moments, SumsAndSpansSaturate) {
+  constexpr Nanoseconds kFirst = Nanoseconds::min(), kLast = Nanoseconds::max();
+  EXPECT_EQ(later(5s, 3s), 8s);
+  EXPECT_EQ(later(-5s, 3s), -2s);
+  EXPECT_EQ(later(5s, kLast), kLast);
+  EXPECT_EQ(later(kFirst, kLast), Nanoseconds(-1));
+  EXPECT_EQ(elapsed(5s, 8s), 3s);
+  EXPECT_EQ(elapsed(8s, 5s), 0s);
+  EXPECT_EQ(elapsed(kFirst, kLast), kLast);
+  EXPECT_EQ(elapsed(kLast, kFirst), 0s);
+}
+
 }  // namespace
 }  // namespace loki

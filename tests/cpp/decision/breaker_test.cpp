@@ -163,7 +163,7 @@ TEST(Breaker, AnIgnoredProbeFreesItsSlotWithoutAnOutcome) {
   Machine m;
   m.half_open();
   const BreakerPermit probe = m.granted();
-  EXPECT_TRUE(breaker::ignore(m.config, m.state, probe, m.now).is_counted);
+  EXPECT_TRUE(breaker::ignore(m.state, probe).is_counted);
   EXPECT_EQ(m.state.success_count, 0U);
   EXPECT_TRUE(m.is_refused()) << "the interval holds for it, too";
   m.now += 10s;
