@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_failure(module);
   bind_grouping(module);
   bind_backoff(module);
+  bind_breaker(module);
 }

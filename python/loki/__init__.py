@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from loki.agents.command import CommandAgent as CommandAgent
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
+    from loki.base.error import BreakerOpen as BreakerOpen
     from loki.base.error import ConfigError as ConfigError
     from loki.base.error import LokiError as LokiError
     from loki.base.error import StoreError as StoreError
     from loki.base.error import UsageError as UsageError
     from loki.decision.backoff import Backoff as Backoff
+    from loki.decision.breaker import Breaker as Breaker
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -56,8 +58,16 @@ _ROOMS = {
     "loki.action.task": ("Outcome",),
     "loki.agents.command": ("CommandAgent",),
     "loki.agents.scripted": ("ScriptedAgent",),
-    "loki.base.error": ("AgentError", "ConfigError", "LokiError", "StoreError", "UsageError"),
+    "loki.base.error": (
+        "AgentError",
+        "BreakerOpen",
+        "ConfigError",
+        "LokiError",
+        "StoreError",
+        "UsageError",
+    ),
     "loki.decision.backoff": ("Backoff",),
+    "loki.decision.breaker": ("Breaker",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),

@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerView', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -73,6 +73,206 @@ class Backoff:
         ...
     def delay_ns(self, failures: typing.SupportsInt | typing.SupportsIndex, key: str, offset: typing.SupportsInt | typing.SupportsIndex) -> int:
         ...
+class BreakerConfig:
+    def __init__(self) -> None:
+        ...
+    @property
+    def cooldown_cap_ns(self) -> int:
+        ...
+    @cooldown_cap_ns.setter
+    def cooldown_cap_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def cooldown_multiplier(self) -> float:
+        ...
+    @cooldown_multiplier.setter
+    def cooldown_multiplier(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def cooldown_ns(self) -> int:
+        ...
+    @cooldown_ns.setter
+    def cooldown_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def failure_rate(self) -> float:
+        ...
+    @failure_rate.setter
+    def failure_rate(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def half_open_interval_ns(self) -> int:
+        ...
+    @half_open_interval_ns.setter
+    def half_open_interval_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def minimum_calls(self) -> int:
+        ...
+    @minimum_calls.setter
+    def minimum_calls(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def mode(self) -> int:
+        ...
+    @mode.setter
+    def mode(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def probe_lease_ns(self) -> int:
+        ...
+    @probe_lease_ns.setter
+    def probe_lease_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def recovery_threshold(self) -> int:
+        ...
+    @recovery_threshold.setter
+    def recovery_threshold(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def slow_call_duration_ns(self) -> int:
+        ...
+    @slow_call_duration_ns.setter
+    def slow_call_duration_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def slow_call_rate(self) -> float:
+        ...
+    @slow_call_rate.setter
+    def slow_call_rate(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def threshold(self) -> int:
+        ...
+    @threshold.setter
+    def threshold(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def window_calls(self) -> int:
+        ...
+    @window_calls.setter
+    def window_calls(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def window_ns(self) -> int:
+        ...
+    @window_ns.setter
+    def window_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+class BreakerView:
+    @property
+    def cooldown_until_ns(self) -> int | None:
+        ...
+    @property
+    def failure_count(self) -> int:
+        ...
+    @property
+    def generation(self) -> int:
+        ...
+    @property
+    def is_isolated(self) -> bool:
+        ...
+    @property
+    def is_probing(self) -> bool:
+        ...
+    @property
+    def last_change_ns(self) -> int | None:
+        ...
+    @property
+    def last_error(self) -> str:
+        ...
+    @property
+    def last_failure_ns(self) -> int | None:
+        ...
+    @property
+    def retry_at_ns(self) -> int | None:
+        ...
+    @property
+    def state(self) -> int:
+        ...
+    @property
+    def success_count(self) -> int:
+        ...
+    @property
+    def trips(self) -> int:
+        ...
+    @property
+    def window_start_ns(self) -> int | None:
+        ...
+class Breaker:
+    def __init__(self, config: BreakerConfig, monotonic: typing.Any) -> None:
+        ...
+    def _counts(self) -> tuple[int, int, int, int, int, int, int]:
+        ...
+    def _has_news(self) -> bool:
+        ...
+    def _now_ns(self) -> int:
+        ...
+    def _take_news(self) -> list[tuple[int, int, int]]:
+        ...
+    def _view(self) -> tuple[BreakerView, int]:
+        ...
+    def close(self) -> None:
+        """
+        Let calls go out, as after a recovery; a closed breaker is left as it is.
+        """
+    def expire(self) -> None:
+        """
+        Let time do its part now, not at the next call: an open breaker whose cooldown is over becomes half open.
+        """
+    def guard(self) -> Permit:
+        """
+        Leave for one call, for `with` and `async with`; raises BreakerOpen where it is refused.
+        """
+    def isolate(self) -> None:
+        """
+        Refuse calls until somebody closes, resets or opens it.
+        """
+    def open(self) -> None:
+        """
+        Refuse calls for one cooldown from now, as if it had tripped.
+        """
+    def reset(self) -> None:
+        """
+        Close it and forget all failures, also those of a closed one.
+        """
+    def try_acquire(self) -> Permit | None:
+        """
+        Leave for one call; None: refused. Report what came of it to the permit.
+        """
+class Permit:
+    """
+    Leave for one call: report success(), failure(error) or ignore(), once.
+    
+    As a context manager it does so by itself. Of an earlier time of the breaker, or as a probe
+    out of its lease, it is void: its outcome counts nothing.
+    """
+    def __aenter__(self) -> collections.abc.Awaitable[Permit]:
+        ...
+    def __aexit__(self, kind: typing.Any, error: typing.Any, traceback: typing.Any) -> collections.abc.Awaitable[typing.Literal[False]]:
+        ...
+    def __enter__(self) -> Permit:
+        ...
+    def __exit__(self, kind: typing.Any, error: typing.Any, traceback: typing.Any) -> typing.Literal[False]:
+        ...
+    def failure(self, error: typing.Any = None) -> None:
+        """
+        The call failed; the error, an exception or a text, is shown to those that are refused.
+        """
+    def ignore(self) -> None:
+        """
+        Neither: cancelled, or an error that says nothing. A permit that is dropped does the same.
+        """
+    def success(self) -> None:
+        """
+        The call went well. What is reported second counts nothing.
+        """
+    @property
+    def is_probe(self) -> bool:
+        """
+        Whether this call finds out if the other side is back.
+        """
 def clean(text: typing.Any) -> str:
     """
     The text as a terminal would show it.

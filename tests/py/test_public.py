@@ -43,6 +43,8 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "Agent": lambda: inspect.isclass(loki.Agent),
         "AgentError": lambda: loki.AgentError("x", retryable=False).retryable,
         "Backoff": lambda: loki.Backoff("5s").preview(3),
+        "Breaker": lambda: loki.Breaker(name="api/claude").snapshot().state,
+        "BreakerOpen": lambda: str(loki.BreakerOpen("api/claude", 5.0)),
         "Briefing": lambda: str(briefing),
         "Change": lambda: loki.Change.write({"a": "b"}).paths,
         "Check": lambda: loki.Check.of("pytest -q"),

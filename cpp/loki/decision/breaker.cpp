@@ -111,11 +111,17 @@ bool is_current(const BreakerConfig& config, BreakerState& state, const BreakerP
   return is_current(state, permit);
 }
 
+// Failures age while the breaker is CLOSED; those that tripped it stay as they were.
+std::vector<Nanoseconds>::const_iterator first_counted(const BreakerConfig& config,
+                                                       const BreakerState& state, Nanoseconds now) {
+  if (state.circuit != CircuitState::closed) return state.failures.begin();
+  return std::find_if(state.failures.begin(), state.failures.end(),
+                      [&](Nanoseconds at) { return !is_old(config, at, now); });
+}
+
 void count_failure(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
   auto& failures = state.failures;
-  const auto first_young = std::find_if(failures.begin(), failures.end(),
-                                        [&](Nanoseconds at) { return !is_old(config, at, now); });
-  failures.erase(failures.begin(), first_young);
+  failures.erase(failures.begin(), first_counted(config, state, now));
   if (failures.size() >= config.threshold) failures.erase(failures.begin());
   failures.push_back(now);
 }
@@ -277,16 +283,20 @@ bool heeds_success(const BreakerConfig& config) {
 
 std::uint32_t failure_count(const BreakerConfig& config, const BreakerState& state,
                             Nanoseconds now) {
-  const bool is_closed = state.circuit == CircuitState::closed;
   if (keeps_failures(config)) {
-    const auto young =
-        std::count_if(state.failures.begin(), state.failures.end(),
-                      [&](Nanoseconds at) { return !is_closed || !is_old(config, at, now); });
-    return static_cast<std::uint32_t>(young);
+    return static_cast<std::uint32_t>(state.failures.end() - first_counted(config, state, now));
   }
   BreakerCalls calls = state.calls;
-  if (is_closed) calls.drop_while([&](Nanoseconds at) { return is_old(config, at, now); });
+  if (state.circuit == CircuitState::closed) {
+    calls.drop_while([&](Nanoseconds at) { return is_old(config, at, now); });
+  }
   return static_cast<std::uint32_t>(calls.failed());
+}
+
+std::optional<Nanoseconds> window_start(const BreakerConfig& config, const BreakerState& state,
+                                        Nanoseconds now) {
+  const auto first = first_counted(config, state, now);
+  return first == state.failures.end() ? std::nullopt : std::optional(*first);
 }
 
 std::optional<Nanoseconds> retry_at(const BreakerConfig& config, const BreakerState& state,

@@ -150,6 +150,10 @@ bool heeds_success(const BreakerConfig& config);
 std::uint32_t failure_count(const BreakerConfig& config, const BreakerState& state,
                             Nanoseconds now);
 
+// The oldest failure that counts at `now`; none where there is none, or where calls are counted.
+std::optional<Nanoseconds> window_start(const BreakerConfig& config, const BreakerState& state,
+                                        Nanoseconds now);
+
 // When a refused call may come back; `now` where the next call is granted; none while isolated.
 std::optional<Nanoseconds> retry_at(const BreakerConfig& config, const BreakerState& state,
                                     Nanoseconds now);

@@ -96,7 +96,7 @@ void LockedBreaker::expire(Nanoseconds now) {
 BreakerView LockedBreaker::view(Nanoseconds now) const {
   const std::lock_guard lock(mutex_);
   return {state_, breaker::failure_count(config_, state_, now),
-          breaker::retry_at(config_, state_, now)};
+          breaker::window_start(config_, state_, now), breaker::retry_at(config_, state_, now)};
 }
 
 BreakerCounts LockedBreaker::counts() const {

@@ -34,6 +34,7 @@ struct BreakerCounts {
 struct BreakerView {
   BreakerState state;
   std::uint32_t failure_count;
+  std::optional<Nanoseconds> window_start;  // the oldest failure that counts
   std::optional<Nanoseconds> retry_at;
 };
 

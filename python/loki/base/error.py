@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
 
 class LokiError(Exception):
     """Base of every error that loki raises on purpose."""
@@ -36,3 +42,40 @@ class AgentError(LokiError):
 
 class StoreError(LokiError):
     """Something could not be read from or written to the workspace."""
+
+
+class BreakerOpen(LokiError):
+    """A circuit breaker lets no call through.
+
+    Attributes:
+        name: the breaker's name.
+        retry_after: seconds after which to ask again; None: a person has to close it.
+        refused_at: the time of day of the refusal, in UTC.
+        last_error: what the last call that counted as a failure said; empty if it said nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        retry_after: float | None = None,
+        refused_at: datetime | None = None,
+        last_error: str = "",
+    ) -> None:
+        """Args: refused_at: the time of day, in UTC. The rest: the attributes."""
+        # No more than this: refusals are meant to be cheap. BaseException has kept the arguments.
+        self.name, self.last_error = name, last_error
+        self.retry_after, self.refused_at = retry_after, refused_at
+
+    @property
+    def retry_at(self) -> datetime | None:
+        """When to ask again, in UTC; None: a person has to close it."""
+        if self.refused_at is None or self.retry_after is None:
+            return None
+        return self.refused_at + timedelta(seconds=self.retry_after)
+
+    def __str__(self) -> str:
+        when = "until somebody closes it"
+        if self.retry_after is not None:
+            when = f"for another {self.retry_after:.3g} s"
+        why = f"; the last error was: {self.last_error}" if self.last_error else ""
+        return f"{self.name}: the circuit breaker lets no call through {when}{why}"

@@ -1,0 +1,404 @@
+"""Circuit breakers: stop calling what is down, and find out carefully when it is back.
+
+The table of states is in the C++ core and is pure; here are its arguments, its listeners and what
+counts as a failure. ``docs/design/breaker.md`` has the table.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
+
+from loki import _core
+from loki.base.error import BreakerOpen
+from loki.base.time import nanoseconds
+
+if TYPE_CHECKING:
+    from loki.base.time import Clock, Duration
+
+Permit = _core.Permit
+"""Leave for one call: ``success()``, ``failure(error)`` or ``ignore()``; a context manager, too."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CircuitState = Literal["CLOSED", "OPEN", "HALF_OPEN"]
+STATES: tuple[CircuitState, ...] = ("CLOSED", "OPEN", "HALF_OPEN")
+"""By the core's numbers."""
+
+WindowMode = Literal["time", "consecutive", "calls"]
+MODES: tuple[WindowMode, ...] = ("time", "consecutive", "calls")
+
+Counts = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
+"""What counts as a failure: types of exceptions, or a function that is asked."""
+
+ERROR_LENGTH = 500
+"""Characters that are kept of an error. Chosen, not measured."""
+
+logger = logging.getLogger("loki")
+
+_utc_now = functools.partial(datetime.now, timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change of state.
+
+    Attributes:
+        name: the breaker's.
+        before: the state that it left.
+        after: the state that it entered.
+        at: when, in UTC.
+    """
+
+    name: str
+    before: CircuitState
+    after: CircuitState
+    at: datetime
+
+
+class BreakerCounts(NamedTuple):
+    """What a breaker has seen since it was made; nothing resets it."""
+
+    granted: int
+    refused: int
+    successes: int
+    failures: int
+    ignored: int
+    late: int
+    """Outcomes of an earlier time, or of a probe out of its lease."""
+    transitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerSnapshot:
+    """A breaker at one instant.
+
+    Attributes:
+        name: the breaker's.
+        state: ``CLOSED``, ``OPEN`` or ``HALF_OPEN``; OPEN also when the cooldown is over and no
+            call has come yet.
+        is_isolated: open until somebody closes it.
+        is_probing: a probe is in flight.
+        failure_count: failures that count now; while OPEN those that tripped it.
+        success_count: successful probes in a row.
+        trips: how often in a row it tripped, without having been closed between.
+        last_failure_time: in UTC, like all times; None since it was last closed.
+        last_state_change: None where there was none.
+        cooldown_until: None unless OPEN with an end.
+        failure_window_start: the oldest failure that counts.
+        retry_after: seconds until the next call may be let through; 0.0: now; None: isolated.
+        last_error: of the last failure that counted.
+        counts: calls and outcomes so far.
+    """
+
+    name: str
+    state: CircuitState
+    is_isolated: bool
+    is_probing: bool
+    failure_count: int
+    success_count: int
+    trips: int
+    last_failure_time: datetime | None
+    last_state_change: datetime | None
+    cooldown_until: datetime | None
+    failure_window_start: datetime | None
+    retry_after: float | None
+    last_error: str
+    counts: BreakerCounts
+
+
+class Breaker(_core.Breaker):
+    """Refuses calls to what has failed too often, until it is back.
+
+    CLOSED lets calls through, and trips at ``threshold`` failures within ``window``. OPEN refuses
+    them until ``cooldown`` is over. HALF_OPEN lets single probes through, and closes after
+    ``recovery_threshold`` successes or opens again at the first failure. Safe to share between
+    threads and tasks.
+
+    Use ``guard()`` with ``with`` or ``async with``, ``protect`` as a decorator, or ``try_acquire``
+    and the permit's ``success()``, ``failure(error)`` and ``ignore()``.
+
+    Args:
+        threshold: failures that trip it, 1 or more; of no account where ``failure_rate`` is given.
+        window: how long a failure counts: seconds, a ``timedelta`` or text like ``"60s"``, as all
+            durations here. It slides, and successes do not clear it.
+        cooldown: how long it stays open.
+        half_open_interval: least time between the starts of two probes.
+        recovery_threshold: consecutive successful probes that close it.
+        probe_lease: a probe not reported by then frees its slot, and its outcome is void.
+        clock: a `loki.base.time.Clock`; None: the machine's.
+        name: shown in errors and to listeners.
+        window_mode: ``"time"``; ``"consecutive"``: failures since the last success count, however
+            old; ``"calls"``: failures among the last ``window_calls`` calls.
+        window_calls: see there; rates look at no more than so many calls of the window.
+        cooldown_multiplier: growth of the cooldown per trip without a recovery between, 1 or more.
+        cooldown_cap: the longest cooldown.
+        failure_rate: share of failed calls in the window that trips it, in (0, 1], in place of
+            ``threshold``.
+        minimum_calls: with fewer calls than this in the window there is no rate.
+        slow_call_duration: a call that takes this long is slow.
+        slow_call_rate: share of slow calls that trips it, too; a slow probe is a failed one.
+        counts: exceptions that count as failures; others count nothing, nor does what is no
+            `Exception` (a cancellation, Ctrl-C).
+        counts_result: whether what a protected function returned counts as a failure.
+
+    The defaults of ``window_calls`` and ``minimum_calls`` are chosen, not measured.
+
+    Raises:
+        ValueError: an argument outside its range, or arguments that contradict each other.
+
+    Example:
+        >>> breaker = Breaker(threshold=1, name="api/claude")
+        >>> with breaker.guard():
+        ...     raise OSError("connection lost")
+        Traceback (most recent call last):
+        OSError: connection lost
+        >>> breaker
+        <Breaker 'api/claude': OPEN>
+        >>> breaker.try_acquire() is None
+        True
+        >>> breaker.close()
+        >>> with breaker.guard():
+        ...     print("called")
+        called
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a knob of its own
+        self,
+        threshold: int = 3,
+        window: Duration = 60,
+        cooldown: Duration = 300,
+        half_open_interval: Duration = 10,
+        recovery_threshold: int = 3,
+        probe_lease: Duration = 600,
+        clock: Clock | None = None,
+        *,
+        name: str = "breaker",
+        window_mode: WindowMode = "time",
+        window_calls: int = 100,
+        cooldown_multiplier: float = 1.0,
+        cooldown_cap: Duration = "24h",
+        failure_rate: float | None = None,
+        minimum_calls: int = 10,
+        slow_call_duration: Duration | None = None,
+        slow_call_rate: float | None = None,
+        counts: Counts = Exception,
+        counts_result: Callable[[Any], bool] | None = None,
+    ) -> None:
+        config = _core.BreakerConfig()
+        config.threshold = _count("threshold", threshold)
+        config.window_ns = nanoseconds(window)
+        config.cooldown_ns = nanoseconds(cooldown)
+        config.half_open_interval_ns = nanoseconds(half_open_interval)
+        config.recovery_threshold = _count("recovery_threshold", recovery_threshold)
+        config.probe_lease_ns = nanoseconds(probe_lease)
+        if window_mode not in MODES:
+            raise ValueError(
+                f"unknown window_mode {window_mode!r}: expected one of {', '.join(MODES)}"
+            )
+        config.mode = MODES.index(window_mode)
+        config.window_calls = _count("window_calls", window_calls)
+        config.cooldown_multiplier = cooldown_multiplier
+        config.cooldown_cap_ns = nanoseconds(cooldown_cap)
+        config.failure_rate = _rate("failure_rate", failure_rate)
+        config.minimum_calls = _count("minimum_calls", minimum_calls)
+        config.slow_call_duration_ns = nanoseconds(slow_call_duration or 0)
+        config.slow_call_rate = _rate("slow_call_rate", slow_call_rate)
+        super().__init__(config, clock.monotonic if clock is not None else None)
+        self.name = name
+        # Not SystemClock: one call of C, as refusals are meant to be cheap.
+        self._wall: Callable[[], datetime] = clock.now if clock else _utc_now
+        self._counts_error = counts
+        self._counts_result = counts_result
+        self._listeners: tuple[Callable[[Transition], object], ...] = ()
+        self._announcing = threading.Lock()
+
+    def protect(self, function: Callable[P, R]) -> Callable[P, R]:
+        """A function, or coroutine function, that passes this breaker at each call.
+
+        Args:
+            function: what is called. A generator does its work after it has returned, when nobody
+                watches any more, so there is no protecting it.
+
+        Raises:
+            TypeError: it is a generator function.
+            BreakerOpen: at a call that is refused.
+
+        Example:
+            >>> @Breaker(name="api/claude").protect
+            ... def ask(question):
+            ...     return question.upper()
+            >>> ask("why?")
+            'WHY?'
+        """
+        kinds = (function, type(function).__call__)
+        if any(inspect.isgeneratorfunction(k) or inspect.isasyncgenfunction(k) for k in kinds):
+            raise TypeError(
+                f"{function!r} is a generator function: expected a function or a coroutine "
+                "function; guard what it calls instead"
+            )
+        if any(map(inspect.iscoroutinefunction, kinds)):
+            return self._protect_coroutine(function)
+        guard, counts_result = self.guard, self._counts_result
+
+        @functools.wraps(function)
+        def protected(*args: P.args, **kwargs: P.kwargs) -> R:
+            with guard() as permit:
+                result = function(*args, **kwargs)
+                if counts_result is not None:
+                    self._judge_result(permit, result)
+                return result
+
+        return protected
+
+    def _protect_coroutine(self, function: Callable[P, R]) -> Callable[P, R]:
+        guard, counts_result = self.guard, self._counts_result
+        coroutine = cast("Callable[P, Awaitable[Any]]", function)
+
+        @functools.wraps(coroutine)
+        async def protected(*args: P.args, **kwargs: P.kwargs) -> Any:
+            with guard() as permit:
+                result = await coroutine(*args, **kwargs)
+                if counts_result is not None:
+                    self._judge_result(permit, result)
+                return result
+
+        return cast("Callable[P, R]", protected)
+
+    def listen(self, listener: Callable[[Transition], object]) -> Callable[[Transition], object]:
+        """Call ``listener`` with every `Transition` from now on; returns it.
+
+        It is called after the fact, outside any lock, one at a time and in the order of the
+        transitions, by whichever thread comes along. It may use the breaker. What it raises is
+        logged, and harms nobody.
+
+        Example:
+            >>> breaker = Breaker(threshold=1, name="api/claude")
+            >>> _ = breaker.listen(lambda change: print(change.before, "->", change.after))
+            >>> breaker.open()
+            CLOSED -> OPEN
+        """
+        self._listeners = (*self._listeners, listener)
+        return listener
+
+    def snapshot(self) -> BreakerSnapshot:
+        """The breaker as it is now, without moving it.
+
+        Example:
+            >>> Breaker().snapshot().state
+            'CLOSED'
+        """
+        view, now_ns = self._view()
+        wall = self._wall()
+
+        def moment(ns: int | None) -> datetime | None:
+            return None if ns is None else wall + timedelta(microseconds=(ns - now_ns) / 1e3)
+
+        retry_ns = view.retry_at_ns
+        return BreakerSnapshot(
+            name=self.name,
+            state=STATES[view.state],
+            is_isolated=view.is_isolated,
+            is_probing=view.is_probing,
+            failure_count=view.failure_count,
+            success_count=view.success_count,
+            trips=view.trips,
+            last_failure_time=moment(view.last_failure_ns),
+            last_state_change=moment(view.last_change_ns),
+            cooldown_until=moment(view.cooldown_until_ns),
+            failure_window_start=moment(view.window_start_ns),
+            retry_after=None if retry_ns is None else (retry_ns - now_ns) / 1e9,
+            last_error=view.last_error,
+            counts=BreakerCounts(*self._counts()),
+        )
+
+    def __repr__(self) -> str:
+        view, _ = self._view()
+        isolated = ", isolated" if view.is_isolated else ""
+        return f"<{type(self).__name__} {self.name!r}: {STATES[view.state]}{isolated}>"
+
+    # --- what the core calls, never under its lock ------------------------------------------------
+
+    def _announce(self) -> None:
+        # One thread tells all; whoever finds it at work leaves its own news to it, so that the
+        # order holds. It looks once more after it has let go: nothing is left lying.
+        while self._has_news():
+            if not self._announcing.acquire(blocking=False):
+                return
+            try:
+                for before, after, at_ns in self._take_news():
+                    self._tell(before, after, at_ns)
+            finally:
+                self._announcing.release()
+
+    def _tell(self, before: int, after: int, at_ns: int) -> None:
+        listeners = self._listeners
+        if not listeners:
+            return
+        ago = timedelta(microseconds=(self._now_ns() - at_ns) / 1e3)
+        change = Transition(self.name, STATES[before], STATES[after], self._wall() - ago)
+        for listener in listeners:
+            try:
+                listener(change)
+            except Exception:
+                logger.exception("a listener of the breaker %s raised", self.name)
+
+    def _refuse(self, retry_after: float | None, last_error: str) -> NoReturn:
+        raise BreakerOpen(self.name, retry_after, self._wall(), last_error)
+
+    def _judge(self, permit: Permit, error: BaseException) -> None:
+        if self._is_failure(error):
+            permit.failure(error)
+        else:
+            permit.ignore()
+
+    def _is_failure(self, error: BaseException) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        counts = self._counts_error
+        if isinstance(counts, type | tuple):
+            return isinstance(error, counts)
+        try:
+            return bool(counts(error))
+        except Exception:
+            logger.exception("what counts as a failure of %s could not be asked", self.name)
+            return True
+
+    def _judge_result(self, permit: Permit, result: object) -> None:
+        assert self._counts_result is not None
+        if self._counts_result(result):
+            permit.failure(f"returned {result!r}")
+
+    def _describe(self, error: object) -> str:
+        """What is kept of an error: its type and text, without secrets, not too long."""
+        if error is None:
+            return ""
+        try:
+            text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        except Exception:
+            text = type(error).__name__
+        from loki.recognition.signature import mask_secrets
+
+        text = mask_secrets(text.encode("utf-8", "replace").decode("utf-8"))
+        return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 1] + "…"
+
+
+def _count(name: str, value: int) -> int:
+    if not 1 <= value < 2**32:
+        raise ValueError(f"{name} is {value}: expected 1 to 2**32 - 1")
+    return value
+
+
+def _rate(name: str, value: float | None) -> float:
+    if value is None:
+        return 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} is {value}: expected a share above 0, at most 1")
+    return value
