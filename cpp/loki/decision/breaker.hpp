@@ -131,7 +131,7 @@ BreakerOutcome failure(const BreakerConfig& config, BreakerState& state,
 // its slot; in time or not is the same, so no time is asked for. Never a transition.
 BreakerOutcome ignore(BreakerState& state, const BreakerPermit& permit);
 
-// By hand. A new generation each: what is under way counts nothing.
+// By hand. A new generation each, unless it closes what is closed: what is under way is void.
 MaybeTransition open(const BreakerConfig& config, BreakerState& state, Nanoseconds now);
 MaybeTransition isolate(BreakerState& state, Nanoseconds now);  // open without end
 MaybeTransition close(BreakerState& state, Nanoseconds now);    // as after a recovery

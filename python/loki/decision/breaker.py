@@ -10,14 +10,20 @@ import functools
 import inspect
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, cast
 
 from loki import _core
 from loki.base.error import BreakerOpen
 from loki.base.time import nanoseconds
+from loki.decision.breaker_snapshot import (
+    STATES,
+    BreakerCounts,
+    BreakerSnapshot,
+    Transition,
+)
 
 if TYPE_CHECKING:
     from loki.base.time import Clock, Duration
@@ -27,10 +33,6 @@ Permit = _core.Permit
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-CircuitState = Literal["CLOSED", "OPEN", "HALF_OPEN"]
-STATES: tuple[CircuitState, ...] = ("CLOSED", "OPEN", "HALF_OPEN")
-"""By the core's numbers."""
 
 WindowMode = Literal["time", "consecutive", "calls"]
 MODES: tuple[WindowMode, ...] = ("time", "consecutive", "calls")
@@ -42,76 +44,6 @@ ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
 
 logger = logging.getLogger("loki")
-
-_utc_now = functools.partial(datetime.now, timezone.utc)
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """A change of state.
-
-    Attributes:
-        name: the breaker's.
-        before: the state that it left.
-        after: the state that it entered.
-        at: when, in UTC.
-    """
-
-    name: str
-    before: CircuitState
-    after: CircuitState
-    at: datetime
-
-
-class BreakerCounts(NamedTuple):
-    """What a breaker has seen since it was made; nothing resets it."""
-
-    granted: int
-    refused: int
-    successes: int
-    failures: int
-    ignored: int
-    late: int
-    """Outcomes of an earlier time, or of a probe out of its lease."""
-    transitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class BreakerSnapshot:
-    """A breaker at one instant.
-
-    Attributes:
-        name: the breaker's.
-        state: ``CLOSED``, ``OPEN`` or ``HALF_OPEN``; OPEN also when the cooldown is over and no
-            call has come yet.
-        is_isolated: open until somebody closes it.
-        is_probing: a probe is in flight.
-        failure_count: failures that count now; while OPEN those that tripped it.
-        success_count: successful probes in a row.
-        trips: how often in a row it tripped, without having been closed between.
-        last_failure_time: in UTC, like all times; None since it was last closed.
-        last_state_change: None where there was none.
-        cooldown_until: None unless OPEN with an end.
-        failure_window_start: the oldest failure that counts.
-        retry_after: seconds until the next call may be let through; 0.0: now; None: isolated.
-        last_error: of the last failure that counted.
-        counts: calls and outcomes so far.
-    """
-
-    name: str
-    state: CircuitState
-    is_isolated: bool
-    is_probing: bool
-    failure_count: int
-    success_count: int
-    trips: int
-    last_failure_time: datetime | None
-    last_state_change: datetime | None
-    cooldown_until: datetime | None
-    failure_window_start: datetime | None
-    retry_after: float | None
-    last_error: str
-    counts: BreakerCounts
 
 
 class Breaker(_core.Breaker):
@@ -192,29 +124,29 @@ class Breaker(_core.Breaker):
         counts: Counts = Exception,
         counts_result: Callable[[Any], bool] | None = None,
     ) -> None:
-        config = _core.BreakerConfig()
-        config.threshold = _count("threshold", threshold)
-        config.window_ns = nanoseconds(window)
-        config.cooldown_ns = nanoseconds(cooldown)
-        config.half_open_interval_ns = nanoseconds(half_open_interval)
-        config.recovery_threshold = _count("recovery_threshold", recovery_threshold)
-        config.probe_lease_ns = nanoseconds(probe_lease)
         if window_mode not in MODES:
             raise ValueError(
                 f"unknown window_mode {window_mode!r}: expected one of {', '.join(MODES)}"
             )
+        config = _core.BreakerConfig()
         config.mode = MODES.index(window_mode)
-        config.window_calls = _count("window_calls", window_calls)
         config.cooldown_multiplier = cooldown_multiplier
-        config.cooldown_cap_ns = nanoseconds(cooldown_cap)
-        config.failure_rate = _rate("failure_rate", failure_rate)
+        config.threshold = _count("threshold", threshold)
+        config.recovery_threshold = _count("recovery_threshold", recovery_threshold)
+        config.window_calls = _count("window_calls", window_calls)
         config.minimum_calls = _count("minimum_calls", minimum_calls)
-        config.slow_call_duration_ns = nanoseconds(slow_call_duration or 0)
+        config.failure_rate = _rate("failure_rate", failure_rate)
         config.slow_call_rate = _rate("slow_call_rate", slow_call_rate)
+        config.window_ns = nanoseconds(window)
+        config.cooldown_ns = nanoseconds(cooldown)
+        config.cooldown_cap_ns = nanoseconds(cooldown_cap)
+        config.half_open_interval_ns = nanoseconds(half_open_interval)
+        config.probe_lease_ns = nanoseconds(probe_lease)
+        config.slow_call_duration_ns = nanoseconds(slow_call_duration or 0)
         super().__init__(config, clock.monotonic if clock is not None else None)
         self.name = name
         # Not SystemClock: one call of C, as refusals are meant to be cheap.
-        self._wall: Callable[[], datetime] = clock.now if clock else _utc_now
+        self._epoch = time.time if clock is None else lambda: clock.now().timestamp()
         self._counts_error = counts
         self._counts_result = counts_result
         self._listeners: tuple[Callable[[Transition], object], ...] = ()
@@ -296,10 +228,10 @@ class Breaker(_core.Breaker):
             'CLOSED'
         """
         view, now_ns = self._view()
-        wall = self._wall()
+        epoch = self._epoch()
 
         def moment(ns: int | None) -> datetime | None:
-            return None if ns is None else wall + timedelta(microseconds=(ns - now_ns) / 1e3)
+            return None if ns is None else _time_of_day(epoch, ns - now_ns)
 
         retry_ns = view.retry_at_ns
         return BreakerSnapshot(
@@ -342,8 +274,8 @@ class Breaker(_core.Breaker):
         listeners = self._listeners
         if not listeners:
             return
-        ago = timedelta(microseconds=(self._now_ns() - at_ns) / 1e3)
-        change = Transition(self.name, STATES[before], STATES[after], self._wall() - ago)
+        at = _time_of_day(self._epoch(), at_ns - self._now_ns())
+        change = Transition(self.name, STATES[before], STATES[after], at)
         for listener in listeners:
             try:
                 listener(change)
@@ -351,7 +283,7 @@ class Breaker(_core.Breaker):
                 logger.exception("a listener of the breaker %s raised", self.name)
 
     def _refuse(self, retry_after: float | None, last_error: str) -> NoReturn:
-        raise BreakerOpen(self.name, retry_after, self._wall(), last_error)
+        raise BreakerOpen(self.name, retry_after, self._epoch(), last_error)
 
     def _judge(self, permit: Permit, error: BaseException) -> None:
         if self._is_failure(error):
@@ -402,3 +334,7 @@ def _rate(name: str, value: float | None) -> float:
     if not 0 < value <= 1:
         raise ValueError(f"{name} is {value}: expected a share above 0, at most 1")
     return value
+
+
+def _time_of_day(epoch: float, later_ns: int) -> datetime:
+    return datetime.fromtimestamp(epoch + later_ns / 1e9, timezone.utc)

@@ -324,6 +324,16 @@ TEST(BreakerRestore, ClampsWhatWasStored) {
   EXPECT_EQ(m.state.cooldown_until, m.now) << "over";
 }
 
+TEST(BreakerRestore, KeepsTheNewestFailuresOfMoreThanAThreshold) {
+  Machine m;
+  m.state.failures = {m.now - 4s, m.now - 3s, m.now - 2s, m.now - 1s};
+  breaker::restore(m.config, m.state, m.now);
+  EXPECT_EQ(m.state.failures.front(), m.now - 3s);
+  EXPECT_EQ(m.state.circuit, kClosed) << "a stored state is what it says";
+  EXPECT_EQ(m.fails()->to, kOpen);
+  EXPECT_EQ(m.state.failures.size(), 3U);
+}
+
 TEST(BreakerRestore, FillsInWhatAForeignFileLeavesOut) {
   Machine m;
   m.state.circuit = kOpen;
