@@ -115,7 +115,13 @@ def test_import_is_light() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["loki.recognition.failure", "loki.decision.policy", "loki.action.loop"]
+    "module",
+    [
+        "loki.recognition.failure",
+        "loki.decision.policy",
+        "loki.decision.recovery",
+        "loki.action.loop",
+    ],
 )
 def test_the_pure_middle_reads_no_clock(module: str) -> None:
     path = PACKAGE / (module.removeprefix("loki.").replace(".", "/") + ".py")
