@@ -18,4 +18,5 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_grouping(module);
   bind_backoff(module);
   bind_breaker(module);
+  bind_breakers(module);
 }

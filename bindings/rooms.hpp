@@ -17,5 +17,6 @@ void bind_pattern(pybind11::module_& module);
 void bind_failure(pybind11::module_& module);
 void bind_backoff(pybind11::module_& module);
 void bind_breaker(pybind11::module_& module);
+void bind_breakers(pybind11::module_& module);
 
 }  // namespace loki::bindings

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loki.base.error import UsageError as UsageError
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
+    from loki.decision.breakers import Breakers as Breakers
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -68,6 +69,7 @@ _ROOMS = {
     ),
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
+    "loki.decision.breakers": ("Breakers",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),

@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerView', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerEventKind', 'BreakerMoment', 'BreakerPermit', 'BreakerReply', 'BreakerView', 'BreakersFile', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'SharedBreaker', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -273,6 +273,143 @@ class Permit:
         """
         Whether this call finds out if the other side is back.
         """
+class BreakerEventKind:
+    """
+    Members:
+    
+      NONE
+    
+      ACQUIRE
+    
+      SUCCESS
+    
+      FAILURE
+    
+      IGNORE
+    
+      OPEN
+    
+      CLOSE
+    
+      RESET
+    
+      ISOLATE
+    
+      EXPIRE
+    """
+    ACQUIRE: typing.ClassVar[BreakerEventKind]
+    CLOSE: typing.ClassVar[BreakerEventKind]
+    EXPIRE: typing.ClassVar[BreakerEventKind]
+    FAILURE: typing.ClassVar[BreakerEventKind]
+    IGNORE: typing.ClassVar[BreakerEventKind]
+    ISOLATE: typing.ClassVar[BreakerEventKind]
+    NONE: typing.ClassVar[BreakerEventKind]
+    OPEN: typing.ClassVar[BreakerEventKind]
+    RESET: typing.ClassVar[BreakerEventKind]
+    SUCCESS: typing.ClassVar[BreakerEventKind]
+    __members__: typing.ClassVar[dict[str, BreakerEventKind]]
+    @typing.overload
+    def __eq__(self, other: BreakerEventKind) -> bool:
+        ...
+    @typing.overload
+    def __eq__(self, other: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> int:
+        ...
+    def __hash__(self) -> int:
+        ...
+    def __index__(self) -> int:
+        ...
+    def __init__(self, value: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def __int__(self) -> int:
+        ...
+    @typing.overload
+    def __ne__(self, other: BreakerEventKind) -> bool:
+        ...
+    @typing.overload
+    def __ne__(self, other: typing.Any) -> bool:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, state: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def __str__(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def value(self) -> int:
+        ...
+class BreakerPermit:
+    @property
+    def is_probe(self) -> bool:
+        ...
+class BreakerReply:
+    @property
+    def change(self) -> tuple[int, int, int] | None:
+        ...
+    @property
+    def is_counted(self) -> bool:
+        ...
+    @property
+    def is_to_write(self) -> bool:
+        ...
+    @property
+    def learned(self) -> tuple[int, int, int] | None:
+        ...
+    @property
+    def permit(self) -> BreakerPermit | None:
+        ...
+    @property
+    def retry_at_ns(self) -> int | None:
+        ...
+class BreakerMoment:
+    def __init__(self, now_ns: typing.SupportsInt | typing.SupportsIndex, since_1970_ns: typing.SupportsInt | typing.SupportsIndex, boot_id: str) -> None:
+        ...
+class BreakersFile:
+    @typing.overload
+    def __init__(self) -> None:
+        ...
+    @typing.overload
+    def __init__(self, data: bytes) -> None:
+        ...
+    def bytes(self) -> bytes:
+        ...
+    def names(self) -> list[str]:
+        ...
+    def remove(self, name: str) -> None:
+        ...
+class SharedBreaker:
+    def __init__(self, name: str, config: BreakerConfig) -> None:
+        ...
+    def acquire_closed(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerPermit | None:
+        """
+        The hot path of `locally`; None: ask that.
+        """
+    def alone(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerReply:
+        ...
+    def check(self, file: BreakersFile, moment: BreakerMoment) -> None:
+        """
+        ValueError where the file's entry cannot be read.
+        """
+    def counts(self) -> tuple[int, int, int, int, int, int, int]:
+        ...
+    def locally(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerReply | None:
+        ...
+    def look(self, file: BreakersFile, moment: BreakerMoment) -> tuple[tuple[int, int, int] | None, bool]:
+        ...
+    def note_unwritten(self) -> None:
+        ...
+    def success_closed(self, permit: BreakerPermit) -> bool:
+        """
+        The hot path of `locally`; False: ask that.
+        """
+    def together(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, file: BreakersFile, moment: BreakerMoment, owner: str) -> BreakerReply:
+        ...
+    def view(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerView:
+        ...
 def clean(text: typing.Any) -> str:
     """
     The text as a terminal would show it.

@@ -25,6 +25,7 @@ from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.action.performer import Performer
+    from loki.decision.breakers import Breakers
     from loki.session import Task
 
 FOLDER = ".loki"
@@ -117,6 +118,17 @@ class Workspace:
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
         return Journal(self.folder / "tasks" / task / "undo", self.root)
+
+    def breakers(self, **knobs: Any) -> Breakers:
+        """The circuit breakers of this project, shared by all processes at work in it.
+
+        Args:
+            knobs: as `loki.Breakers` takes them.
+        """
+        from loki.decision.breakers import Breakers
+
+        path = self.folder / "state" / "circuit-breakers.json"
+        return Breakers(path, clock=self.clock, **knobs)
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""

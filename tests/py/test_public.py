@@ -45,6 +45,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "Backoff": lambda: loki.Backoff("5s").preview(3),
         "Breaker": lambda: loki.Breaker(name="api/claude").snapshot().state,
         "BreakerOpen": lambda: str(loki.BreakerOpen("api/claude", 5.0)),
+        "Breakers": lambda: loki.Breakers(tmp_path / "breakers.json")["x"].snapshot().failure_count,
         "Briefing": lambda: str(briefing),
         "Change": lambda: loki.Change.write({"a": "b"}).paths,
         "Check": lambda: loki.Check.of("pytest -q"),

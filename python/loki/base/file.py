@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process that holds a lock. Chosen, not measured."""
 
+LOCK_POLL = 0.05
+"""Seconds between two looks at a lock that somebody holds. Chosen, not measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
@@ -150,7 +153,9 @@ def read_lines(path: str | os.PathLike[str]) -> Lines:
 
 
 @contextmanager
-def lock(path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+def lock(
+    path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT, poll: float = LOCK_POLL
+) -> Iterator[None]:
     """Hold the lock of a file (``<path>.lock`` beside it): one thread of one process at a time.
 
     Not reentrant: the same thread must not ask twice. The kernel frees it when its holder dies.
@@ -158,6 +163,7 @@ def lock(path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT) -> Iterato
     Args:
         path: what is locked; its folder exists.
         timeout: seconds to wait.
+        poll: seconds between two looks at it meanwhile.
 
     Raises:
         StoreError: somebody else held it all the time, or it cannot be created.
@@ -169,7 +175,7 @@ def lock(path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT) -> Iterato
         f"{os.fspath(path)}.lock", timeout=timeout, mode=0o600, thread_local=False
     )
     try:
-        guard.acquire()
+        guard.acquire(poll_interval=poll)
     except filelock.Timeout as error:
         raise StoreError(
             f"{os.fspath(path)}: another process has held its lock for {timeout:g} s"

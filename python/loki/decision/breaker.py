@@ -143,6 +143,7 @@ class Breaker(_core.Breaker):
         config.half_open_interval_ns = nanoseconds(half_open_interval)
         config.probe_lease_ns = nanoseconds(probe_lease)
         config.slow_call_duration_ns = nanoseconds(slow_call_duration or 0)
+        self._config = config
         super().__init__(config, clock.monotonic if clock is not None else None)
         self.name = name
         # Not SystemClock: one call of C, as refusals are meant to be cheap.

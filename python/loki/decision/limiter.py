@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
-from loki.decision.recovery import FULL, Effect, Event, Recovery, Tick, next_change, step
+from loki.decision.breaker import Breaker
+from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
+from loki.decision.recovery import FULL, Changed, Effect, Event, Recovery, Tick, next_change, step
 
 logger = logging.getLogger("loki")
 
@@ -30,6 +34,19 @@ class _Ticket:
     circuit: str | None
     wake: Callable[[], object]
     is_granted: bool = False
+
+
+class Watched(Protocol):
+    """Breakers by name: `loki.Breakers`, or what is like it."""
+
+    def __getitem__(self, name: str, /) -> Breaker:
+        """The breaker of that name."""
+
+    def listen(self, listener: Callable[[Transition], object], /) -> object:
+        """Call it with every transition of every breaker."""
+
+    def snapshot(self) -> Mapping[str, BreakerSnapshot]:
+        """All breakers as they are now."""
 
 
 class Limiter:
@@ -87,6 +104,22 @@ class Limiter:
             self._step(event)
             self._grant()
         self._deliver()
+
+    def watch(self, breakers: Watched) -> None:
+        """Follow breakers, as `loki.Breakers` has them: how they are now, and all their changes.
+
+        Failures while capacity grows are told by whoever makes the calls: `report` of `Failed`.
+        """
+
+        def hear(change: Transition) -> None:
+            found = breakers[change.name].snapshot()
+            wait = found.retry_after if found.state == "OPEN" else 0.0
+            self.report(Changed(change.name, change.after, math.inf if wait is None else wait))
+
+        breakers.listen(hear)
+        for name, found in breakers.snapshot().items():
+            wait = math.inf if found.retry_after is None else found.retry_after
+            self.report(Changed(name, found.state, wait))
 
     def tick(self) -> None:
         """Let the time that has passed count; whoever asks or waits for a slot does so anyway."""

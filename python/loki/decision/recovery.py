@@ -29,11 +29,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from loki.base.time import isoformat
-
-CircuitState: TypeAlias = Literal["CLOSED", "OPEN", "HALF_OPEN"]
+from loki.decision.breaker_snapshot import CircuitState
 
 FULL = 5
 """Agents in parallel when all is well. Source: the parallelism of the resilience documents."""
@@ -66,13 +65,11 @@ class Changed:
         state: its new state.
         retry_in: seconds until it may be asked again, where it is OPEN; infinite where only a
             person opens the way again.
-        here: this process changed it; False where it learned that another did.
     """
 
     name: str
     state: CircuitState
     retry_in: float = COOLDOWN_SECONDS
-    here: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +110,9 @@ class NonUrgent:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A circuit is closed again; where this process closed it, the log gets a `recovery_line`."""
+    """A circuit is closed again; `recovery_line` is what its log gets, from whoever closed it."""
 
     name: str
-    here: bool = True
 
 
 Effect: TypeAlias = Capacity | Background | NonUrgent | Recovered
@@ -277,7 +273,7 @@ def _effects(before: Recovery, after: Recovery, event: Event) -> Iterator[Effect
         yield Background(paused=after.is_restricted)
         yield NonUrgent(queued=after.is_restricted)
     if isinstance(event, Changed) and event.state == "CLOSED" and event.name in before.broken:
-        yield Recovered(event.name, event.here)
+        yield Recovered(event.name)
 
 
 def _growth(since: float) -> list[float]:

@@ -167,12 +167,6 @@ def test_closing_what_was_not_broken_is_nothing() -> None:
     assert play((0, CLOSED)) == (Recovery(5, now=0), [()])
 
 
-def test_who_recovered_elsewhere_is_logged_elsewhere() -> None:
-    """The process that closed a circuit logs it, not every one that sees it closed."""
-    _, told = play((0, OPENED), (1, Changed("api/claude", "CLOSED", here=False)))
-    assert Recovered("api/claude", here=False) in told[1]
-
-
 def test_a_log_line_stays_one_line() -> None:
     """Whatever a circuit is called."""
     moment = datetime(2026, 4, 4, tzinfo=timezone.utc)

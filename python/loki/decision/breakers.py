@@ -1,0 +1,345 @@
+"""Circuit breakers that processes share through a file, and that survive a restart.
+
+A thin join: what an event does to a breaker, and whether others must see it, is the C++ core's; the
+disk is `loki.decision.breakers_file`'s. ``docs/design/breakers.md`` says what is exact, what is seen
+a moment later, and what it costs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from loki._core import BreakerEventKind as Kind
+from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
+from loki.base import file
+from loki.base.error import StoreError
+from loki.base.time import Clock, Duration, SystemClock, seconds
+from loki.decision.breaker import Breaker
+from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
+from loki.decision.breakers_file import SharedFile
+from loki.decision.recovery import recovery_line
+from loki.decision.shared_breaker import SharedBreaker, SharedPermit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RETRY_SECONDS = 5.0
+"""How long a disk that failed is left alone. Chosen, not measured."""
+
+_CLOSED = 0
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+logger = logging.getLogger("loki")
+
+
+class Breakers:
+    """Breakers by name, shared by all processes that use the same file.
+
+    Failures, changes of state and probes are written before they are acknowledged, and none is
+    lost; a call through a breaker that is closed touches no file. Where the disk fails, this
+    process goes on in memory, and says so once. Safe to share between threads and tasks.
+
+    Args:
+        path: the file, usually ``.loki/state/circuit-breakers.json``; it need not exist. One that
+            cannot be read is set aside as ``….corrupt-1`` with one warning, and all start closed.
+        clock: where time comes from; None: the machine's.
+        look_every: how old what is known of other processes may be when a call is let through.
+        recovery_log: gets a line for each breaker that this process closes; None: ``logs/
+            circuit-recovery.log`` beside the file's folder, where that is called ``state``.
+        named: arguments of `loki.Breaker` for single names, in place of ``knobs``.
+        knobs: arguments of `loki.Breaker` for all: ``threshold``, ``window``, ``cooldown``, …
+
+    Raises:
+        ValueError: an argument outside its range.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/circuit-breakers.json"
+        >>> breakers = Breakers(path, threshold=1)
+        >>> with breakers.guard("api/claude"):
+        ...     raise OSError("connection lost")
+        Traceback (most recent call last):
+        OSError: connection lost
+        >>> Breakers(path)["api/claude"]
+        <SharedBreaker 'api/claude': OPEN>
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock | None = None,
+        look_every: Duration = "100ms",
+        recovery_log: str | os.PathLike[str] | None = None,
+        named: Mapping[str, Mapping[str, Any]] | None = None,
+        **knobs: Any,
+    ) -> None:
+        if isinstance(clock, SystemClock):
+            clock = None
+        self._file = SharedFile(path)
+        self._clock: Clock = clock or SystemClock()
+        self._given_clock = clock
+        self._monotonic = time.monotonic if clock is None else clock.monotonic
+        self._boot_id = _boot_id() if clock is None else str(getattr(clock, "boot_id", ""))
+        self._look_every = seconds(look_every)
+        self._look_at = 0.0
+        self._recovery_log = recovery_log or _log_beside(Path(self._file.path))
+        self._named = {name: {**knobs, **own} for name, own in (named or {}).items()}
+        self._knobs = knobs
+        for arguments in (knobs, *self._named.values()):
+            Breaker(**arguments)  # refused here, not at the first call
+        self._lock = threading.Lock()  # threads queue here, not at the file's lock
+        self._breakers: dict[str, SharedBreaker] = {}
+        self._listeners: list[Callable[[Transition], object]] = []
+        self._dropped: deque[SharedPermit] = deque()
+        self._has_warned = False
+        self._not_before = 0.0
+
+    def __getitem__(self, name: str) -> SharedBreaker:
+        """The breaker of that name, which need not exist yet."""
+        found = self._breakers.get(name)
+        return found if found is not None else self._add(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all breakers that the file has, or that were used here."""
+        return iter(self.names())
+
+    def names(self) -> list[str]:
+        """Names of all breakers that the file has, or that were used here, sorted."""
+        with self._lock:
+            try:
+                kept = self._file.read().names()
+            except ValueError:
+                kept = []
+                self._mend()
+            except StoreError:
+                kept = []
+            return sorted({*kept, *self._breakers})
+
+    def guard(self, name: str) -> SharedPermit:
+        """Leave for one call, for ``with`` and ``async with``.
+
+        Raises:
+            BreakerOpen: it is refused.
+        """
+        return self[name].guard()
+
+    def protect(self, name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """A decorator: the function, or coroutine function, passes that breaker at each call."""
+        return self[name].protect
+
+    def listen(self, listener: Callable[[Transition], object]) -> Callable[[Transition], object]:
+        """Call ``listener`` with every transition of every breaker, other processes' too.
+
+        Those are told when they are seen: at the next call, or at `refresh`; also of breakers that
+        were never used here. The rest is as for `Breaker.listen`.
+        """
+        for name in self.names():
+            self._add(name)
+        with self._lock:
+            self._listeners.append(listener)
+            for breaker in self._breakers.values():
+                breaker.listen(listener)
+        return listener
+
+    def refresh(self) -> None:
+        """See now what other processes have done, instead of at the next call."""
+        self._look_at = 0.0
+        self._look(wait=True)
+
+    def snapshot(self) -> dict[str, BreakerSnapshot]:
+        """All breakers as they are now, by name, without moving any."""
+        self.refresh()
+        return {name: self[name].snapshot() for name in self.names()}
+
+    # --- for the breakers -------------------------------------------------------------------------
+
+    def now_ns(self) -> int:
+        """Nanoseconds of the monotonic clock."""
+        return round(self._monotonic() * 1e9)
+
+    def look_if_due(self) -> int:
+        """Look at the file, if the last look is old; now, in nanoseconds."""
+        now = self._monotonic()
+        if now >= self._look_at:
+            self._look()
+        return round(now * 1e9)
+
+    def together(
+        self,
+        breaker: SharedBreaker,
+        kind: Kind,
+        permit: BreakerPermit | None = None,
+        error: str = "",
+    ) -> BreakerReply:
+        """What an event does, by what the file says; written, if it changes that."""
+        with self._lock:
+            reply = self._together(breaker, kind, permit, error)
+        change = reply.change
+        if change is not None and change[1] == _CLOSED:
+            self._log_recovery(breaker.name)
+        breaker._announce()
+        return reply
+
+    def drop(self, permit: SharedPermit) -> None:
+        """Free a probe's slot soon; called where nothing may wait or fail."""
+        self._dropped.append(permit)
+        self._look_at = 0.0
+
+    # --- under the lock ---------------------------------------------------------------------------
+
+    def _together(
+        self, breaker: SharedBreaker, kind: Kind, permit: BreakerPermit | None, error: str
+    ) -> BreakerReply:
+        core = breaker._shared
+        reply = None
+        if self._monotonic() >= self._not_before:
+            try:
+                with self._file.lock():
+                    content = self._content(breaker)
+                    reply = core.together(kind, permit, error, content, self._moment(), _owner())
+                    if reply.is_to_write:
+                        self._file.write(content)
+            except StoreError as problem:
+                self._complain(problem)
+                if reply is not None:
+                    core.note_unwritten()
+        if reply is None:
+            reply = core.alone(kind, permit, error, self.now_ns())
+        breaker._hear(reply.learned, reply.change)
+        return reply
+
+    def _content(self, breaker: SharedBreaker) -> BreakersFile:
+        """The file, and what of it cannot be read set aside; needs its lock."""
+        content = self._whole()
+        try:
+            breaker._shared.check(content, self._moment())
+        except ValueError as flaw:
+            self._warn_aside(self._file.copy_aside(), f"{breaker.name}: {flaw}")
+            content.remove(breaker.name)
+        return content
+
+    def _whole(self) -> BreakersFile:
+        try:
+            return self._file.read()
+        except ValueError as flaw:
+            self._warn_aside(self._file.set_aside(), str(flaw))
+            return BreakersFile()
+
+    def _mend(self) -> None:
+        try:
+            with self._file.lock():
+                self._whole()
+        except StoreError as problem:
+            self._complain(problem)
+
+    def _look(self, *, wait: bool = False) -> None:
+        if not self._lock.acquire(blocking=wait):
+            return  # somebody is at it
+        try:
+            self._look_at = self._monotonic() + self._look_every
+            if self._file.has_changed():
+                self._take_over(list(self._breakers.values()))
+            breakers = list(self._breakers.values())
+        finally:
+            self._lock.release()
+        while self._dropped:
+            self._dropped.popleft().ignore()
+        for breaker in breakers:
+            breaker._announce()
+
+    def _take_over(self, breakers: list[SharedBreaker]) -> None:
+        try:
+            content = self._file.read()
+        except ValueError:
+            content = None
+        except StoreError as problem:
+            self._complain(problem)
+            return
+        if content is not None and self._listeners:
+            others = [name for name in content.names() if name not in self._breakers]
+            breakers = [*breakers, *map(self._new, others)]
+        for breaker in breakers:
+            try:
+                if content is None:
+                    raise ValueError
+                learned, is_to_mend = breaker._shared.look(content, self._moment())
+                breaker._hear(learned)
+            except ValueError:
+                is_to_mend = True
+            if is_to_mend:
+                self._together(breaker, Kind.NONE, None, "")
+
+    def _add(self, name: str) -> SharedBreaker:
+        with self._lock:
+            if name in self._breakers:
+                return self._breakers[name]
+            breaker = self._new(name)
+            self._take_over([breaker])
+            breaker._news.clear()  # how it was found is nothing new
+            return breaker
+
+    def _new(self, name: str) -> SharedBreaker:
+        arguments = self._named.get(name, self._knobs)
+        breaker = SharedBreaker(self, name, self._given_clock, arguments)
+        for listener in self._listeners:
+            breaker.listen(listener)
+        self._breakers[name] = breaker
+        return breaker
+
+    # --- the edge ---------------------------------------------------------------------------------
+
+    def _moment(self) -> BreakerMoment:
+        since_1970 = self._clock.now() - _EPOCH
+        whole_seconds = since_1970.days * 86_400 + since_1970.seconds
+        nanoseconds = whole_seconds * 1_000_000_000 + since_1970.microseconds * 1_000
+        return BreakerMoment(self.now_ns(), nanoseconds, self._boot_id)
+
+    def _log_recovery(self, name: str) -> None:
+        if self._recovery_log is None:
+            return
+        line = recovery_line(name, self._clock.now())
+        try:
+            file.append_line(self._recovery_log, line.encode("utf-8", "replace"))
+        except StoreError as problem:
+            self._complain(problem)
+
+    def _complain(self, problem: StoreError) -> None:
+        self._not_before = self._monotonic() + RETRY_SECONDS
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("Could not persist: %s. Going on; breakers are kept in memory.", problem)
+
+    def _warn_aside(self, aside: str, flaw: str) -> None:
+        logger.warning(
+            "%s: %s; set aside as %s, starting closed",
+            self._file.path,
+            flaw,
+            os.path.basename(aside),
+        )
+
+
+def _log_beside(path: Path) -> Path | None:
+    folder = path.parent
+    return folder.parent / "logs" / "circuit-recovery.log" if folder.name == "state" else None
+
+
+def _boot_id() -> str:
+    """What is the same as long as the machine's monotonic clock runs on; empty: not known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def _owner() -> str:
+    """Who has a probe, for people."""
+    return f"{os.uname().nodename}:{os.getpid()}"
