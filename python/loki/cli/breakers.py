@@ -1,0 +1,254 @@
+"""``loki breakers``: what is open, why and until when; and opening and closing by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json as jsonlib
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loki.base.error import UsageError
+from loki.base.time import SystemClock, isoformat, seconds
+from loki.cli.common import log_to_console, show_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
+    from loki.decision.breakers import Breakers
+    from loki.decision.shared_breaker import SharedBreaker
+
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Show the circuit breakers of a project, and open or close them by hand.\n\n"
+        "A breaker stops calls to what has failed too often, and finds out carefully when it is "
+        "back:\n\n"
+        "- **CLOSED**: calls go out. Three failures within 60 s open it.\n"
+        "- **OPEN**: calls are refused, for 300 s.\n"
+        "- **HALF_OPEN**: single calls are let through, 10 s apart. Three successes close it, one "
+        "failure opens it again.\n\n"
+        "`loki breakers` — what is open, and until when?\n\n"
+        "`loki breakers close api/claude` — the other side is back, do not wait\n\n"
+        "`loki breakers isolate api/claude` — no calls there until I say so\n\n"
+        "`loki breakers watch` — a line for each change, as it happens\n\n"
+        "All processes that use the project's `.loki/state/circuit-breakers.json` follow within a "
+        "tenth of a second."
+    ),
+)
+
+Name = Annotated[str, typer.Argument(help="The breaker's name, like api/claude.")]
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+New = Annotated[bool, typer.Option("--new", help="Also where the name was never heard of here.")]
+
+_COLORS = {"CLOSED": "green", "OPEN": "red", "HALF_OPEN": "yellow"}
+_ERROR_WIDTH = 60
+
+
+@app.callback()
+@speaks_plainly
+def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
+    if context.invoked_subcommand is None:
+        _list(project, json)
+
+
+@app.command("list")
+@speaks_plainly
+def list_(project: Project = Path(), json: Json = False) -> None:
+    """List all: state, failures, what is left of the cooldown, last error. Same as no command.
+
+    Example: `loki breakers list --json`
+    """
+    _list(project, json)
+
+
+@app.command("show")
+@speaks_plainly
+def show(name: Name, project: Project = Path(), json: Json = False) -> None:
+    """Show one breaker.
+
+    Example: `loki breakers show api/claude`
+    """
+    _show(_find(_open(project), name).snapshot(), json)
+
+
+@app.command("open")
+@speaks_plainly
+def open_(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
+    """Refuse calls for one cooldown from now, as if it had tripped.
+
+    Example: `loki breakers open api/claude`
+    """
+    _act(_find(_open(project), name, new), lambda breaker: breaker.open(), json)
+
+
+@app.command("close")
+@speaks_plainly
+def close(name: Name, project: Project = Path(), json: Json = False) -> None:
+    """Let calls go out again at once.
+
+    Example: `loki breakers close api/claude`
+    """
+    _act(_find(_open(project), name), lambda breaker: breaker.close(), json)
+
+
+@app.command("reset")
+@speaks_plainly
+def reset(name: Name, project: Project = Path(), json: Json = False) -> None:
+    """Close it, and forget all failures: also those of one that is closed.
+
+    Example: `loki breakers reset api/claude`
+    """
+    _act(_find(_open(project), name), lambda breaker: breaker.reset(), json)
+
+
+@app.command("isolate")
+@speaks_plainly
+def isolate(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
+    """Refuse calls until somebody closes, resets or opens it.
+
+    Example: `loki breakers isolate api/claude --new`
+    """
+    _act(_find(_open(project), name, new), lambda breaker: breaker.isolate(), json)
+
+
+@app.command("watch")
+@speaks_plainly
+def watch(
+    project: Project = Path(),
+    interval: Annotated[str, typer.Option(help="Time between two looks.")] = "1s",
+    json: Json = False,
+) -> None:
+    """Print a line for each change of state, in any process, until Ctrl-C.
+
+    Example: `loki breakers watch --json | tee changes.jsonl`
+    """
+    try:
+        wait = seconds(interval)
+    except ValueError as error:
+        raise UsageError(f"--interval: {error}") from error
+    breakers = _open(project)
+
+    def tell(change: Transition) -> None:
+        if json:
+            data = {**dataclasses.asdict(change), "at": isoformat(change.at)}
+            typer.echo(jsonlib.dumps(data))
+            return
+        found = breakers[change.name].snapshot()
+        why = f": {found.last_error}" if change.after == "OPEN" and found.last_error else ""
+        after = typer.style(change.after, fg=_COLORS[change.after])
+        typer.echo(f"{isoformat(change.at)} {change.name} {change.before} -> {after}{why}")
+
+    if not json:
+        _tell_all(breakers.snapshot())
+    breakers.listen(tell)
+    while True:
+        breakers.refresh()
+        SystemClock().wait(wait, threading.Event())
+
+
+def _open(project: Path) -> Breakers:
+    from loki.workspace import Workspace
+
+    log_to_console()
+    return Workspace(project).breakers()
+
+
+def _find(breakers: Breakers, name: str, new: bool = False) -> SharedBreaker:
+    """The breaker of that name.
+
+    Raises:
+        UsageError: there is none; the message has the names that are near.
+    """
+    known = breakers.names()
+    if name in known or new:
+        return breakers[name]
+    near = difflib.get_close_matches(name, known) or difflib.get_close_matches(
+        name.rpartition("/")[2], [one.rpartition("/")[2] for one in known]
+    )
+    near = [one for one in known if one in near or one.rpartition("/")[2] in near]
+    if near:
+        raise UsageError(f"no breaker {name!r}; did you mean {' or '.join(near)}?")
+    there = f"there are: {', '.join(known)}" if known else "none has had anything to tell yet"
+    raise UsageError(f"no breaker {name!r}; {there}")
+
+
+def _act(breaker: SharedBreaker, action: Callable[[SharedBreaker], None], json: bool) -> None:
+    action(breaker)
+    _show(breaker.snapshot(), json)
+
+
+def _list(project: Path, json: bool) -> None:
+    found = _open(project).snapshot()
+    if json:
+        show_json([_as_data(one) for one in found.values()])
+    else:
+        _tell_all(found)
+
+
+def _tell_all(found: dict[str, BreakerSnapshot]) -> None:
+    if not found:
+        typer.echo("No breaker has had anything to tell yet: see `loki breakers --help`.")
+        return
+    rows = [(s.name, s.state, str(s.failure_count), _wait(s), _short(s)) for s in found.values()]
+    head = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        if row[1] in _COLORS:
+            cells[1] = typer.style(cells[1], fg=_COLORS[row[1]])
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _show(one: BreakerSnapshot, json: bool) -> None:
+    if json:
+        show_json(_as_data(one))
+        return
+    typer.echo(typer.style(one.name, bold=True))
+    lines = {
+        "state": typer.style(one.state, fg=_COLORS[one.state]),
+        "cooldown": _wait(one),
+        "failures": f"{one.failure_count} that count",
+        "successes": f"{one.success_count} in a row" if one.state == "HALF_OPEN" else "",
+        "probe": "in flight" if one.is_probing else "",
+        "tripped": f"{one.trips} in a row" if one.trips > 1 else "",
+        "changed": _moment(one.last_state_change),
+        "failed": _moment(one.last_failure_time),
+        "error": one.last_error,
+    }
+    for label, value in lines.items():
+        if value and value != "-":
+            typer.echo(f"  {label:<10}{value}")
+
+
+def _wait(one: BreakerSnapshot) -> str:
+    """What is left of the cooldown, in words."""
+    if one.state != "OPEN":
+        return "-"
+    if one.retry_after is None:
+        return "until closed by hand"
+    return f"{one.retry_after:.0f} s left" if one.retry_after else "over: the next call is a probe"
+
+
+def _short(one: BreakerSnapshot) -> str:
+    error = " ".join(one.last_error.split()) or "-"
+    return error if len(error) <= _ERROR_WIDTH else error[: _ERROR_WIDTH - 1] + "…"
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else isoformat(moment)
+
+
+def _as_data(one: BreakerSnapshot) -> dict[str, Any]:
+    data = dataclasses.asdict(one)
+    del data["counts"]  # of this process, which made no call
+    return {
+        key: isoformat(value) if isinstance(value, datetime) else value
+        for key, value in data.items()
+    }

@@ -1,0 +1,134 @@
+"""`loki breakers` as its users meet it: real processes beside the one that uses the breakers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loki
+
+LOKI = (sys.executable, "-m", "loki", "breakers")
+
+
+def run(project: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    done = subprocess.run(
+        [*LOKI, *arguments], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def data(project: Path, *arguments: str) -> Any:
+    code, out, err = run(project, *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+@pytest.fixture
+def breakers(tmp_path: Path) -> loki.Breakers:
+    """One that tripped, and one that had a failure."""
+    found = loki.Workspace(tmp_path).breakers()
+    for _ in range(3):
+        found["api/claude"].guard().failure("529 overloaded")
+    found["api/openai"].guard().failure(OSError("connection lost"))
+    return found
+
+
+def test_lists_what_a_person_wants_to_know(tmp_path: Path, breakers: loki.Breakers) -> None:
+    code, out, _ = run(tmp_path)
+    assert code == 0
+    head, claude, openai = out.splitlines()
+    assert head.split() == ["NAME", "STATE", "FAILURES", "COOLDOWN", "LAST", "ERROR"]
+    assert claude.split()[:3] == ["api/claude", "OPEN", "3"]
+    assert claude.endswith("s left  529 overloaded")
+    assert openai.split() == [
+        *("api/openai", "CLOSED", "1", "-"),
+        *("OSError:", "connection", "lost"),
+    ]
+    listed = data(tmp_path, "list")
+    assert [one["name"] for one in data(tmp_path)] == [one["name"] for one in listed]
+    assert [(one["name"], one["state"], one["failure_count"]) for one in listed] == [
+        ("api/claude", "OPEN", 3),
+        ("api/openai", "CLOSED", 1),
+    ]
+    assert 290 < listed[0]["retry_after"] <= 300
+    assert listed[0]["cooldown_until"].endswith("Z")
+
+
+def test_nothing_to_list_says_where_to_look(tmp_path: Path) -> None:
+    code, out, _ = run(tmp_path)
+    assert (code, "loki breakers --help" in out) == (0, True)
+    assert data(tmp_path) == []
+
+
+def test_by_hand_what_runs_follows(tmp_path: Path, breakers: loki.Breakers) -> None:
+    """Each action shows what came of it, and the process that uses the breaker sees it."""
+    claude = breakers["api/claude"]
+    assert data(tmp_path, "close", "api/claude")["state"] == "CLOSED"
+    assert claude.snapshot().state == "CLOSED"
+    assert data(tmp_path, "isolate", "api/claude")["is_isolated"] is True
+    assert claude.snapshot().retry_after is None
+    code, out, _ = run(tmp_path, "open", "api/claude")
+    assert (code, "300 s left" in out) == (0, True)
+    assert claude.snapshot().retry_after is not None
+    assert data(tmp_path, "reset", "api/openai")["failure_count"] == 0
+    assert breakers["api/openai"].snapshot().failure_count == 0
+    code, out, _ = run(tmp_path, "show", "api/claude")
+    assert code == 0
+    assert "state     OPEN" in out
+
+
+def test_a_wrong_name_is_answered_with_the_nearest(tmp_path: Path, breakers: loki.Breakers) -> None:
+    for wrong, near in (("api/cluade", "api/claude"), ("openai", "api/openai")):
+        code, out, err = run(tmp_path, "close", wrong)
+        assert (code, out) == (2, "")
+        assert f"did you mean {near}?" in err
+    code, _, err = run(tmp_path, "show", "zzz")
+    assert code == 2
+    assert "there are: api/claude, api/openai" in err
+    assert run(tmp_path, "isolate", "api/new")[0] == 2
+    assert data(tmp_path, "isolate", "api/new", "--new")["is_isolated"] is True
+
+
+def test_watch_tells_each_change(tmp_path: Path, breakers: loki.Breakers) -> None:
+    """Of all processes, until Ctrl-C."""
+    watching = subprocess.Popen(
+        [*LOKI, "watch", "--interval", "10ms"], cwd=tmp_path, stdout=-1, stderr=-1, text=True
+    )
+    assert watching.stdout
+    assert [watching.stdout.readline().split()[0] for _ in range(3)][1:] == [
+        "api/claude",
+        "api/openai",
+    ]
+    breakers["api/claude"].close()
+    assert watching.stdout.readline().endswith("Z api/claude OPEN -> CLOSED\n")
+    breakers["other"].isolate()
+    assert watching.stdout.readline().endswith("Z other CLOSED -> OPEN\n")
+    watching.send_signal(signal.SIGINT)
+    _, err = watching.communicate(timeout=30)
+    assert (watching.returncode, err) == (130, "loki: interrupted\n")
+    code, _, err = run(tmp_path, "watch", "--interval", "soon")
+    assert (code, "--interval" in err) == (2, True)
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, breakers: loki.Breakers) -> None:
+    """With where it is kept."""
+    (tmp_path / ".loki/state/circuit-breakers.json").write_text("{", "utf-8")
+    code, out, err = run(tmp_path)
+    assert code == 0
+    assert "set aside as circuit-breakers.json.corrupt-1" in err
+    assert out.startswith("No breaker")
+
+
+def test_help_teaches(tmp_path: Path) -> None:
+    code, out, _ = run(tmp_path, "--help")
+    assert code == 0
+    for part in ("HALF_OPEN", "loki breakers isolate api/claude", "watch"):
+        assert part in out
