@@ -19,4 +19,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_backoff(module);
   bind_breaker(module);
   bind_breakers(module);
+  bind_retry_after(module);
+  bind_retry_budget(module);
 }

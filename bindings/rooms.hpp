@@ -18,5 +18,7 @@ void bind_failure(pybind11::module_& module);
 void bind_backoff(pybind11::module_& module);
 void bind_breaker(pybind11::module_& module);
 void bind_breakers(pybind11::module_& module);
+void bind_retry_after(pybind11::module_& module);
+void bind_retry_budget(pybind11::module_& module);
 
 }  // namespace loki::bindings

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
+    from loki.decision.retry_after import retry_after as retry_after
+    from loki.decision.retry_budget import RetryBudget as RetryBudget
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -70,6 +72,8 @@ _ROOMS = {
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),
+    "loki.decision.retry_after": ("retry_after",),
+    "loki.decision.retry_budget": ("RetryBudget",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),

@@ -69,9 +69,24 @@ class FailureIndex:
     def threshold(self) -> float:
         ...
 class Backoff:
-    def __init__(self, base_ns: typing.SupportsInt | typing.SupportsIndex, multiplier: typing.SupportsFloat | typing.SupportsIndex, cap_ns: typing.SupportsInt | typing.SupportsIndex, jitter: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def __init__(self, base_ns: typing.SupportsInt | typing.SupportsIndex, multiplier: typing.SupportsFloat | typing.SupportsIndex, cap_ns: typing.SupportsInt | typing.SupportsIndex, jitter: typing.SupportsFloat | typing.SupportsIndex, mode: str, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
-    def delay_ns(self, failures: typing.SupportsInt | typing.SupportsIndex, key: str, offset: typing.SupportsInt | typing.SupportsIndex) -> int:
+    def arguments(self) -> tuple[int, float, int, float, str, int]:
+        ...
+    def delay(self, failures: int, key: str, offset: int) -> float:
+        ...
+    def preview(self, count: int, key: str, offset: int) -> list[float]:
+        ...
+    def wait(self, failures: int, key: str, offset: int, asked_ns: typing.SupportsInt | typing.SupportsIndex | None, left_ns: typing.SupportsInt | typing.SupportsIndex | None) -> float | None:
+        ...
+class RetryBudget:
+    def __init__(self, share: typing.SupportsFloat | typing.SupportsIndex, per_second: typing.SupportsFloat | typing.SupportsIndex, capacity: typing.SupportsFloat | typing.SupportsIndex, now_ns: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def balance(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> float:
+        ...
+    def deposit(self) -> None:
+        ...
+    def try_withdraw(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> bool:
         ...
 class BreakerConfig:
     def __init__(self) -> None:
@@ -430,6 +445,10 @@ def fingerprint(error_type: str, error_code: str, normalized: str, tests: collec
     """
     XXH3-128 of the fields as 32 hex digits.
     """
+def format_duration(count: typing.SupportsInt | typing.SupportsIndex) -> str:
+    """
+    The text of so many nanoseconds, 0 or more, like '1h30m'.
+    """
 def group(texts: list[typing.Any], threads: typing.SupportsInt | typing.SupportsIndex) -> list[int]:
     """
     One number for each text, equal for one template.
@@ -457,6 +476,14 @@ def overlap(a: typing.Any, b: typing.Any) -> float:
 def parse_duration(text: str) -> int:
     """
     Nanoseconds in a duration like '1h30m'; ValueError where it is none.
+    """
+def parse_retry_after(value: str, now_us: typing.SupportsInt | typing.SupportsIndex) -> int | None:
+    """
+    Nanoseconds that Retry-After asks for, or None.
+    """
+def parse_retry_after_ms(value: str) -> int | None:
+    """
+    The same for a header in milliseconds.
     """
 def recognize(rules: SiteRules, patterns: PatternSet, text: typing.Any, command: str, root: str, language: str) -> dict[str, typing.Any]:
     """

@@ -15,7 +15,7 @@ from loki.action.listing import git
 from loki.action.task import TaskSpec, task_id
 from loki.base import file
 from loki.base.error import StoreError, UsageError
-from loki.base.time import Clock, Duration, SystemClock, seconds
+from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.config import load as load_config
 from loki.memory.history import History
 from loki.memory.sign import Signs
@@ -102,7 +102,7 @@ class Workspace:
             kind,
             complexity,
             retries,
-            None if max_time is None else _seconds("max_time", max_time),
+            None if max_time is None else argument_seconds("max_time", max_time),
         )
         return Task(self, spec)
 
@@ -176,13 +176,6 @@ class Workspace:
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"
         return PatternSet.load(own) if own.exists() else PatternSet.default()
-
-
-def _seconds(name: str, duration: Duration) -> float:
-    try:
-        return seconds(duration)
-    except ValueError as error:
-        raise UsageError(f"{name}: {error}") from error
 
 
 def _safe_id(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         ),
         "PatternSet": lambda: loki.PatternSet.default().match(text),
         "Proposal": lambda: loki.Proposal(loki.Change.nothing()).change.is_empty,
+        "RetryBudget": lambda: loki.RetryBudget().try_withdraw(),
         "ScriptedAgent": lambda: loki.ScriptedAgent([{"a": "b"}]).propose(briefing).change.paths,
         "StoreError": lambda: str(loki.StoreError("x")),
         "Task": task,
@@ -78,6 +80,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "TokenSets": lambda: loki.TokenSets([text]).overlaps(text),
         "recognize_many": lambda: loki.recognize_many([text]),
         "recognize": lambda: loki.recognize(text),
+        "retry_after": lambda: loki.retry_after({"Retry-After": "5"}, datetime.now(timezone.utc)),
         "run": lambda: loki.run("x", agent=solve, checks=[CHECK], path=str(project())).status,
         "same_failure": lambda: loki.same_failure(text, text),
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace loki {
@@ -30,5 +32,13 @@ constexpr Nanoseconds elapsed(Nanoseconds from, Nanoseconds to) {
   const auto most = static_cast<std::uint64_t>(Nanoseconds::max().count());
   return Nanoseconds(static_cast<std::int64_t>(std::min(span, most)));
 }
+// The shortest text of whole units that parse_duration reads as exactly this duration, 0 or more:
+// "1h30m", "2d", "1.5s", "250ms", "0s".
+std::string format_duration(Nanoseconds duration);
+
+// A whole or decimal number ("12", "1.5") at the front of `text`, times `unit`, to the nearest
+// nanosecond and at most Nanoseconds::max(); `text` then begins behind it. No value, and `text` as
+// it was, where none stands there. Whole-number arithmetic: the same on every machine.
+std::optional<Nanoseconds> take_number(std::string_view& text, Nanoseconds unit);
 
 }  // namespace loki

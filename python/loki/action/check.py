@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from loki.action import process
 from loki.action.words import split, unrunnable
 from loki.base.error import UsageError
+from loki.base.time import Duration, argument_seconds
 from loki.memory.attempt import CheckRecord, shorten
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -44,26 +45,27 @@ class Check:
     pattern: str = ""
 
     @classmethod
-    def of(cls, text: str, timeout: float = DEFAULT_TIMEOUT) -> Check:
+    def of(cls, text: str, timeout: Duration = DEFAULT_TIMEOUT) -> Check:
         """A check from one line, with its kind before a colon where it is not plain.
 
         Args:
             text: ``pytest -q``, or ``lint: make check-style``.
-            timeout: seconds that it may take.
+            timeout: how long it may take.
 
         Raises:
-            UsageError: no command, or one that only a shell could run.
+            UsageError: no command, one that only a shell could run, or no duration.
 
         Example:
             >>> Check.of("lint: make style").kind
             'lint'
         """
+        limit = argument_seconds("timeout", timeout)
         kind, colon, rest = text.partition(":")
         if colon and kind.strip() in KINDS:
             command = split(rest)
-            return cls(command, kind.strip(), " ".join(rest.split()), timeout)
+            return cls(command, kind.strip(), " ".join(rest.split()), limit)
         command = split(text)
-        return cls(command, check_kind(command) or "command", " ".join(text.split()), timeout)
+        return cls(command, check_kind(command) or "command", " ".join(text.split()), limit)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""

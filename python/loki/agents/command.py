@@ -21,7 +21,7 @@ from loki.action.process import Finished, run
 from loki.action.tree import Tree
 from loki.action.words import assignments, split
 from loki.base.error import AgentError, UsageError
-from loki.base.time import Duration, seconds
+from loki.base.time import Duration, argument_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -100,7 +100,7 @@ class CommandAgent:
                 look like secrets. All of them by default: agents need the keys of their models.
 
         Raises:
-            UsageError: the command names no program, or needs a shell.
+            UsageError: the command names no program, or needs a shell; or no duration.
         """
         self.command = split(command) if isinstance(command, str) else tuple(command)
         words = assignments(self.command)[1]
@@ -109,7 +109,7 @@ class CommandAgent:
         has_placeholder = any(_PLACEHOLDER in word for word in self.command)
         self.briefing = briefing or ("argument" if has_placeholder else "stdin")
         self.name = name or os.path.basename(words[0])
-        self.timeout = seconds(timeout)
+        self.timeout = argument_seconds("timeout", timeout)
         self.pass_environment = tuple(pass_environment)
 
     def propose(self, briefing: Briefing) -> Proposal:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from loki import _core
+from loki.base.error import UsageError
 
 if TYPE_CHECKING:
     import threading
@@ -48,6 +49,22 @@ def seconds(duration: Duration) -> float:
         0.25
     """
     return nanoseconds(duration) / _NANO
+
+
+def argument_seconds(name: str, duration: Duration) -> float:
+    """The same of an argument, whose name the error says.
+
+    Raises:
+        UsageError: it is no duration.
+
+    Example:
+        >>> argument_seconds("timeout", "5m")
+        300.0
+    """
+    try:
+        return seconds(duration)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
 
 
 class Clock(Protocol):

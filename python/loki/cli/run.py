@@ -11,7 +11,7 @@ import typer
 
 from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
-from loki.base.time import seconds
+from loki.base.time import argument_seconds
 from loki.cli.common import log_to_console, show_json, speaks_plainly
 
 
@@ -79,10 +79,13 @@ def command(
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     workspace = Workspace(project)
+    limit = workspace.config.loop.agent_timeout
+    if agent_timeout is not None:
+        limit = argument_seconds("--agent-timeout", agent_timeout)
     agent = CommandAgent(
         agent_command,
         briefing=_way(briefing),  # type: ignore[arg-type]
-        timeout=_seconds(agent_timeout, workspace.config.loop.agent_timeout),
+        timeout=limit,
     )
     if problem := unrunnable(agent.command, workspace.root):
         raise UsageError(f"unknown agent: {problem}")
@@ -101,13 +104,6 @@ def command(
     else:
         typer.echo(_tell(outcome, str(project)))
     raise typer.Exit(outcome.exit_code)
-
-
-def _seconds(text: str | None, default: float) -> float:
-    try:
-        return seconds(text) if text is not None else default
-    except ValueError as error:
-        raise UsageError(f"--agent-timeout: {error}") from error
 
 
 def _way(briefing: str | None) -> str | None:

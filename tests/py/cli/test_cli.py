@@ -118,7 +118,7 @@ def test_a_spent_time_budget_is_5(project: Path) -> None:
         (("--check", "no-such-check"), "cannot run 'no-such-check'"),
         (("--check", "true && false"), "needs a shell"),
         (("--kind", "wish"), "expected one of bug_fix"),
-        (("--max-time", "5"), "is no duration"),
+        (("--max-time", "5"), "'5' has no unit: expected 5s for seconds"),
         (("--agent-timeout", "soon"), "is no duration"),
         (("--briefing", "telepathy"), "expected 'stdin' or 'argument'"),
         (("--task", "  "), "needs a title"),
