@@ -14,14 +14,14 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PACKAGES := g++ git make pkg-config python3-dev python3-venv libre2-dev libxxhash-dev \
             nlohmann-json3-dev libgtest-dev
-CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp' 'fuzz/*.hpp' 'fuzz/*.cpp')
+CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp' 'fuzz/*.hpp' 'fuzz/*.cpp' 'benchmarks/*.cpp')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench samples gallery test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,14 @@ bench: install ## recognition's speed beside others; ARGS="--quick" or "--logs F
 	$(call say,benchmarks)
 	@$(BIN)/python -m pip install -q --group bench
 	@$(BIN)/python -m benchmarks.recognition $(ARGS)
+
+bench-decision: install ## backoff's and breakers' cost beside others; ARGS="--quick"
+	$(call say,benchmarks)
+	@$(BIN)/python -m pip install -q --group bench-decision
+	@$(BIN)/cmake -G Ninja -S . -B build/bench -DLOKI_BUILD_BENCHMARKS=ON -DCMAKE_BUILD_TYPE=Release \
+	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)" -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >/dev/null
+	@$(BIN)/cmake --build build/bench --target _native
+	@$(BIN)/python -m benchmarks.decision $(ARGS)
 
 samples: install ## the samples of the tool files, made anew by running the tools; TOOLS="gcc go"
 	@$(BIN)/python -m samples $(TOOLS)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 if not __package__:  # started as a file: its siblings are a package
@@ -21,14 +19,22 @@ if not __package__:  # started as a file: its siblings are a package
 
 from benchmarks import corpus, plots, report  # noqa: E402
 from benchmarks.cases import FAMILIES, cases  # noqa: E402
-from benchmarks.job import Case, Data, Family  # noqa: E402
+from benchmarks.job import Data  # noqa: E402
+from benchmarks.rivals import measured  # noqa: E402
 
 FULL, QUICK = 16_000_000, 400_000
 """Characters of generated logs."""
+PEERS = (
+    "ahocorasick_rs",
+    "google-re2",
+    "hyperscan",
+    "drain3",
+    "rapidfuzz",
+    "datasketch",
+    "matplotlib",
+)
 BUDGET = {False: 4.0, True: 0.2}
 """Seconds of repeats for one rival in one case."""
-LONGEST = 900
-"""Seconds after which a rival is given up."""
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
@@ -73,50 +79,6 @@ def prepared(folder: Path, options: argparse.Namespace) -> tuple[Data, str]:
     )
 
 
-def measured(case: Case, data: Data, quick: bool) -> dict[str, Any]:
-    """All rivals of a case, one after the other, and how far their answers agree with loki's."""
-    family = FAMILIES[case.family]
-    found = {
-        rival: _asked(case, rival, data, quick) for rival in case.rivals or tuple(family.rivals)
-    }
-    answers = {
-        rival: json.loads(Path(result.pop("answer")).read_text("utf-8"))
-        for rival, result in found.items()
-        if "seconds" in result
-    }
-    for rival, answer in answers.items():
-        found[rival]["agrees"] = _agreement(family, answers.get(family.reference), answer)
-    return report.judged(case, family, found)
-
-
-def _agreement(family: Family, mine: Any, other: Any) -> float | None:
-    return None if mine is None or other is None else family.agree(mine, other)
-
-
-def _asked(case: Case, rival: str, data: Data, quick: bool) -> dict[str, Any]:
-    answer = data.folder / "answer" / f"{rival.replace('/', ' ')}.json"
-    answer.parent.mkdir(exist_ok=True)
-    asked = {
-        "family": case.family,
-        "rival": rival,
-        "parameters": case.parameters,
-        "folder": str(data.folder),
-        "budget": BUDGET[quick],
-        "answer": str(answer),
-    }
-    command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asked)]
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"given up after {LONGEST} s"}
-    if done.returncode != 0:
-        return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return {"answer": str(answer), **result} if "seconds" in result else result
-
-
 def main(words: list[str]) -> int:
     """Runs the cases; 1 where a rival failed, or its answer differs from loki's by too much."""
     options = arguments(words)
@@ -128,11 +90,12 @@ def main(words: list[str]) -> int:
         for case in cases(options.quick):
             if only and case.family not in only:
                 continue
-            results.append(measured(case, data, options.quick))
+            results.append(measured(case, data, "benchmarks.cases", BUDGET[options.quick]))
             at = f" {case.series[1]}" if case.series else ""
             sys.stderr.write(f"{time.monotonic() - begin:6.1f} s  {case.name}{at}\n")
     whole = {
-        "about": {**report.machine(), "data": said, "quick": options.quick},
+        "title": "Recognition",
+        "about": {**report.machine(PEERS), "data": said, "quick": options.quick},
         "seconds": round(time.monotonic() - begin, 1),
         "cases": results,
     }

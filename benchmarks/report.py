@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -12,22 +13,13 @@ from typing import Any
 
 from benchmarks.job import Case, Family
 
-PEERS = (
-    "ahocorasick_rs",
-    "google-re2",
-    "hyperscan",
-    "drain3",
-    "rapidfuzz",
-    "datasketch",
-    "matplotlib",
-)
 DISTURBED = 1.15
 """Times the processor's time: what took longer had to wait for other processes."""
 
 
-def machine() -> dict[str, Any]:
-    """What the figures depend on besides loki."""
-    versions = {name: _version(name) for name in ("loki-core", *PEERS)}
+def machine(peers: Iterable[str]) -> dict[str, Any]:
+    """What the figures depend on besides loki; of peers the version, by the name of the package."""
+    versions = {name: _version(name) for name in ("loki-core", *peers)}
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "system": platform.platform(),
@@ -112,7 +104,7 @@ def markdown(whole: dict[str, Any], plots: list[str]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     rows = [case for case in whole["cases"] if not case["series"]]
     parts = [
-        "# Recognition, measured\n",
+        f"# {whole['title']}, measured\n",
         f"{about['date']}; {about['processor']}, {about['cores']} cores, load {about['load'][0]} at "
         f"the end; {about['system']}; {about['python']}; commit {about['commit']}; {versions}.\n",
         f"Data: {about['data']}.{' A quick run: small sizes, few repeats.' if about['quick'] else ''} "
@@ -184,10 +176,14 @@ def _speed(result: dict[str, Any], unit: str) -> str:
     disturbed = " (disturbed)" if result["seconds"] > DISTURBED * result["cpu"] + 1e-3 else ""
     if unit == "bytes":
         return f"{rate / 1e6:.4g} MB/s{disturbed}"
+    if unit == "calls":
+        return f"{_time(1 / rate)} a call{disturbed}"
     return f"{rate:.4g} {unit}/s, {_time(result['seconds'])} in all{disturbed}"
 
 
 def _time(seconds: float) -> str:
+    if seconds < 1e-6:
+        return f"{seconds * 1e9:.3g} ns"
     if seconds < 1e-3:
         return f"{seconds * 1e6:.3g} \u00b5s"
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

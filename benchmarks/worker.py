@@ -7,6 +7,7 @@ answer was written.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import resource
 import sys
@@ -14,18 +15,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import FAMILIES
 from benchmarks.job import Data, Job
 
 MOST_REPEATS = 7
 
 
 def main() -> None:
-    """The rival of one JSON argument: family, rival, parameters, folder, budget, answer."""
+    """The rival of one JSON argument: module, family, rival, parameters, folder, budget, answer."""
     asked = json.loads(sys.argv[1])
     data = Data(Path(asked["folder"]))
+    families = importlib.import_module(asked["module"]).FAMILIES
     try:
-        job = FAMILIES[asked["family"]].rivals[asked["rival"]](asked["parameters"], data)
+        job = families[asked["family"]].rivals[asked["rival"]](asked["parameters"], data)
     except ImportError as error:
         sys.stdout.write(json.dumps({"missing": error.name}) + "\n")
         return

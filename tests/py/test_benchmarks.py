@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import loki
-from benchmarks import corpus, masker, recognition, references, report
+from benchmarks import (
+    corpus,
+    decision,
+    decision_cases,
+    floors,
+    masker,
+    recognition,
+    references,
+    report,
+)
 from benchmarks.cases import FAMILIES, cases
 from benchmarks.job import Case, Data
 from benchmarks.pattern_families import document, generated
@@ -126,6 +135,9 @@ def test_cases_name_what_is_there() -> None:
         rivals = FAMILIES[case.family].rivals
         assert "loki" in rivals
         assert {*case.rivals, *(rival for rival, _ in case.targets)} <= set(rivals)
+    for case in [*decision_cases.cases(quick=False), *decision_cases.cases(quick=True)]:
+        rivals = decision_cases.FAMILIES[case.family].rivals
+        assert {*case.rivals, *(rival for rival, _ in case.targets)} <= set(rivals)
 
 
 def test_a_wrong_answer_is_not_sound() -> None:
@@ -173,3 +185,22 @@ def test_a_run_on_tiny_data_is_sound(
     page = capsys.readouterr().out
     assert page == (tmp_path / "report.md").read_text("utf-8")
     assert "| hyperscan |" in page
+
+
+@pytest.mark.skipif(
+    not any(floors.BUILT.glob("_native*"))
+    or not all(importlib.util.find_spec(peer) for peer in decision_cases.PEERS),
+    reason="make bench-decision builds the floors and installs the peers",
+)
+def test_a_quick_run_of_decisions_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(decision, "BUDGET", {True: 0.0})
+    assert decision.main(["--quick", "--out", str(tmp_path)]) == 0
+    whole = json.loads((tmp_path / "decision.json").read_text("utf-8"))
+    assert [case["name"] for case in whole["cases"]] == [
+        case.name for case in decision_cases.cases(quick=True)
+    ]
+    page = capsys.readouterr().out
+    assert page == (tmp_path / "decision.md").read_text("utf-8")
+    assert "ns a call" in page

@@ -40,7 +40,7 @@ class Backoff:
         True
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_delay")
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Backoff:
         self._core = _core.Backoff(
             nanoseconds(base), multiplier, nanoseconds(cap), jitter, mode, seed
         )
+        self._delay = self._core.delay  # bound once, not at each call
 
     def delay(self, failures: int, key: str = "", offset: int = 0) -> float:
         """Seconds to wait after ``failures`` failures in a row.
@@ -69,7 +70,7 @@ class Backoff:
         Raises:
             ValueError: ``failures`` or ``offset`` outside 0 to 2**32 - 1.
         """
-        return self._core.delay(failures, key, offset)
+        return self._delay(failures, key, offset)
 
     def wait(
         self,
