@@ -19,7 +19,7 @@ class Empty {
 // The sum of `count` delays, so that none can be left out: after 1, 2, ... 20 failures, over again.
 std::int64_t delays(std::uint32_t count, std::string_view mode) {
   using namespace std::chrono_literals;
-  const loki::Backoff backoff(5s, 2, 300s, 0.1, loki::parse_jitter_mode(mode), 0);
+  const loki::Backoff backoff(5s, 2, 300s, 0.1, 0, loki::parse_jitter_mode(mode));
   std::int64_t sum = 0;
   for (std::uint32_t i = 0; i < count; ++i)
     sum += backoff.delay(i % 20 + 1, "login test", 1).count() >> 20;

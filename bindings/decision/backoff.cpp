@@ -49,8 +49,8 @@ void bind_backoff(py::module_& module) {
   py::class_<Backoff>(module, "Backoff")
       .def(py::init([](std::int64_t base_ns, double multiplier, std::int64_t cap_ns, double jitter,
                        std::string_view mode, std::uint64_t seed) {
-             return Backoff(Nanoseconds(base_ns), multiplier, Nanoseconds(cap_ns), jitter,
-                            parse_jitter_mode(mode), seed);
+             return Backoff(Nanoseconds(base_ns), multiplier, Nanoseconds(cap_ns), jitter, seed,
+                            parse_jitter_mode(mode));
            }),
            py::arg("base_ns"), py::arg("multiplier"), py::arg("cap_ns"), py::arg("jitter"),
            py::arg("mode"), py::arg("seed"))

@@ -67,13 +67,13 @@ std::string_view jitter_mode_name(JitterMode mode) {
 }
 
 Backoff::Backoff(Nanoseconds base, double multiplier, Nanoseconds cap, double jitter,
-                 JitterMode mode, std::uint64_t seed)
+                 std::uint64_t seed, JitterMode mode)
     : base_(base),
       multiplier_(multiplier),
       cap_(std::max(cap, base)),
       jitter_(jitter),
-      mode_(mode),
       seed_(seed),
+      mode_(mode),
       saturated_(std::uint64_t{1} << 32),
       highest_middle_(cap_) {
   if (base.count() < 0 || cap.count() < 0) {

@@ -42,8 +42,8 @@ class Backoff {
   // base, cap: 0 or more; a cap below base counts as base. multiplier: finite, 1 or more; not used
   // by decorrelated. jitter: the half-width of the proportional window as a share of the computed
   // delay, in [0, 1]; not used by other modes. Throws InvalidArgument outside these ranges.
-  Backoff(Nanoseconds base, double multiplier, Nanoseconds cap, double jitter, JitterMode mode,
-          std::uint64_t seed);
+  Backoff(Nanoseconds base, double multiplier, Nanoseconds cap, double jitter, std::uint64_t seed,
+          JitterMode mode = JitterMode::kProportional);
 
   // failures: how many in a row, any 32-bit count. 0 gives base exactly, without jitter.
   // offset: failures that do not count yet; 1 for a retry inside the loop (base, 2 base, ...), 0
@@ -78,8 +78,8 @@ class Backoff {
   double multiplier_;
   Nanoseconds cap_;
   double jitter_;
-  JitterMode mode_;
   std::uint64_t seed_;
+  JitterMode mode_;
   std::array<double, 32> powers_{};  // multiplier^1, ^2, ^4, ^8, ...
   std::uint64_t saturated_;          // from this exponent on the delay is the cap
   Nanoseconds highest_middle_;       // of a proportional window

@@ -40,10 +40,10 @@ void RetryBudget::add(std::int64_t tokens) {
 void RetryBudget::refill(Nanoseconds now) {
   if (now <= refilled_) return;
   // As unsigned numbers, whose difference cannot overflow.
-  const std::uint64_t elapsed =
+  const std::uint64_t passed =
       static_cast<std::uint64_t>(now.count()) - static_cast<std::uint64_t>(refilled_.count());
-  const uint128 earned = uint128{elapsed} * static_cast<std::uint64_t>(per_second_) +
-                         static_cast<std::uint64_t>(rest_);
+  const uint128 earned =
+      uint128{passed} * static_cast<std::uint64_t>(per_second_) + static_cast<std::uint64_t>(rest_);
   const uint128 whole = earned / kRetry;
   rest_ = static_cast<std::int64_t>(earned % kRetry);
   refilled_ = now;

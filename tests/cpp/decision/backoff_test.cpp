@@ -19,7 +19,7 @@ double seconds(Nanoseconds delay) {
 
 Backoff make(Nanoseconds base, double multiplier, Nanoseconds cap, double jitter,
              std::uint64_t seed, JitterMode mode = JitterMode::kProportional) {
-  return {base, multiplier, cap, jitter, mode, seed};
+  return {base, multiplier, cap, jitter, seed, mode};
 }
 
 constexpr JitterMode kModes[] = {JitterMode::kProportional, JitterMode::kNone, JitterMode::kFull,
