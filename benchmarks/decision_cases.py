@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.breaker_families import (
+    CIRCUITBREAKER,
+    CLOSED_NATIVE,
+    DECORATED,
+    GUARDED,
+    PERMITS,
+    PURGATORY,
+    RAISED,
+    REFUSED,
+)
+from benchmarks.breaker_sharing import ASYNC, ONE_THREAD, THREADS
 from benchmarks.delay_families import DELAY, DELAY_NATIVE
 from benchmarks.floors import EMPTY, FLOORS
 from benchmarks.job import Case, Family
 
-PEERS = ("tenacity", "stamina", "backoff")
+PEERS = (
+    "tenacity",
+    "stamina",
+    "backoff",
+    "pybreaker",
+    "circuitbreaker",
+    "purgatory",
+    "aiobreaker",
+)
 """Packages whose versions the report names."""
 
 FAMILIES: dict[str, Family] = {
     "floors": Family("calls", FLOORS, lambda _, __: 1.0),
     "delay": DELAY,
     "delay in C++": DELAY_NATIVE,
+    "permits": PERMITS,
+    "decorator": DECORATED,
+    "guard": GUARDED,
+    "refused": REFUSED,
+    "raised": RAISED,
+    "asyncio": ASYNC,
+    "threads": THREADS,
+    "closed in C++": CLOSED_NATIVE,
 }
 
 _MANY, _FEW = 200_000, 20_000
@@ -55,9 +82,41 @@ ROWS = (
     ),
 )
 
+_SYNC = ("pybreaker", CIRCUITBREAKER, PURGATORY)
+_AIMED = "Aims are set beside the fastest peer that threads can share, which is pybreaker."
+
+
+def _aims(factor: float, rivals: tuple[str, ...] = _SYNC[:1]) -> tuple[tuple[str, float], ...]:
+    return tuple((rival, factor) for rival in rivals)
+
+
+BREAKERS = (
+    Case("breaker: permit and success", "permits", {"calls": _MANY}, ((EMPTY, 1 / 5),)),
+    Case("breaker: decorator", "decorator", {"calls": _MANY}, _aims(1.0), note=_AIMED),
+    Case("breaker: with guard", "guard", {"calls": _MANY}, _aims(1 / 1.5), note=_AIMED),
+    Case("breaker: refused by try_acquire", "refused", {"calls": _MANY}, _aims(5.0, _SYNC)),
+    Case("breaker: refused by exception", "raised", {"calls": _MANY}, _aims(1.0, _SYNC)),
+    Case(
+        "breaker: asyncio guard",
+        "asyncio",
+        {"calls": _MANY},
+        _aims(2.0, ("aiobreaker", "purgatory", "circuitbreaker")),
+    ),
+    Case(
+        "breaker: two threads",
+        "threads",
+        {"calls": _MANY},
+        ((ONE_THREAD, 0.7),),
+        note="The ratio to one thread is the share of its throughput that two keep together.",
+    ),
+    Case("breaker: closed, in C++", "closed in C++", {"calls": _IN_C}, limit=50e-9),
+)
+
 
 def cases(quick: bool) -> list[Case]:
     """All cases; of a smoke run fewer calls."""
     if not quick:
-        return list(ROWS)
-    return [replace(case, parameters={**case.parameters, "calls": _FEW}) for case in ROWS]
+        return [*ROWS, *BREAKERS]
+    return [
+        replace(case, parameters={**case.parameters, "calls": _FEW}) for case in (*ROWS, *BREAKERS)
+    ]

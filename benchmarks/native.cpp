@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "loki/decision/backoff.hpp"
+#include "loki/decision/breaker_locked.hpp"
 
 namespace py = pybind11;
 
@@ -26,9 +27,21 @@ std::int64_t delays(std::uint32_t count, std::string_view mode) {
   return sum;
 }
 
+// How many of `count` calls a closed breaker lets through, each with its success.
+std::uint32_t closed_checks(std::uint32_t count) {
+  loki::LockedBreaker breaker{loki::BreakerConfig{}};
+  std::uint32_t granted = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto permit = breaker.acquire_closed();
+    if (permit && breaker.success_closed(*permit)) ++granted;
+  }
+  return granted;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_native, module, py::mod_gil_not_used()) {
   py::class_<Empty>(module, "Empty").def(py::init()).def("nothing", &Empty::nothing);
   module.def("delays", &delays, py::arg("count"), py::arg("mode"));
+  module.def("closed_checks", &closed_checks, py::arg("count"));
 }

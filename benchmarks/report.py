@@ -133,7 +133,7 @@ def _table(case: dict[str, Any]) -> str:
             lines.append(f"| {rival} | {result.get('failed', 'not installed')} | | | | |")
             continue
         target = next((t for t in case["targets"] if t["rival"] == rival), None)
-        aim = f"{target['wanted']:g} {_verdict(target['met'])}" if target else ""
+        aim = f"{target['wanted']:.3g} {_verdict(target['met'])}" if target else ""
         ratio = None if rival == "loki" else _ratio(mine, result)
         lines.append(
             f"| {rival} | {_speed(result, case['unit'])} | {'' if ratio is None else f'{ratio:.3g}'} "
