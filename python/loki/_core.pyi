@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerEventKind', 'BreakerMoment', 'BreakerPermit', 'BreakerReply', 'BreakerView', 'BreakersFile', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'SharedBreaker', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerEventKind', 'BreakerMoment', 'BreakerPermit', 'BreakerReply', 'BreakerView', 'BreakersFile', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'RetryBudget', 'SharedBreaker', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'format_duration', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'parse_retry_after', 'parse_retry_after_ms', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -78,15 +78,6 @@ class Backoff:
     def preview(self, count: int, key: str, offset: int) -> list[float]:
         ...
     def wait(self, failures: int, key: str, offset: int, asked_ns: typing.SupportsInt | typing.SupportsIndex | None, left_ns: typing.SupportsInt | typing.SupportsIndex | None) -> float | None:
-        ...
-class RetryBudget:
-    def __init__(self, share: typing.SupportsFloat | typing.SupportsIndex, per_second: typing.SupportsFloat | typing.SupportsIndex, capacity: typing.SupportsFloat | typing.SupportsIndex, now_ns: typing.SupportsInt | typing.SupportsIndex) -> None:
-        ...
-    def balance(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> float:
-        ...
-    def deposit(self) -> None:
-        ...
-    def try_withdraw(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> bool:
         ...
 class BreakerConfig:
     def __init__(self) -> None:
@@ -424,6 +415,15 @@ class SharedBreaker:
     def together(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, file: BreakersFile, moment: BreakerMoment, owner: str) -> BreakerReply:
         ...
     def view(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerView:
+        ...
+class RetryBudget:
+    def __init__(self, share: typing.SupportsFloat | typing.SupportsIndex, per_second: typing.SupportsFloat | typing.SupportsIndex, capacity: typing.SupportsFloat | typing.SupportsIndex, now_ns: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def balance(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> float:
+        ...
+    def deposit(self) -> None:
+        ...
+    def try_withdraw(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> bool:
         ...
 def clean(text: typing.Any) -> str:
     """

@@ -40,6 +40,8 @@ TEST(Moments, SumsAndSpansSaturate) {
   EXPECT_EQ(elapsed(8s, 5s), 0s);
   EXPECT_EQ(elapsed(kFirst, kLast), kLast);
   EXPECT_EQ(elapsed(kLast, kFirst), 0s);
+}
+
 TEST(Duration, SaysWhatToWriteInsteadOfABareNumber) {
   try {
     parse_duration("90");
