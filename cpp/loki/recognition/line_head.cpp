@@ -41,7 +41,10 @@ void HeadTable::add(std::string_view head, std::uint32_t number) {
 }
 
 FirstBytes::FirstBytes(const std::vector<std::optional<Regex::FirstByte>>& first)
-    : by_first_(256, NumberSet(first.size())), by_said_(by_first_), all_(first.size()) {
+    : by_first_(256, NumberSet(first.size())),
+      by_said_(by_first_),
+      by_both_(by_first_),
+      all_(first.size()) {
   for (std::uint32_t number = 0; number < first.size(); ++number) {
     all_.add(number);
     const auto& known = first[number];
@@ -52,13 +55,21 @@ FirstBytes::FirstBytes(const std::vector<std::optional<Regex::FirstByte>>& first
       if (may || !is_behind_blanks) by_said_[byte].add(number);
     }
   }
+  for (std::size_t byte = 0; byte < by_both_.size(); ++byte) {
+    by_both_[byte].add_common(by_first_[byte], by_said_[byte]);
+  }
 }
 
-void FirstBytes::add_to(NumberSet& numbers, const FoldedLine& line) const {
-  const auto of = [this](const std::vector<NumberSet>& sets, std::string_view text) {
-    return text.empty() ? &all_ : &sets[static_cast<unsigned char>(text.front())];
-  };
-  numbers.add_common(*of(by_first_, line.text()), *of(by_said_, line.unindented()));
+const NumberSet& FirstBytes::of(const FoldedLine& line, NumberSet& room) const {
+  const std::string_view text = line.text(), said = line.unindented();
+  if (text.empty()) return all_;
+  const auto first = static_cast<unsigned char>(text.front());
+  if (said.size() == text.size()) return by_both_[first];
+  room.clear();
+  const NumberSet& by_said =
+      said.empty() ? all_ : by_said_[static_cast<unsigned char>(said.front())];
+  room.add_common(by_first_[first], by_said);
+  return room;
 }
 
 LinePrefix::LinePrefix(const std::vector<std::string>& expressions) {

@@ -55,6 +55,7 @@ class NumberSet {
       }
     }
   }
+  void add_all(const NumberSet& other) { add_common(other, other); }
   void clear() {
     std::fill(words_.begin(), words_.end(), 0);
     std::fill(used_.begin(), used_.end(), 0);
@@ -119,12 +120,12 @@ class FirstBytes {
   // first: by number; where there is none, any line will do.
   explicit FirstBytes(const std::vector<std::optional<Regex::FirstByte>>& first);
 
-  // Adds those that may match the line.
-  void add_to(NumberSet& numbers, const FoldedLine& line) const;
+  // Those that may match the line. room: where they may be kept.
+  const NumberSet& of(const FoldedLine& line, NumberSet& room) const;
 
  private:
-  // By the first byte of a line, and by the first that is no blank.
-  std::vector<NumberSet> by_first_, by_said_;
+  // By the first byte of a line; by the first that is no blank; where they are one and the same.
+  std::vector<NumberSet> by_first_, by_said_, by_both_;
   NumberSet all_;
 };
 

@@ -157,7 +157,7 @@ FoldedLine::Needle::Needle(std::string text) : text_(std::move(text)) {
 }
 
 bool FoldedLine::holds(const Needle& needle) const {
-  constexpr int kPatience = 3;  // questions after which the pairs are worth their reading; chosen
+  constexpr int kPatience = 5;  // questions after which the pairs are worth their reading; chosen
   if (asked_ < kPatience) {
     ++asked_;
     return text().find(needle.text_) != std::string_view::npos;

@@ -18,7 +18,9 @@ constexpr std::size_t kShortestLane = 128;
 // Without a branch: many bytes at once.
 bool is_ascii(std::string_view text) {
   unsigned char any = 0;
-  for (const char c : text) any |= static_cast<unsigned char>(c);
+  const char* const bytes = text.data();
+  const std::size_t size = text.size();
+  for (std::size_t i = 0; i < size; ++i) any |= static_cast<unsigned char>(bytes[i]);
   return any < 0x80;
 }
 
@@ -111,8 +113,10 @@ std::string ascii_folded(std::string_view text) {
 }
 
 void fold_ascii(std::string_view text, std::string& into) {
-  into.resize(text.size());
-  std::transform(text.begin(), text.end(), into.begin(), folded);
+  into.assign(text);
+  char* const bytes = into.data();
+  const std::size_t size = into.size();
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = folded(bytes[i]);  // many at once
 }
 
 std::string utf8_folded(std::string_view text) {

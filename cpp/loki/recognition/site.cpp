@@ -4,7 +4,6 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include "loki/recognition/site_rules.hpp"
@@ -39,7 +38,7 @@ class BlockFinder {
         text_(text),
         taken_(rules.tools.size(), 0),
         seen_(rules.referred_begin.size(), 0),
-        allowed_(rules.references.size()),
+        room_(rules.references.size()),
         wanted_(rules.references.size()) {
     found_.detected.resize(rules.tools.size(), false);
   }
@@ -85,20 +84,18 @@ class BlockFinder {
     if (is_marked) begin(folded_mark(next_, shown));
   }
 
-  // Which rules may match the next line, as far as its first bytes tell; many lines begin alike.
+  // Which rules may match the next line, as far as its first bytes tell.
   void allow(bool is_marked) {
-    const auto first = [](std::string_view text) { return text.empty() ? '\0' : text.front(); };
-    const auto begins = std::tuple(next_text_.empty(), first(next_folded_.text()),
-                                   first(next_folded_.unindented()), is_marked);
-    if (std::exchange(begins_, begins) == begins) return;
-    allowed_.clear();
-    rules_.first_bytes.add_to(allowed_, next_folded_);
-    if (is_marked) allowed_.add_common(rules_.of_fallbacks, rules_.of_fallbacks);
+    allowed_ = &rules_.first_bytes.of(next_folded_, room_);
+    if (!is_marked) return;
+    if (allowed_ != &room_) room_ = *allowed_;
+    room_.add_all(rules_.of_fallbacks);
+    allowed_ = &room_;
   }
 
   void begin(const FoldedLine& folded) {
     rules_.heads.each(folded.unindented(), [this](std::uint32_t number) {
-      wanted_.add_if(number, allowed_);
+      wanted_.add_if(number, *allowed_);
       is_wanted_ = true;
     });
   }
@@ -106,10 +103,10 @@ class BlockFinder {
   // What the rules have to look for on the next line, where the literal stands.
   void note(std::size_t literal) {
     if (const std::int32_t many = rules_.many_of[literal]; many >= 0) {
-      wanted_.add_common(rules_.many[static_cast<std::size_t>(many)], allowed_);
+      wanted_.add_common(rules_.many[static_cast<std::size_t>(many)], *allowed_);
     } else {
       for (const std::uint32_t number : rules_.referred_by(literal)) {
-        wanted_.add_if(number, allowed_);
+        wanted_.add_if(number, *allowed_);
       }
     }
     is_wanted_ = true;
@@ -315,10 +312,10 @@ class BlockFinder {
   Line next_;  // the one that is looked at next, if rules have something to look for there
   std::string_view next_text_, next_marked_;
   FoldedLine next_folded_;
-  NumberSet allowed_, wanted_;  // references: what may match there, and what is looked for
+  NumberSet room_, wanted_;  // references: room for what may match there; what is looked for
+  const NumberSet* allowed_ = &room_;  // what may match there
   bool is_wanted_ = false;
-  std::optional<std::tuple<bool, char, char, bool>> begins_;  // the line that `allowed_` is of
-  FoldedLine marked_;                                         // line `marked_line_` with its mark
+  FoldedLine marked_;  // line `marked_line_` with its mark
   std::size_t marked_line_ = 0;
   std::unordered_map<const BlockRule*, Kept> kept_;
   Findings found_;

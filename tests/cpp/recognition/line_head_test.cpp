@@ -105,8 +105,8 @@ TEST(FirstBytes, AllowsWhateverMatches) {
     for (std::size_t i = 0, size = random() % 5; i < size; ++i) {
       line += pieces[random() % pieces.size()];
     }
-    NumberSet allowed(expressions.size());
-    table.add_to(allowed, FoldedLine(line));
+    NumberSet room(expressions.size());
+    NumberSet allowed = table.of(FoldedLine(line), room);
     std::vector<bool> is_allowed(expressions.size(), false);
     allowed.take([&](std::uint32_t number) { is_allowed[number] = true; });
     for (std::size_t i = 0; i < expressions.size(); ++i) {
