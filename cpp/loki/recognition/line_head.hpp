@@ -33,13 +33,16 @@ class NumberSet {
       : words_((bound + 63) / 64), used_((bound + 4095) / 4096) {}
 
   void add(std::uint32_t number) { add_word(number / 64, std::uint64_t{1} << (number % 64)); }
-  // Adds it if it is in the other set, which has the same bound.
-  void add_if(std::uint32_t number, const NumberSet& allowed) {
+  // Adds it if it is in the other set, which has the same bound. True: it is.
+  bool add_if(std::uint32_t number, const NumberSet& allowed) {
     const std::size_t word = number / 64;
-    add_word(word, allowed.words_[word] & std::uint64_t{1} << (number % 64));
+    return add_word(word, allowed.words_[word] & std::uint64_t{1} << (number % 64));
   }
-  void add_common(const NumberSet& a, const NumberSet& b) {
-    for (std::size_t i = 0; i < words_.size(); ++i) add_word(i, a.words_[i] & b.words_[i]);
+  // Adds what is in both. True: there is any.
+  bool add_common(const NumberSet& a, const NumberSet& b) {
+    bool any = false;
+    for (std::size_t i = 0; i < words_.size(); ++i) any |= add_word(i, a.words_[i] & b.words_[i]);
+    return any;
   }
 
   // Calls visit(number) for each in order, and leaves none.
@@ -62,9 +65,10 @@ class NumberSet {
   }
 
  private:
-  void add_word(std::size_t i, std::uint64_t bits) {
+  bool add_word(std::size_t i, std::uint64_t bits) {
     words_[i] |= bits;
     used_[i / 64] |= std::uint64_t{bits != 0} << (i % 64);
+    return bits != 0;
   }
 
   std::vector<std::uint64_t> words_;

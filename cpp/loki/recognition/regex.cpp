@@ -150,6 +150,12 @@ void FoldedLine::remove_prefix(std::size_t bytes) {
   said_ = static_cast<std::size_t>(said - text_.begin());
 }
 
+std::string_view FoldedLine::marked(std::size_t bytes) const {
+  std::string_view text = std::string_view(text_).substr(text_.size() - bytes);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  return text;
+}
+
 FoldedLine::Needle::Needle(std::string text) : text_(std::move(text)) {
   for (std::size_t i = 1; i < text_.size(); ++i) {
     pairs_ += static_cast<char>(hash_of(text_[i - 1], text_[i]));

@@ -44,6 +44,8 @@ class FoldedLine {
   void remove_prefix(std::size_t bytes);
 
   std::string_view text() const { return std::string_view(text_).substr(begin_); }
+  // The end of the line, of so many bytes, from which prefixes were removed; without its blanks.
+  std::string_view marked(std::size_t bytes) const;
   std::string_view unindented() const { return std::string_view(text_).substr(said_); }
 
   bool holds(const Needle& needle) const;

@@ -24,6 +24,17 @@ bool is_ascii(std::string_view text) {
   return any < 0x80;
 }
 
+// Others have no letter case.
+bool has_letter_beyond_ascii(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    bool valid = false;
+    const std::size_t step = utf8_step(text, at, valid);
+    if (step > 1 && valid && is_word_character(decoded_utf8(text.substr(at, step)))) return true;
+    at += step;
+  }
+  return false;
+}
+
 char folded(char c) {
   const auto byte = static_cast<unsigned char>(c);
   const bool is_capital = static_cast<unsigned char>(byte - 'A') < 26;
@@ -149,7 +160,7 @@ LiteralScan::LiteralScan(const std::vector<std::string>& given) {
   for (const std::string& literal : given) {
     literals.push_back(utf8_folded(literal));
     longest_ = std::max(longest_, literal.size());
-    is_ascii_ = is_ascii_ && is_ascii(literal);
+    has_letters_beyond_ = has_letters_beyond_ || has_letter_beyond_ascii(literal);
     if (literal.empty()) throw InvalidArgument("a literal must have 1 byte or more");
     for (const char c : literals.back()) {
       std::uint8_t& known = class_of_[static_cast<unsigned char>(c)];
@@ -182,7 +193,7 @@ void LiteralScan::scan_block(std::string_view text, Progress& progress) const {
   std::string_view block = utf8_prefix(text.substr(progress.at), kBlock);
   if (block.empty()) block = text.substr(progress.at, kBlock);
   progress.at += block.size();
-  if (!is_ascii_ && !is_ascii(block)) {
+  if (has_letters_beyond_ && !is_ascii(block)) {
     progress.folded = utf8_folded(block);
     block = progress.folded;
   }

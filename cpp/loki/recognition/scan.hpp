@@ -83,7 +83,7 @@ class LiteralScan {
   std::uint32_t classes_ = 1;
   std::uint32_t first_reporting_ = 0;  // states are stored multiplied by classes_
   std::size_t longest_ = 0;            // bytes of the longest literal
-  bool is_ascii_ = true;               // no literal has a byte beyond
+  bool has_letters_beyond_ = false;    // some literal has letters beyond ASCII
   std::uint32_t states_ = 0;
   std::unique_ptr<std::uint32_t[]> next_;  // state * classes + class
   std::vector<std::uint32_t> reports_begin_;

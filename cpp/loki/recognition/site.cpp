@@ -80,8 +80,8 @@ class BlockFinder {
     next_marked_ = shown.marked;
     const bool is_marked = shown.marked.size() != shown.text.size();
     allow(is_marked);
-    begin(next_folded_);
-    if (is_marked) begin(folded_mark(next_, shown));
+    begin(next_folded_.unindented());
+    if (is_marked) begin(next_folded_.marked(shown.marked.size()));
   }
 
   // Which rules may match the next line, as far as its first bytes tell.
@@ -93,23 +93,21 @@ class BlockFinder {
     allowed_ = &room_;
   }
 
-  void begin(const FoldedLine& folded) {
-    rules_.heads.each(folded.unindented(), [this](std::uint32_t number) {
-      wanted_.add_if(number, *allowed_);
-      is_wanted_ = true;
+  void begin(std::string_view unindented) {
+    rules_.heads.each(unindented, [this](std::uint32_t number) {
+      is_wanted_ |= wanted_.add_if(number, *allowed_);
     });
   }
 
   // What the rules have to look for on the next line, where the literal stands.
   void note(std::size_t literal) {
     if (const std::int32_t many = rules_.many_of[literal]; many >= 0) {
-      wanted_.add_common(rules_.many[static_cast<std::size_t>(many)], *allowed_);
+      is_wanted_ |= wanted_.add_common(rules_.many[static_cast<std::size_t>(many)], *allowed_);
     } else {
       for (const std::uint32_t number : rules_.referred_by(literal)) {
-        wanted_.add_if(number, *allowed_);
+        is_wanted_ |= wanted_.add_if(number, *allowed_);
       }
     }
-    is_wanted_ = true;
   }
 
   void visit() {
