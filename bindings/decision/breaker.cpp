@@ -99,15 +99,27 @@ std::vector<std::tuple<int, int, std::int64_t>> take_news(ClockedBreaker& clocke
   return news;
 }
 
+// The collector of rings sees the clock, which may well hold its breaker.
+void show_collector(PyHeapTypeObject* type) {
+  type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+  type->ht_type.tp_traverse = [](PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (py::detail::is_holder_constructed(self)) {
+      Py_VISIT(py::handle(self).cast<ClockedBreaker&>().monotonic.ptr());
+    }
+    return 0;
+  };
+}
+
 }  // namespace
 
 void bind_breaker(py::module_& module) {
   bind_config(module);
   bind_view(module);
-  py::class_<ClockedBreaker> bound(module, "Breaker");
+  py::class_<ClockedBreaker> bound(module, "Breaker", py::custom_type_setup(show_collector));
   bound
       .def(py::init([](const BreakerConfig& config, py::object monotonic) {
-             return new ClockedBreaker{LockedBreaker(config), std::move(monotonic)};
+             return ::new ClockedBreaker{LockedBreaker(config), std::move(monotonic)};
            }),
            py::arg("config"), py::arg("monotonic"))
       .def("open", by_hand<&LockedBreaker::open>,

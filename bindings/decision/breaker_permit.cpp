@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 namespace py = pybind11;
@@ -50,12 +51,13 @@ PyObject* caught(Work&& work) noexcept {
 // --- giving permits out --------------------------------------------------------------------------
 
 PyObject* make_permit(PyObject* breaker, ClockedBreaker& clocked, const BreakerPermit& value) {
-  auto* permit = PyObject_New(Permit, permit_type);
+  auto* permit = PyObject_GC_New(Permit, permit_type);
   if (permit == nullptr) throw py::error_already_set();
   permit->breaker = Py_NewRef(breaker);
   permit->clocked = &clocked;
   permit->value = value;
   new (&permit->is_reported) std::atomic<bool>(false);
+  PyObject_GC_Track(permit);
   return reinterpret_cast<PyObject*>(permit);
 }
 
@@ -142,12 +144,20 @@ PyObject* permit_ignore(PyObject* self, PyObject*) noexcept {
 }
 
 void permit_dealloc(PyObject* self) noexcept {
+  PyObject_GC_UnTrack(self);
   Permit& permit = permit_of(self);
   if (claim(permit)) permit.clocked->locked.ignore(permit.value);
   Py_DECREF(permit.breaker);
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
+}
+
+// Nothing is cleared, as with a tuple: a ring through a permit also passes what its breaker holds.
+int permit_traverse(PyObject* self, visitproc visit, void* arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(permit_of(self).breaker);
+  return 0;
 }
 
 // --- with and async with -------------------------------------------------------------------------
@@ -247,9 +257,10 @@ void* slot(Function function) {
   return reinterpret_cast<void*>(function);
 }
 
-PyTypeObject* make_type(const char* name, std::size_t size, PyType_Slot* slots) {
-  PyType_Spec spec{name, static_cast<int>(size), 0,
-                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyTypeObject* make_type(const char* name, std::size_t size, unsigned int flags,
+                        PyType_Slot* slots) {
+  flags |= Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  PyType_Spec spec{name, static_cast<int>(size), 0, flags, slots};
   PyObject* type = PyType_FromSpec(&spec);
   if (type == nullptr) throw py::error_already_set();
   return reinterpret_cast<PyTypeObject*>(type);
@@ -263,9 +274,10 @@ PyTypeObject* make_permit_type() {
       "out of its lease, it is void: its outcome counts nothing.";
   PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                          {Py_tp_dealloc, slot(permit_dealloc)},
+                         {Py_tp_traverse, slot(permit_traverse)},
                          {Py_tp_methods, permit_methods},
                          {0, nullptr}};
-  return make_type("loki._core.Permit", sizeof(Permit), slots);
+  return make_type("loki._core.Permit", sizeof(Permit), Py_TPFLAGS_HAVE_GC, slots);
 }
 
 PyTypeObject* make_ready_type() {
@@ -273,10 +285,14 @@ PyTypeObject* make_ready_type() {
       {Py_tp_dealloc, slot(ready_dealloc)}, {Py_tp_iter, slot(PyObject_SelfIter)},
       {Py_tp_iternext, slot(ready_next)},   {Py_am_await, slot(PyObject_SelfIter)},
       {Py_am_send, slot(ready_send)},       {0, nullptr}};
-  return make_type("loki._core.Ready", sizeof(Ready), slots);
+  return make_type("loki._core.Ready", sizeof(Ready), 0, slots);
 }
 
 }  // namespace
+
+void* ClockedBreaker::operator new(std::size_t) {
+  throw std::runtime_error("a breaker is used that is not made: its __init__ has not run or raised");
+}
 
 Nanoseconds ClockedBreaker::now() const {
   if (monotonic.is_none()) return std::chrono::steady_clock::now().time_since_epoch();

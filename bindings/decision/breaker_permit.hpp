@@ -15,6 +15,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
+
 #include "loki/decision/breaker_locked.hpp"
 
 namespace loki::bindings {
@@ -26,6 +28,10 @@ struct ClockedBreaker {
 
   // Throws what the clock raises, and ValueError where it gives no finite number.
   Nanoseconds now() const;
+
+  // For pybind11, which makes room here, and nothing in it, where a method is called before
+  // __init__ or after it has raised: throws. Those who mean it say ::new.
+  static void* operator new(std::size_t);
 };
 
 // Adds the type of permits to the module, try_acquire and guard to the class of breakers.

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -257,3 +258,48 @@ def test_the_order_holds_in_many_threads() -> None:
     assert len(heard) == breaker.snapshot().counts.transitions
     assert len(heard) >= 2 * 200
     assert all(a.after == b.before for a, b in itertools.pairwise(heard))
+
+
+# --- lifetimes ------------------------------------------------------------------------------------
+
+
+def test_a_breaker_that_was_not_made_says_so() -> None:
+    """Not a crash: whoever shows local variables after an error in __init__ asks for its text."""
+
+    class Early(Breaker):
+        def __init__(self) -> None:
+            self.open()
+            super().__init__()
+
+    unmade = Breaker.__new__(Breaker)
+    for use in (unmade.try_acquire, unmade.guard, unmade.reset, lambda: repr(unmade), Early):
+        with pytest.raises(RuntimeError, match="__init__ has not run"):
+            use()
+    with pytest.raises(ValueError, match="threshold") as raised:
+        Breaker(threshold=0)
+    frames = [entry.frame.f_locals for entry in raised.traceback]
+    with pytest.raises(RuntimeError, match="or raised"):
+        repr(frames[-2]["self"])
+
+
+def test_rings_are_collected() -> None:
+    """A clock that holds its breaker; a listener that holds a permit, which is then ignored."""
+
+    class Watch(ManualClock):
+        def __init__(self) -> None:
+            super().__init__()
+            self.breaker = Breaker(clock=self)
+
+    class Client:
+        def __init__(self) -> None:
+            self.breaker = Breaker()
+            self.breaker.listen(self.hear)
+            self.permit = self.breaker.try_acquire()
+
+        def hear(self, change: Transition) -> None:
+            raise NotImplementedError
+
+    for ring in (Watch, Client):
+        gone = weakref.ref(ring())
+        gc.collect()
+        assert gone() is None
