@@ -1,6 +1,7 @@
 #include "loki/decision/breakers.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace loki {
@@ -48,6 +49,11 @@ bool is_same_for_others(const BreakerState& before, BreakerState& after) {
   return is_same;
 }
 
+void keep_newest(std::vector<Nanoseconds>& times, std::size_t count) {
+  const std::size_t too_many = times.size() - std::min(times.size(), count);
+  times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(too_many));
+}
+
 }  // namespace
 
 SharedBreaker::SharedBreaker(std::string name, const BreakerConfig& config)
@@ -84,17 +90,22 @@ BreakerReply SharedBreaker::together(const BreakerEvent& event, BreakersFile& fi
                                      const BreakerMoment& moment, std::string_view owner) {
   const std::lock_guard lock(mutex_);
   const MaybeTransition learned = adopt(file.state(name_, config_, moment), moment.now);
-  BreakerReply reply = apply(config_, state_, event, moment.now);
+  const BreakerState before = state_;
+  BreakerReply reply = applied(event, moment.now);
   reply.learned = learned;
-  reply.is_to_write = file.put(name_, state_, moment, owner);
+  // Where nothing happened it stays as it is: its writer may know other arguments than we.
+  const bool has_news = !is_written_ || event.kind == BreakerEventKind::none || !file.has(name_) ||
+                        !is_same_for_others(before, state_);
+  reply.is_to_write = has_news && file.put(name_, state_, moment, owner);
   is_written_ = true;
   return counted(event, reply);
 }
 
 BreakerReply SharedBreaker::alone(const BreakerEvent& event, Nanoseconds now) {
   const std::lock_guard lock(mutex_);
+  if (is_written_) unwritten_.clear();
   is_written_ = false;
-  return counted(event, apply(config_, state_, event, now));
+  return counted(event, applied(event, now));
 }
 
 void SharedBreaker::note_unwritten() {
@@ -109,12 +120,16 @@ MaybeTransition SharedBreaker::look(const BreakersFile& file, const BreakerMomen
   // As long as a cooldown can be: it was cut to that, by a clock that is not the writer's. Unless
   // it is written so, whoever comes after us cuts it anew, and it never ends.
   is_to_mend = found.circuit == CircuitState::open && !found.is_isolated &&
-               found.cooldown_until >= later(moment.now, cooldown_after(config_, found.trips));
+               !file.is_exact(name_, moment) && found.cooldown_until >= later(moment.now, cooldown_after(config_, found.trips));
   return adopt(std::move(found), moment.now);
 }
 
 MaybeTransition SharedBreaker::adopt(BreakerState found, Nanoseconds now) {
-  if (!is_written_ && found.generation <= state_.generation) return std::nullopt;
+  if (is_written_) unwritten_.clear();
+  if (!is_written_ && found.generation <= state_.generation) {
+    if (found.generation == state_.generation) merge_unwritten(found);
+    return std::nullopt;
+  }
   const bool is_other = found.circuit != state_.circuit;
   // The file was lost, or written by somebody who knows no generations, which never go back.
   found.generation = std::max(found.generation, state_.generation);
@@ -129,6 +144,27 @@ MaybeTransition SharedBreaker::adopt(BreakerState found, Nanoseconds now) {
   is_written_ = true;
   if (!is_other) return std::nullopt;
   return BreakerTransition{before, state_.circuit, state_.last_change.value_or(now)};
+}
+
+// Of the same time of the breaker: what failed here and what failed elsewhere both count.
+void SharedBreaker::merge_unwritten(const BreakerState& found) {
+  if (found.circuit != CircuitState::closed || state_.circuit != CircuitState::closed) return;
+  state_.failures = found.failures;
+  state_.failures.insert(state_.failures.end(), unwritten_.begin(), unwritten_.end());
+  std::sort(state_.failures.begin(), state_.failures.end());
+  keep_newest(state_.failures, config_.threshold);
+}
+
+// Keeps in mind what the file would lack, if it could not be written.
+BreakerReply SharedBreaker::applied(const BreakerEvent& event, Nanoseconds now) {
+  const BreakerReply reply = apply(config_, state_, event, now);
+  if (state_.failures.empty() || reply.answer.transition) {
+    unwritten_.clear();
+  } else if (event.kind == BreakerEventKind::failure && reply.is_counted) {
+    unwritten_.push_back(now);
+    keep_newest(unwritten_, config_.threshold);
+  }
+  return reply;
 }
 
 BreakerReply SharedBreaker::counted(const BreakerEvent& event, const BreakerReply& reply) {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "loki/decision/breaker.hpp"
 #include "loki/decision/breaker_locked.hpp"
@@ -82,6 +83,8 @@ class SharedBreaker {
 
  private:
   BreakerReply counted(const BreakerEvent& event, const BreakerReply& reply);
+  BreakerReply applied(const BreakerEvent& event, Nanoseconds now);
+  void merge_unwritten(const BreakerState& found);
   MaybeTransition adopt(BreakerState found, Nanoseconds now);
 
   const std::string name_;
@@ -89,6 +92,7 @@ class SharedBreaker {
   mutable std::mutex mutex_;  // guards what follows; nothing is called under it but the table
   BreakerState state_;
   bool is_written_ = true;
+  std::vector<Nanoseconds> unwritten_;  // failures that the file may not have; if not is_written_
   BreakerCounts counts_;
 };
 

@@ -241,6 +241,11 @@ BreakerState BreakersFile::state(const std::string& name, const BreakerConfig& c
   return state;
 }
 
+bool BreakersFile::is_exact(const std::string& name, const BreakerMoment& moment) const {
+  return has(name) && entries_[name].is_object() &&
+         anchor_of(Fields(entries_[name]), moment.boot_id).has_value();
+}
+
 bool BreakersFile::put(const std::string& name, const BreakerState& state,
                        const BreakerMoment& moment, std::string_view owner) {
   Json& entry = entries_[name];

@@ -43,6 +43,9 @@ class BreakersFile {
   BreakerState state(const std::string& name, const BreakerConfig& config,
                      const BreakerMoment& moment) const;
 
+  // Whether it was written in this boot, so that its times are exact here.
+  bool is_exact(const std::string& name, const BreakerMoment& moment) const;
+
   // What it is to say from now on. `owner` names who has the probe, for people. False where it said
   // all of that already.
   bool put(const std::string& name, const BreakerState& state, const BreakerMoment& moment,

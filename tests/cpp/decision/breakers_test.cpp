@@ -211,6 +211,51 @@ TEST(SharedBreaker, WithoutAFileItGoesOnAlone) {
   EXPECT_EQ(process.look(seconds(5))->to, CircuitState::closed);
 }
 
+TEST(SharedBreaker, FailuresOfOthersAndOfTheTimeAloneAddUp) {
+  Disk disk;
+  Process a(disk, {}), b(disk, {});
+  const BreakerPermit permit = *a.send({Kind::acquire}, seconds(1)).answer.permit;
+  a.send(failure(permit), seconds(1));
+  b.look(seconds(1));
+  b.breaker().alone(failure(permit), seconds(2));
+  a.send({Kind::reset}, seconds(3));  // a later generation holds
+  EXPECT_EQ(b.look(seconds(3)), std::nullopt);
+  EXPECT_EQ(b.state().failures.size(), 0U);
+  const BreakerPermit next = *b.send({Kind::acquire}, seconds(4)).answer.permit;
+  b.together(failure(next), seconds(4));
+  b.breaker().note_unwritten();  // though the bytes may have reached the disk
+  disk.bytes = "{}";
+  b.look(seconds(4));
+  EXPECT_EQ(b.state().failures.size(), 1U);
+  a.together({Kind::none}, seconds(4));
+  a.send(failure(next), seconds(5));
+  EXPECT_EQ(b.look(seconds(6)), std::nullopt);
+  EXPECT_EQ(b.state().failures, (std::vector<Nanoseconds>{seconds(4), seconds(5)}));
+  EXPECT_EQ(b.look(seconds(6)), std::nullopt);
+  EXPECT_EQ(b.together(failure(next), seconds(6)).answer.transition->to, CircuitState::open);
+  EXPECT_EQ(a.look(seconds(7))->to, CircuitState::open);
+}
+
+TEST(SharedBreaker, WhoKnowsOtherArgumentsHarmsNothingByLooking) {
+  BreakerConfig patient;
+  patient.threshold = 10;
+  patient.cooldown = hours(1);
+  Disk disk;
+  Process owner(disk, patient);
+  const BreakerPermit permit = *owner.send({Kind::acquire}, seconds(1)).answer.permit;
+  for (int i = 0; i < 7; ++i) owner.send(failure(permit), seconds(1 + i));
+  Process other(disk, {});
+  other.look(seconds(9));
+  EXPECT_FALSE(other.together({Kind::close}, seconds(9)).is_to_write);
+  owner.send({Kind::open}, seconds(10));
+  other.look(seconds(11));
+  EXPECT_FALSE(other.mends);
+  EXPECT_EQ(other.state().cooldown_until, seconds(311));
+  Process again(disk, patient);
+  again.look(seconds(12));
+  EXPECT_EQ(again.state().cooldown_until, seconds(3610));
+}
+
 TEST(SharedBreaker, ACooldownThatWasCutIsToBeWritten) {
   Disk disk;
   Process writer(disk, {});

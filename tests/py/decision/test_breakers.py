@@ -346,3 +346,18 @@ def test_what_was_not_written_is_written_when_the_disk_is_back(
     clock.advance(5)
     breaker.open()
     assert entry(state / "circuit-breakers.json")["trips"] == 1
+
+
+def test_looking_with_other_arguments_harms_nothing(path: Path) -> None:
+    """As the command line does, which knows none: the owner's cooldown and failures stay."""
+    machine = Machine()
+    owner = loki.Breakers(path, clock=machine, cooldown="1h", threshold=10)
+    owner["open"].open()
+    fail(owner["failing"], 7)
+    written = path.read_bytes()
+    assert sorted(loki.Breakers(path, clock=machine).snapshot()) == ["failing", "open"]
+    loki.Breakers(path, clock=machine)["failing"].close()
+    assert path.read_bytes() == written
+    again = loki.Breakers(path, clock=machine, cooldown="1h", threshold=10)
+    assert again["open"].snapshot().retry_after == 3600
+    assert again["failing"].snapshot().failure_count == 7
