@@ -60,13 +60,16 @@ def make_folder(path: str | os.PathLike[str]) -> None:
         raise _store_error("create the folder", path, error) from error
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes, mode: int = 0o600, *, token: str = ""
+) -> None:
     """Replace a file: after a crash at any moment it holds all of the old or all of the new.
 
     Args:
         path: the file; missing folders are created, 0700.
         data: its new content.
         mode: permission bits, whatever the umask says.
+        token: for the name of the temporary file, as `temporary_name` takes it.
 
     Raises:
         StoreError: it could not be written; the old file is still there.
@@ -77,7 +80,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            temporary = temporary_name()
+            temporary = temporary_name(token)
             try:
                 write_new(temporary, data, mode, folder=handle)
                 os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)

@@ -150,7 +150,7 @@ class Breaker(_core.Breaker):
         self._epoch = time.time if clock is None else lambda: clock.now().timestamp()
         self._counts_error = counts
         self._counts_result = counts_result
-        self._listeners: tuple[Callable[[Transition], object], ...] = ()
+        self._listeners: list[Callable[[Transition], object]] = []
         self._announcing = threading.Lock()
 
     def protect(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -218,7 +218,7 @@ class Breaker(_core.Breaker):
             >>> breaker.open()
             CLOSED -> OPEN
         """
-        self._listeners = (*self._listeners, listener)
+        self._listeners.append(listener)
         return listener
 
     def snapshot(self) -> BreakerSnapshot:
@@ -272,7 +272,7 @@ class Breaker(_core.Breaker):
                 self._announcing.release()
 
     def _tell(self, before: int, after: int, at_ns: int) -> None:
-        listeners = self._listeners
+        listeners = tuple(self._listeners)
         if not listeners:
             return
         at = _time_of_day(self._epoch(), at_ns - self._now_ns())

@@ -11,8 +11,10 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -30,6 +32,7 @@ from loki.decision.shared_breaker import SharedBreaker, SharedPermit
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 RETRY_SECONDS = 5.0
 """How long a disk that failed is left alone. Chosen, not measured."""
@@ -100,13 +103,21 @@ class Breakers:
         self._breakers: dict[str, SharedBreaker] = {}
         self._listeners: list[Callable[[Transition], object]] = []
         self._dropped: deque[SharedPermit] = deque()
+        self._warnings: deque[str] = deque()
         self._has_warned = False
         self._not_before = 0.0
+        _all.add(self)
 
     def __getitem__(self, name: str) -> SharedBreaker:
-        """The breaker of that name, which need not exist yet."""
+        """The breaker of that name, which need not exist yet.
+
+        Raises:
+            ValueError: the name is no text, or holds half a character (a lone surrogate).
+        """
         found = self._breakers.get(name)
-        return found if found is not None else self._add(name)
+        if found is None:
+            self._add([name])
+        return found or self._breakers[name]
 
     def __iter__(self) -> Iterator[str]:
         """Names of all breakers that the file has, or that were used here."""
@@ -114,7 +125,7 @@ class Breakers:
 
     def names(self) -> list[str]:
         """Names of all breakers that the file has, or that were used here, sorted."""
-        with self._lock:
+        with self._locked():
             try:
                 kept = self._file.read().names()
             except ValueError:
@@ -142,8 +153,7 @@ class Breakers:
         Those are told when they are seen: at the next call, or at `refresh`; also of breakers that
         were never used here. The rest is as for `Breaker.listen`.
         """
-        for name in self.names():
-            self._add(name)
+        self._add(self.names())
         with self._lock:
             self._listeners.append(listener)
             for breaker in self._breakers.values():
@@ -158,7 +168,9 @@ class Breakers:
     def snapshot(self) -> dict[str, BreakerSnapshot]:
         """All breakers as they are now, by name, without moving any."""
         self.refresh()
-        return {name: self[name].snapshot() for name in self.names()}
+        names = self.names()
+        self._add(names)
+        return {name: Breaker.snapshot(self[name]) for name in names}
 
     # --- for the breakers -------------------------------------------------------------------------
 
@@ -181,7 +193,7 @@ class Breakers:
         error: str = "",
     ) -> BreakerReply:
         """What an event does, by what the file says; written, if it changes that."""
-        with self._lock:
+        with self._locked():
             reply = self._together(breaker, kind, permit, error)
         change = reply.change
         if change is not None and change[1] == _CLOSED:
@@ -195,6 +207,12 @@ class Breakers:
         self._look_at = 0.0
 
     # --- under the lock ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._lock:
+            yield
+        self._warn()
 
     def _together(
         self, breaker: SharedBreaker, kind: Kind, permit: BreakerPermit | None, error: str
@@ -251,8 +269,9 @@ class Breakers:
             breakers = list(self._breakers.values())
         finally:
             self._lock.release()
-        while self._dropped:
-            self._dropped.popleft().ignore()
+        self._warn()
+        for permit in _taken(self._dropped):
+            permit.ignore()
         for breaker in breakers:
             breaker._announce()
 
@@ -278,16 +297,17 @@ class Breakers:
             if is_to_mend:
                 self._together(breaker, Kind.NONE, None, "")
 
-    def _add(self, name: str) -> SharedBreaker:
-        with self._lock:
-            if name in self._breakers:
-                return self._breakers[name]
-            breaker = self._new(name)
-            self._take_over([breaker])
-            breaker._news.clear()  # how it was found is nothing new
-            return breaker
+    def _add(self, names: Iterable[str]) -> None:
+        with self._locked():
+            breakers = [self._new(name) for name in names if name not in self._breakers]
+            if breakers:
+                self._take_over(breakers)
+            for breaker in breakers:
+                breaker._news.clear()  # how it was found is nothing new
 
     def _new(self, name: str) -> SharedBreaker:
+        if not isinstance(name, str) or _is_broken(name):
+            raise ValueError(f"{name!r} is no name of a breaker: expected a text in Unicode")
         arguments = self._named.get(name, self._knobs)
         breaker = SharedBreaker(self, name, self._given_clock, arguments)
         for listener in self._listeners:
@@ -310,21 +330,52 @@ class Breakers:
         try:
             file.append_line(self._recovery_log, line.encode("utf-8", "replace"))
         except StoreError as problem:
-            self._complain(problem)
+            logger.warning("Could not persist: %s. Going on; %s recovered.", problem, name)
 
     def _complain(self, problem: StoreError) -> None:
         self._not_before = self._monotonic() + RETRY_SECONDS
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("Could not persist: %s. Going on; breakers are kept in memory.", problem)
+            self._warnings.append(
+                f"Could not persist: {problem}. Going on; breakers are kept in memory."
+            )
 
     def _warn_aside(self, aside: str, flaw: str) -> None:
-        logger.warning(
-            "%s: %s; set aside as %s, starting closed",
-            self._file.path,
-            flaw,
-            os.path.basename(aside),
-        )
+        aside = os.path.basename(aside)
+        self._warnings.append(f"{self._file.path}: {flaw}; set aside as {aside}, starting closed")
+
+    def _warn(self) -> None:
+        """Say what came up under the lock: whoever handles it may use a breaker."""
+        for warning in _taken(self._warnings):
+            logger.warning("%s", warning)
+
+    def _begin_anew(self) -> None:
+        """In a child of fork: the threads that may have held locks are not there."""
+        self._lock = threading.Lock()
+        for breaker in self._breakers.values():
+            breaker._announcing = threading.Lock()
+
+
+_all: weakref.WeakSet[Breakers] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for breakers in list(_all):
+        breakers._begin_anew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _taken(queue: deque[T]) -> Iterator[T]:
+    """What is in a queue that several threads empty."""
+    with suppress(IndexError):
+        while True:
+            yield queue.popleft()
+
+
+def _is_broken(name: str) -> bool:
+    return name.encode("utf-8", "ignore").decode("utf-8") != name
 
 
 def _log_beside(path: Path) -> Path | None:

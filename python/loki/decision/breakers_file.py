@@ -5,9 +5,13 @@ What its bytes mean is in the C++ core. Under test: ``tests/py/decision/test_bre
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
-from contextlib import AbstractContextManager
+import secrets
+import stat
+import time
+from contextlib import AbstractContextManager, suppress
 from typing import TypeAlias
 
 from loki._core import BreakersFile
@@ -22,6 +26,10 @@ LOCK_TIMEOUT = 5.0
 
 POLL = 0.002
 """Seconds between two looks at a lock that somebody holds: about what he needs. Chosen."""
+
+
+SETTLED = 2.0
+"""Seconds after which a file that changes again shows another time: the coarsest file system's."""
 
 
 _Identity: TypeAlias = tuple[int, int, int] | None
@@ -41,14 +49,19 @@ class SharedFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
         self._seen = _NEVER
+        self._has_swept = False
 
     def has_changed(self) -> bool:
-        """Whether it is another file than the one that was read last; one look at the disk."""
+        """Whether it is another file than when this was last asked; one look at the disk."""
+        before = self._seen
         try:
-            found = _identity(os.stat(self.path))
+            status = os.stat(self.path)
+            found = _identity(status)
+            is_settled = abs(time.time() - status.st_mtime) > SETTLED
         except OSError:
-            found = None
-        return found != self._seen
+            found, is_settled = None, True
+        self._seen = found if is_settled else _NEVER
+        return found != before
 
     def lock(self) -> AbstractContextManager[None]:
         """Hold its lock: one thread of one process at a time.
@@ -69,12 +82,14 @@ class SharedFile:
         return BreakersFile(self._bytes())
 
     def write(self, content: BreakersFile) -> None:
-        """Replace it; on disk when this returns.
+        """Replace it; on disk when this returns. Needs the lock.
 
         Raises:
             StoreError: it could not be written; the old file is still there.
         """
-        file.write_atomic(self.path, content.bytes())
+        token = f"{os.path.basename(self.path)}-{secrets.token_hex(8)}"
+        file.write_atomic(self.path, content.bytes(), token=token)
+        self._sweep()
         self._seen = _NEVER  # what comes next may even be what was there before
 
     def set_aside(self) -> str:
@@ -101,25 +116,43 @@ class SharedFile:
         file.write_atomic(aside, self._bytes())
         return aside
 
+    def _sweep(self) -> None:
+        """Once: remove what writers left that were killed. Who has the lock is the only writer."""
+        if self._has_swept:
+            return
+        self._has_swept = True
+        folder, name = os.path.split(self.path)
+        with suppress(OSError):
+            for found in os.listdir(folder):
+                if found.startswith(f".loki-{name}-") and file.is_temporary(found):
+                    file.remove_quietly(os.path.join(folder, found))
+
     def _free_name(self) -> str:
         names = (f"{self.path}.corrupt-{number}" for number in itertools.count(1))
         return next(name for name in names if not os.path.lexists(name))
 
     def _bytes(self) -> bytes:
         try:
-            with open(self.path, "rb") as opened:
+            with open(self.path, "rb", opener=_at_once) as opened:
                 status = os.fstat(opened.fileno())
-                self._seen = _identity(status)
+                if not stat.S_ISREG(status.st_mode):
+                    raise OSError(errno.EINVAL, "is no file")
                 if status.st_size > MAX_BYTES:
                     raise ValueError(f"found {status.st_size} bytes, expected at most {MAX_BYTES}")
                 return opened.read(MAX_BYTES)
         except FileNotFoundError:
-            self._seen = None
             return b"{}"
         except OSError as error:
+            self._seen = _NEVER  # to be tried again
             raise StoreError(f"could not read {self.path}: {error.strerror or error}") from error
 
 
+def _at_once(path: str, flags: int) -> int:
+    """Without waiting for whoever may write into it, if it is a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _identity(status: os.stat_result) -> _Identity:
-    # Each replacement is a new file; one that is written in place has another time or size.
+    # Each replacement is a new file; one that is written in place has another time or size. Within
+    # a tick of the file system's clock all of it may be as it was: see SETTLED.
     return status.st_ino, status.st_mtime_ns, status.st_size

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
+from loki.decision.breakers_file import SharedFile
 from loki.testing import ManualClock
 from support.disk import MEMORY
 
@@ -206,6 +209,37 @@ def test_any_name_and_any_error_can_be_kept(path: Path) -> None:
         breaker = started(path)[name]
         breaker.guard().failure("broken \udcff \x00 \n")
         assert started(path)[name].snapshot().failure_count == 1
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_left_alone(
+    path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
+) -> None:
+    """Nobody waits for a pipe's other end; it goes on in memory."""
+    make(path)
+    breaker = started(path)["x"]
+    breaker.open()
+    assert breaker.try_acquire() is None
+    assert [r.message[:17] for r in caplog.records] == ["Could not persist"]
+    assert not path.is_file()
+
+
+def test_what_a_killed_writer_left_is_removed(path: Path) -> None:
+    """By the next one; other files' beginnings are not ours."""
+    for name in (f".loki-{path.name}-0123456789abcdef.tmp", ".loki-another.tmp"):
+        path.with_name(name).write_text("half a fi")
+    started(path)["x"].open()
+    assert sorted(os.listdir(path.parent)) == [".loki-another.tmp", path.name, f"{path.name}.lock"]
+
+
+def test_many_breakers_are_read_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one after the other."""
+    path.write_text(json.dumps({str(number): EXAMPLE["api/claude"] for number in range(50)}))
+    breakers = started(path)
+    read, reads = SharedFile.read, itertools.count()
+    monkeypatch.setattr(SharedFile, "read", lambda file: (next(reads), read(file))[1])
+    assert len(breakers.snapshot()) == 50
+    assert next(reads) < 5
 
 
 FIELDS = st.dictionaries(
