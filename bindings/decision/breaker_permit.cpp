@@ -291,7 +291,8 @@ PyTypeObject* make_ready_type() {
 }  // namespace
 
 void* ClockedBreaker::operator new(std::size_t) {
-  throw std::runtime_error("a breaker is used that is not made: its __init__ has not run or raised");
+  throw std::runtime_error(
+      "a breaker is used that is not made: its __init__ has not run or raised");
 }
 
 Nanoseconds ClockedBreaker::now() const {

@@ -324,6 +324,7 @@ void restore(const BreakerConfig& config, BreakerState& state, Nanoseconds now) 
   rewind(state.last_change, now);
   rewind(state.probe_started, now);
   if (state.is_probing && !state.probe_started) state.probe_started = now;
+  if (state.circuit == CircuitState::closed) state.trips = 0;  // whoever closed it
   if (state.circuit != CircuitState::open) {
     state.is_isolated = false;
     state.cooldown_until.reset();

@@ -120,7 +120,8 @@ MaybeTransition SharedBreaker::look(const BreakersFile& file, const BreakerMomen
   // As long as a cooldown can be: it was cut to that, by a clock that is not the writer's. Unless
   // it is written so, whoever comes after us cuts it anew, and it never ends.
   is_to_mend = found.circuit == CircuitState::open && !found.is_isolated &&
-               !file.is_exact(name_, moment) && found.cooldown_until >= later(moment.now, cooldown_after(config_, found.trips));
+               !file.is_exact(name_, moment) &&
+               found.cooldown_until >= later(moment.now, cooldown_after(config_, found.trips));
   return adopt(std::move(found), moment.now);
 }
 

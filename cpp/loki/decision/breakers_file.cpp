@@ -21,6 +21,10 @@ using Json = nlohmann::ordered_json;
 // Deeper than any file of breakers, shallow enough for a writer that recurses. Chosen.
 constexpr int kMaxDepth = 64;
 
+// Names in one object: the keeper of their order looks for each among all before it, so that a long
+// file of short names would take hours. Chosen, not measured.
+constexpr std::size_t kMaxNames = 5000;
+
 // The two clocks disagree by more than this: the time of day was set. Chosen, not measured: over
 // what a daemon corrects in steps, under what a person would see as wrong.
 constexpr Nanoseconds kSet = std::chrono::seconds(1);
@@ -196,8 +200,15 @@ Json probe_of(const BreakerState& state, const Anchor& anchor, const Json& entry
 }  // namespace
 
 BreakersFile::BreakersFile(std::string_view bytes) {
-  const auto limit = [](int depth, Json::parse_event_t, const Json&) {
+  std::array<std::size_t, kMaxDepth + 2> names{};  // of the object that is open at each depth
+  const auto limit = [&](int depth, Json::parse_event_t event, const Json&) {
     if (depth > kMaxDepth) throw InvalidArgument("nested too deeply, expected two levels");
+    const auto level = static_cast<std::size_t>(depth);
+    if (event == Json::parse_event_t::object_start) names.at(level + 1) = 0;
+    if (event == Json::parse_event_t::key && ++names.at(level) > kMaxNames) {
+      throw InvalidArgument("found more than " + std::to_string(kMaxNames) +
+                            " names in an object, expected fewer");
+    }
     return true;
   };
   entries_ = Json::parse(bytes, limit, false);
@@ -231,7 +242,8 @@ BreakerState BreakersFile::state(const std::string& name, const BreakerConfig& c
   state.cooldown_until = fields.time("cooldown_until", anchor);
   fields.time("failure_window_start", anchor);  // follows from the failures; but must be readable
   const Json *isolated = fields.find("is_isolated"), *error = fields.find("last_error");
-  state.is_isolated = isolated != nullptr && *isolated == true;
+  // Whoever wrote an end of the cooldown wants one.
+  state.is_isolated = isolated != nullptr && *isolated == true && !state.cooldown_until;
   state.generation = whole(fields.find("generation"));
   state.trips = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       whole(fields.find("trips")), std::numeric_limits<std::uint32_t>::max()));

@@ -18,8 +18,8 @@ from loki._core import BreakersFile
 from loki.base import file
 from loki.base.error import StoreError
 
-MAX_BYTES = 16 * 2**20
-"""What is larger is no file of breakers: some 15,000 of them. Chosen, not measured."""
+MAX_BYTES = 4 * 2**20
+"""What is larger is no file of breakers: some 5,000 of them. Chosen, not measured."""
 
 LOCK_TIMEOUT = 5.0
 """Seconds to wait for a process that holds the lock; longer, and it goes on without. Chosen."""

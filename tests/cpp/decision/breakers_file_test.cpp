@@ -177,10 +177,11 @@ BreakerState open() {
 }
 
 TEST(BreakersFile, ReadsBackWhatItWrites) {
-  BreakerState isolated = open();
+  BreakerState isolated = open(), closed = busy();
   isolated.is_isolated = true;
   isolated.cooldown_until.reset();
-  for (const BreakerState& state : {BreakerState{}, busy(), half_open(), open(), isolated}) {
+  closed.trips = 0;
+  for (const BreakerState& state : {BreakerState{}, closed, half_open(), open(), isolated}) {
     for (const char* boot : {"boot", ""}) {
       BreakersFile file;
       EXPECT_TRUE(file.put("x", state, at(seconds(0), boot), "host/1"));
@@ -320,6 +321,30 @@ TEST(BreakersFile, ErrorsThatAreNoUtf8AreReplaced) {
   BreakersFile file;
   file.put("x", state, at(seconds(0)), "");
   EXPECT_EQ(read(file.bytes()).last_error, "caf\xef\xbf\xbd \xef\xbf\xbd");
+}
+
+TEST(BreakersFile, RefusesMoreNamesThanItCanKeepInOrder) {
+  const auto object = [](int count) {
+    std::string bytes = "{";
+    for (int i = 0; i < count; ++i) bytes += "\"" + std::to_string(i) + "\": 0,";
+    return bytes + "\"last\": 0}";
+  };
+  EXPECT_NO_THROW(BreakersFile(object(4999)));
+  EXPECT_THROW(BreakersFile(object(5000)), InvalidArgument);
+  EXPECT_THROW(BreakersFile(R"({"x": [{"y": )" + object(5000) + "}]}"), InvalidArgument);
+  EXPECT_NO_THROW(BreakersFile(R"({"x": [)" + object(4000) + "," + object(4000) + "]}"));
+}
+
+TEST(BreakersFile, WhatAPersonWritesWinsOverOurFields) {
+  const BreakerMoment moment{std::chrono::seconds(100), std::chrono::hours(24 * 365 * 55), ""};
+  const BreakersFile file(R"({
+    "ends": {"state": "OPEN", "cooldown_until": "2024-12-18T00:01:00Z", "is_isolated": true},
+    "closed": {"state": "CLOSED", "trips": 5}})");
+  const BreakerState ends = file.state("ends", {}, moment),
+                     closed = file.state("closed", {}, moment);
+  EXPECT_FALSE(ends.is_isolated);
+  EXPECT_TRUE(ends.cooldown_until);
+  EXPECT_EQ(closed.trips, 0U);
 }
 
 }  // namespace
