@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def called(function: F) -> F:
+    """The same, where it is something that can be called.
+
+    Raises:
+        TypeError: it is not.
+
+    Example:
+        >>> called(len)("abc")
+        3
+    """
+    if not callable(function):
+        raise TypeError(f"found {function!r}, expected something that can be called")
+    return function
 
 
 def listed(many: Iterable[T]) -> list[T]:

@@ -38,7 +38,28 @@ def nanoseconds(duration: Duration) -> int:
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if not math.isfinite(seconds) or seconds < 0:
         raise ValueError(f"{duration!r} is no duration: expected a finite number of 0 or more")
-    return min(round(seconds * _NANO), _MAX_NS)
+    return _MAX_NS if seconds >= _MAX_NS / _NANO else round(seconds * _NANO)
+
+
+def argument_nanoseconds(name: str, duration: Duration) -> int:
+    """The same of an argument, whose name the error says.
+
+    Raises:
+        ValueError: it is no duration.
+        TypeError: it is nothing that could be one.
+
+    Example:
+        >>> argument_nanoseconds("window", "1m") // 1_000_000_000
+        60
+    """
+    try:
+        return nanoseconds(duration)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    except TypeError as error:
+        raise TypeError(
+            f"{name} is {duration!r}: expected seconds, a timedelta or text like 90s"
+        ) from error
 
 
 def seconds(duration: Duration) -> float:

@@ -56,6 +56,9 @@ _ERROR_WIDTH = 60
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
     if context.invoked_subcommand is None:
         _list(project, json)
+        return
+    # What stands before a command is meant for it.
+    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
 
 
 @app.command("list")
@@ -133,6 +136,8 @@ def watch(
         wait = seconds(interval)
     except ValueError as error:
         raise UsageError(f"--interval: {error}") from error
+    if not wait:
+        raise UsageError(f"--interval is {interval}: expected a time above 0, like 1s")
     breakers = _open(project)
 
     def tell(change: Transition) -> None:
@@ -141,9 +146,10 @@ def watch(
             typer.echo(jsonlib.dumps(data))
             return
         found = breakers[change.name].snapshot()
-        why = f": {found.last_error}" if change.after == "OPEN" and found.last_error else ""
+        error = _line(found.last_error) if change.after == "OPEN" else ""
+        why = f": {error}" if error else ""
         after = typer.style(change.after, fg=_COLORS[change.after])
-        typer.echo(f"{isoformat(change.at)} {change.name} {change.before} -> {after}{why}")
+        typer.echo(f"{isoformat(change.at)} {_line(change.name)} {change.before} -> {after}{why}")
 
     if not json:
         _tell_all(breakers.snapshot())
@@ -160,8 +166,8 @@ def _open(project: Path) -> Breakers:
     return Workspace(project).breakers()
 
 
-def _find(breakers: Breakers, name: str, new: bool = False) -> SharedBreaker:
-    """The breaker of that name.
+def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreaker:
+    """The breaker of that name; None for new: the command has no such option.
 
     Raises:
         UsageError: there is none; the message has the names that are near.
@@ -169,14 +175,19 @@ def _find(breakers: Breakers, name: str, new: bool = False) -> SharedBreaker:
     known = breakers.names()
     if name in known or new:
         return breakers[name]
+    advice = "" if new is None else " (--new: do it where the name was never heard of)"
     near = difflib.get_close_matches(name, known) or difflib.get_close_matches(
         name.rpartition("/")[2], [one.rpartition("/")[2] for one in known]
     )
     near = [one for one in known if one in near or one.rpartition("/")[2] in near]
     if near:
-        raise UsageError(f"no breaker {name!r}; did you mean {' or '.join(near)}?")
-    there = f"there are: {', '.join(known)}" if known else "none has had anything to tell yet"
-    raise UsageError(f"no breaker {name!r}; {there}")
+        raise UsageError(
+            f"no breaker {name!r}; did you mean {' or '.join(map(_line, near))}?{advice}"
+        )
+    there = "none has had anything to tell yet"
+    if known:
+        there = f"there are: {', '.join(map(_line, known))}"
+    raise UsageError(f"no breaker {name!r}; {there}{advice}")
 
 
 def _act(breaker: SharedBreaker, action: Callable[[SharedBreaker], None], json: bool) -> None:
@@ -196,7 +207,9 @@ def _tell_all(found: dict[str, BreakerSnapshot]) -> None:
     if not found:
         typer.echo("No breaker has had anything to tell yet: see `loki breakers --help`.")
         return
-    rows = [(s.name, s.state, str(s.failure_count), _wait(s), _short(s)) for s in found.values()]
+    rows = [
+        (_line(s.name), s.state, str(s.failure_count), _wait(s), _short(s)) for s in found.values()
+    ]
     head = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
@@ -210,7 +223,7 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
     if json:
         show_json(_as_data(one))
         return
-    typer.echo(typer.style(one.name, bold=True))
+    typer.echo(typer.style(_line(one.name), bold=True))
     lines = {
         "state": typer.style(one.state, fg=_COLORS[one.state]),
         "cooldown": _wait(one),
@@ -220,7 +233,7 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
         "tripped": f"{one.trips} in a row" if one.trips > 1 else "",
         "changed": _moment(one.last_state_change),
         "failed": _moment(one.last_failure_time),
-        "error": one.last_error,
+        "error": _line(one.last_error),
     }
     for label, value in lines.items():
         if value and value != "-":
@@ -236,8 +249,13 @@ def _wait(one: BreakerSnapshot) -> str:
     return f"{one.retry_after:.0f} s left" if one.retry_after else "over: the next call is a probe"
 
 
+def _line(text: str) -> str:
+    """One line of it, and nothing that a terminal obeys: errors and names come from anywhere."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def _short(one: BreakerSnapshot) -> str:
-    error = " ".join(one.last_error.split()) or "-"
+    error = _line(one.last_error) or "-"
     return error if len(error) <= _ERROR_WIDTH else error[: _ERROR_WIDTH - 1] + "…"
 
 

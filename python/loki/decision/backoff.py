@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from loki import _core
-from loki.base.time import Duration, nanoseconds
+from loki.base.time import Duration, argument_nanoseconds
 
 _DEFAULTS = {"multiplier": 2.0, "cap": "1d", "jitter": 0.1, "mode": "proportional", "seed": 0}
 
@@ -54,7 +54,12 @@ class Backoff:
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed}: expected a whole number from 0 to 2**64 - 1")
         self._core = _core.Backoff(
-            nanoseconds(base), multiplier, nanoseconds(cap), jitter, mode, seed
+            argument_nanoseconds("base", base),
+            multiplier,
+            argument_nanoseconds("cap", cap),
+            jitter,
+            mode,
+            seed,
         )
         self._delay = self._core.delay  # bound once, not at each call
 
@@ -102,7 +107,9 @@ class Backoff:
             >>> backoff.wait(5, left=60) is None
             True
         """
-        asked = None if retry_after is None else nanoseconds(retry_after)
+        asked = None
+        if retry_after is not None:
+            asked = argument_nanoseconds("retry_after", retry_after)
         return self._core.wait(failures, key, offset, asked, _left(left))
 
     def preview(self, count: int, key: str = "", offset: int = 0) -> list[float]:
@@ -151,4 +158,4 @@ def _restored(given: dict[str, Any]) -> Backoff:
 def _left(seconds: float | None) -> int | None:
     if seconds is None or seconds == math.inf:
         return None
-    return nanoseconds(max(seconds, 0.0))  # of NaN it is NaN, which is refused
+    return argument_nanoseconds("left", max(seconds, 0.0))  # of NaN it is NaN, which is refused

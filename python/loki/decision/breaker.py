@@ -16,8 +16,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, cast
 
 from loki import _core
+from loki.base.argument import called
 from loki.base.error import BreakerOpen
-from loki.base.time import nanoseconds
+from loki.base.time import argument_nanoseconds
 from loki.decision.breaker_snapshot import (
     STATES,
     BreakerCounts,
@@ -85,6 +86,7 @@ class Breaker(_core.Breaker):
 
     Raises:
         ValueError: an argument outside its range, or arguments that contradict each other.
+        TypeError: an argument that is nothing of its kind.
 
     Example:
         >>> breaker = Breaker(threshold=1, name="api/claude")
@@ -137,19 +139,23 @@ class Breaker(_core.Breaker):
         config.minimum_calls = _count("minimum_calls", minimum_calls)
         config.failure_rate = _rate("failure_rate", failure_rate)
         config.slow_call_rate = _rate("slow_call_rate", slow_call_rate)
-        config.window_ns = nanoseconds(window)
-        config.cooldown_ns = nanoseconds(cooldown)
-        config.cooldown_cap_ns = nanoseconds(cooldown_cap)
-        config.half_open_interval_ns = nanoseconds(half_open_interval)
-        config.probe_lease_ns = nanoseconds(probe_lease)
-        config.slow_call_duration_ns = nanoseconds(slow_call_duration or 0)
+        config.window_ns = argument_nanoseconds("window", window)
+        config.cooldown_ns = argument_nanoseconds("cooldown", cooldown)
+        config.cooldown_cap_ns = argument_nanoseconds("cooldown_cap", cooldown_cap)
+        config.half_open_interval_ns = argument_nanoseconds(
+            "half_open_interval", half_open_interval
+        )
+        config.probe_lease_ns = argument_nanoseconds("probe_lease", probe_lease)
+        config.slow_call_duration_ns = argument_nanoseconds(
+            "slow_call_duration", 0 if slow_call_duration is None else slow_call_duration
+        )
         self._config = config
         super().__init__(config, clock.monotonic if clock is not None else None)
         self.name = name
         # Not SystemClock: one call of C, as refusals are meant to be cheap.
         self._epoch = time.time if clock is None else lambda: clock.now().timestamp()
-        self._counts_error = counts
-        self._counts_result = counts_result
+        self._counts_error = _checked(counts)
+        self._counts_result = None if counts_result is None else called(counts_result)
         self._listeners: list[Callable[[Transition], object]] = []
         self._announcing = threading.Lock()
 
@@ -161,7 +167,7 @@ class Breaker(_core.Breaker):
                 watches any more, so there is no protecting it.
 
         Raises:
-            TypeError: it is a generator function.
+            TypeError: it is a generator function, or nothing that can be called.
             BreakerOpen: at a call that is refused.
 
         Example:
@@ -171,7 +177,7 @@ class Breaker(_core.Breaker):
             >>> ask("why?")
             'WHY?'
         """
-        kinds = (function, type(function).__call__)
+        kinds = (called(function), type(function).__call__)
         if any(inspect.isgeneratorfunction(k) or inspect.isasyncgenfunction(k) for k in kinds):
             raise TypeError(
                 f"{function!r} is a generator function: expected a function or a coroutine "
@@ -218,7 +224,7 @@ class Breaker(_core.Breaker):
             >>> breaker.open()
             CLOSED -> OPEN
         """
-        self._listeners.append(listener)
+        self._listeners.append(called(listener))
         return listener
 
     def snapshot(self) -> BreakerSnapshot:
@@ -323,7 +329,21 @@ class Breaker(_core.Breaker):
         return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 1] + "…"
 
 
+def _checked(counts: Counts) -> Counts:
+    if isinstance(counts, type | tuple):
+        kinds = counts if isinstance(counts, tuple) else (counts,)
+        if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+            return counts
+    elif callable(counts):
+        return counts
+    raise TypeError(
+        f"counts is {counts!r}: expected a type of exceptions, a tuple of them or a function"
+    )
+
+
 def _count(name: str, value: int) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}: expected a whole number")
     if not 1 <= value < 2**32:
         raise ValueError(f"{name} is {value}: expected 1 to 2**32 - 1")
     return value

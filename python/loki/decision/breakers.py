@@ -22,8 +22,9 @@ from typing import Any, ParamSpec, TypeVar
 from loki._core import BreakerEventKind as Kind
 from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
 from loki.base import file
+from loki.base.argument import called
 from loki.base.error import StoreError
-from loki.base.time import Clock, Duration, SystemClock, seconds
+from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
 from loki.decision.breaker import Breaker
 from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
 from loki.decision.breakers_file import SharedFile
@@ -92,7 +93,7 @@ class Breakers:
         self._given_clock = clock
         self._monotonic = time.monotonic if clock is None else clock.monotonic
         self._boot_id = _boot_id() if clock is None else str(getattr(clock, "boot_id", ""))
-        self._look_every = seconds(look_every)
+        self._look_every = argument_nanoseconds("look_every", look_every) / 1e9
         self._look_at = 0.0
         self._recovery_log = recovery_log or _log_beside(Path(self._file.path))
         self._named = {name: {**knobs, **own} for name, own in (named or {}).items()}
@@ -155,7 +156,7 @@ class Breakers:
         """
         self._add(self.names())
         with self._lock:
-            self._listeners.append(listener)
+            self._listeners.append(called(listener))
             for breaker in self._breakers.values():
                 breaker.listen(listener)
         return listener

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
 from loki import _core
-from loki.base.time import Duration, nanoseconds
+from loki.base.time import Duration, argument_nanoseconds
 
 LIMIT = "24h"
 """The longest wait that a header can ask for; Backoff's default cap."""
@@ -51,4 +51,4 @@ def retry_after(headers: Mapping[str, str], now: datetime, limit: Duration = LIM
         now_us = (now - _EPOCH) // timedelta(microseconds=1)
         asked.append(_core.parse_retry_after(values["retry-after"], now_us))
     found = next((count for count in asked if count is not None), None)
-    return None if found is None else min(found, nanoseconds(limit)) / 1e9
+    return None if found is None else min(found, argument_nanoseconds("limit", limit)) / 1e9

@@ -93,7 +93,9 @@ def test_a_wrong_name_is_answered_with_the_nearest(tmp_path: Path, breakers: lok
     code, _, err = run(tmp_path, "show", "zzz")
     assert code == 2
     assert "there are: api/claude, api/openai" in err
-    assert run(tmp_path, "isolate", "api/new")[0] == 2
+    assert "--new" not in err
+    code, _, err = run(tmp_path, "isolate", "api/new")
+    assert (code, "--new" in err) == (2, True)
     assert data(tmp_path, "isolate", "api/new", "--new")["is_isolated"] is True
 
 
@@ -116,6 +118,35 @@ def test_watch_tells_each_change(tmp_path: Path, breakers: loki.Breakers) -> Non
     assert (watching.returncode, err) == (130, "loki: interrupted\n")
     code, _, err = run(tmp_path, "watch", "--interval", "soon")
     assert (code, "--interval" in err) == (2, True)
+    code, _, err = run(tmp_path, "watch", "--interval", "0s")
+    assert (code, "expected a time above 0" in err) == (2, True)
+
+
+def test_options_may_stand_before_the_command(tmp_path: Path, breakers: loki.Breakers) -> None:
+    """They are not lost: another project's breaker of that name stays as it is."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    loki.Workspace(elsewhere).breakers()["api/claude"].open()
+    code, out, _ = run(elsewhere, "--json", "--project", "..", "close", "api/claude")
+    assert code == 0
+    assert json.loads(out)["state"] == "CLOSED"
+    assert breakers["api/claude"].snapshot().state == "CLOSED"
+    assert data(elsewhere, "show", "api/claude")["state"] == "OPEN"
+    assert data(elsewhere, "--project", ".", "show", "api/claude", "--project", "..")["state"] == (
+        "CLOSED"
+    )
+
+
+def test_errors_and_names_write_on_their_line_alone(
+    tmp_path: Path, breakers: loki.Breakers
+) -> None:
+    """A terminal obeys nothing that an error says."""
+    breakers["a\nb\x1b]0;x"].guard().failure("first\nsecond \x9b2J\x07")
+    for arguments in ((), ("show", "a\nb\x1b]0;x")):
+        _, out, _ = run(tmp_path, *arguments)
+        assert "a b ]0;x" in out
+        assert "first second 2J" in out
+        assert not any(c in out for c in "\x1b\x9b\x07")
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, breakers: loki.Breakers) -> None:

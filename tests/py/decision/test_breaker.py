@@ -6,6 +6,7 @@ import gc
 import pickle
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -230,7 +231,7 @@ def test_a_growing_cooldown(clock: ManualClock) -> None:
         ({"threshold": 0}, "threshold is 0: expected 1"),
         ({"threshold": 2**32}, "expected 1 to"),
         ({"window": 0}, "window must be longer than 0"),
-        ({"window": "60"}, "is no duration"),
+        ({"window": "60"}, "^window: '60' has no unit"),
         ({"cooldown": -1}, "expected a finite number"),
         ({"cooldown_multiplier": 0.5}, "multiplier"),
         ({"recovery_threshold": 0}, "recovery_threshold"),
@@ -247,6 +248,31 @@ def test_a_growing_cooldown(clock: ManualClock) -> None:
 def test_misuse_is_named(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Breaker(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threshold": 1.5}, "threshold is 1.5: expected a whole number"),
+        ({"threshold": "3"}, "threshold is '3': expected a whole number"),
+        ({"cooldown": None}, "cooldown is None: expected seconds, a timedelta or text"),
+        ({"counts": [OSError]}, "counts is .*: expected a type of exceptions, a tuple"),
+        ({"counts": (OSError, 3)}, "counts is"),
+        ({"counts": int}, "counts is"),
+        ({"counts_result": 3}, "expected something that can be called"),
+    ],
+)
+def test_what_is_nothing_of_its_kind_is_named(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Breaker(**arguments)  # type: ignore[arg-type]
+
+
+def test_only_what_can_be_called_is_called(breaker: Breaker, tmp_path: Path) -> None:
+    """Said at once, not at the first call or change."""
+    shared = loki.Breakers(tmp_path / "circuit-breakers.json")
+    for use in (breaker.listen, breaker.protect, shared.listen, shared.protect("x")):
+        with pytest.raises(TypeError, match="found 3, expected something that can be called"):
+            use(3)  # type: ignore[arg-type]
 
 
 def test_a_broken_clock_is_named_and_holds_no_slot(clock: ManualClock) -> None:
