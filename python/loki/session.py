@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from loki.action.check import Check
-from loki.action.driver import AnyAgent, Session, adrive, as_event, drive
+from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive
 from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
 from loki.action.performer import Performer, load_task
 from loki.action.state import Setting, State
@@ -73,17 +73,17 @@ class Task:
             self._stack.close()
 
     def run(self, agent: AnyAgent) -> Outcome:
-        """The whole loop with an agent, until it ends.
+        """The whole loop with an agent, until it ends or the agent's circuit breaker opens.
 
         Args:
             agent: a `loki.Agent`, or a function from briefing to change.
         """
-        self.outcome = drive(self._running(), agent)
+        self.outcome = drive(self._guarded(agent), agent)
         return self.outcome
 
     async def arun(self, agent: AnyAgent) -> Outcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
-        self.outcome = await adrive(self._running(), agent)
+        self.outcome = await adrive(self._guarded(agent), agent)
         return self.outcome
 
     def attempts(self) -> Iterator[OpenAttempt]:
@@ -113,6 +113,11 @@ class Task:
         if isinstance(answer, Outcome):
             self.outcome = answer
         return answer
+
+    def _guarded(self, agent: AnyAgent) -> Session:
+        session = self._running()
+        session.breaker = self.workspace.breakers()[breaker_of(agent)]
+        return session
 
     def _running(self) -> Session:
         if self._session is None:
@@ -252,14 +257,15 @@ def run(
     complexity: str = "medium",
     max_attempts: int | None = None,
     max_time: Duration | None = None,
+    wait: bool | None = None,
 ) -> Outcome:
     """The whole closed loop: ask the agent, apply, check, until it ends.
 
     Args:
         task: what is to be achieved, or a task of a workspace.
         agent: a `loki.Agent`, or a function from briefing to change.
-        checks, path, kind, complexity, max_attempts, max_time: as for `loki.Workspace.task`;
-            only where ``task`` is text.
+        checks, path, kind, complexity, max_attempts, max_time, wait: as for
+            `loki.Workspace.task`; only where ``task`` is text.
 
     Returns:
         The outcome; a task that fails is a value, not an exception.
@@ -268,7 +274,7 @@ def run(
         UsageError: the task cannot be run as asked: no checks, a program that does not exist.
         ConfigError: a file in ``.loki/`` cannot be used.
     """
-    with _task(task, checks, path, kind, complexity, max_attempts, max_time) as entered:
+    with _task(task, checks, path, kind, complexity, max_attempts, max_time, wait) as entered:
         return entered.run(agent)
 
 
@@ -282,9 +288,10 @@ async def arun(
     complexity: str = "medium",
     max_attempts: int | None = None,
     max_time: Duration | None = None,
+    wait: bool | None = None,
 ) -> Outcome:
     """The same without blocking the event loop."""
-    with _task(task, checks, path, kind, complexity, max_attempts, max_time) as entered:
+    with _task(task, checks, path, kind, complexity, max_attempts, max_time, wait) as entered:
         return await entered.arun(agent)
 
 
@@ -296,6 +303,7 @@ def _task(
     complexity: str,
     max_attempts: int | None,
     max_time: Duration | None,
+    wait: bool | None,
 ) -> Task:
     if isinstance(task, Task):
         found = task
@@ -309,6 +317,7 @@ def _task(
             complexity=complexity,
             max_attempts=max_attempts,
             max_time=max_time,
+            wait=wait,
         )
     if not found.spec.checks:
         raise UsageError("a task needs at least one check that can tell when it is done")

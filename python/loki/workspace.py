@@ -69,6 +69,7 @@ class Workspace:
         complexity: str = "medium",
         max_attempts: int | None = None,
         max_time: Duration | None = None,
+        wait: bool | None = None,
         id: str | None = None,  # noqa: A002 - the name of the field everywhere else
     ) -> Task:
         """A task of this project, to be worked on inside ``with``.
@@ -80,6 +81,9 @@ class Workspace:
             complexity: low, medium or high.
             max_attempts: attempts in all, 1 or more; the configuration says where nothing is said.
             max_time: wall time for all of them: seconds or text like ``"2h"``.
+            wait: whether to wait while the agent's circuit breaker is open, as long as
+                ``max_time`` allows; None: only where there is a ``max_time``. Else the task is
+                paused, and goes on when it is run again.
             id: names the task's folder; made from the title where nothing is said, so that the
                 same title goes on with the same task.
 
@@ -103,6 +107,7 @@ class Workspace:
             complexity,
             retries,
             None if max_time is None else argument_seconds("max_time", max_time),
+            wait,
         )
         return Task(self, spec)
 

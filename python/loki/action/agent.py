@@ -62,7 +62,8 @@ class Agent(Protocol):
     """Anything that turns a briefing into a proposal; ``propose`` may be ``async``.
 
     ``propose`` raises `loki.AgentError` where it could not answer; any other exception is treated
-    alike. It must not touch the project itself.
+    alike. It must not touch the project itself. An agent may have a ``breaker``, the name of the
+    circuit breaker that its calls pass, such as ``api/claude``; else that is ``agent/<name>``.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Performs what the loop asks for: the thin, impure half of the closed loop.
 
 `Session` joins the pure machine with a `Performer` up to the next question for the agent; `drive`
-and `adrive` put the questions to an agent. Neither driver calls the other.
+and `adrive` put the questions to an agent. Neither driver calls the other. A question comes only
+with leave of the agent's circuit breaker, and its answer tells the breaker how the call went.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from loki.action.agent import Agent, Briefing, Proposal
 from loki.action.change import Change
@@ -23,14 +24,20 @@ from loki.action.event import (
     Event,
     Interrupted,
     Malformed,
+    Refused,
 )
 from loki.action.loop import step
 from loki.action.performer import Performer
 from loki.action.state import Phase, State
 from loki.action.task import Outcome
-from loki.base.error import AgentError
-from loki.base.time import Clock
+from loki.base.error import AgentError, BreakerOpen
+from loki.base.time import Clock, seconds
+from loki.decision.retry_after import LIMIT
 from loki.recognition.failure import Failure
+
+if TYPE_CHECKING:
+    from loki.decision.breaker_snapshot import BreakerSnapshot
+    from loki.decision.shared_breaker import SharedBreaker, SharedPermit
 
 _T = TypeVar("_T")
 
@@ -56,10 +63,15 @@ class Session:
         state: where to begin.
         performer: performs the effects.
         clock: tells the machine the time.
+
+    Attributes:
+        breaker: what calls of the agent pass; None: nothing.
     """
 
     def __init__(self, state: State, performer: Performer, clock: Clock) -> None:
         self.state = state
+        self.breaker: SharedBreaker | None = None
+        self._permit: SharedPermit | None = None
         self._performer = performer
         self._clock = clock
 
@@ -83,7 +95,7 @@ class Session:
         pending: Event | None = event
         while pending is not None:
             try:
-                ask, pending = self._advance(pending)
+                ask, pending = self._advance(self._report(pending))
             except KeyboardInterrupt:
                 if not self.is_under_way:
                     raise
@@ -108,11 +120,44 @@ class Session:
         answer: Event | None = None
         for effect in effects:
             if isinstance(effect, Ask):
-                return effect, None
+                refusal = self._admit()
+                return (effect, None) if refusal is None else (None, refusal)
             answer = self._performer.perform(effect) or answer
         if self._performer.cancelled.is_set() and self.is_under_way:
             answer = Interrupted()
         return None, answer
+
+    # --- the agent's circuit breaker --------------------------------------------------------------
+
+    def _admit(self) -> Event | None:
+        """Leave for a call; else what stands against it."""
+        if self.breaker is None:
+            return None
+        try:
+            self._permit = self.breaker.try_acquire()
+            return None if self._permit is not None else _refused(self.breaker.snapshot())
+        except KeyboardInterrupt:
+            return Interrupted(asked=False)
+
+    def _report(self, event: Event) -> Event:
+        """Tell the breaker how the call went; the event, with what the breaker says then."""
+        permit, self._permit = self._permit, None
+        if permit is None or self.breaker is None:
+            return event
+        if isinstance(event, AgentFailed) and event.retryable:
+            permit.failure(event.failure.message)
+            now = self.breaker.snapshot()
+            return replace(event, refused=_refused(now)) if now.state == "OPEN" else event
+        if isinstance(event, (AgentFailed, Interrupted, Refused)):
+            permit.ignore()  # says nothing about the other side
+        else:
+            permit.success()
+        return event
+
+
+def _refused(now: BreakerSnapshot) -> Refused:
+    between_probes = now.state != "OPEN" and not now.is_probing
+    return Refused(now.name, now.retry_after, now.last_error, between_probes)
 
 
 def drive(session: Session, agent: AnyAgent) -> Outcome:
@@ -212,6 +257,18 @@ def name_of(agent: AnyAgent) -> str:
     return str(getattr(agent, "name", None) or getattr(agent, "__name__", type(agent).__name__))
 
 
+def breaker_of(agent: AnyAgent) -> str:
+    """Name of the circuit breaker that an agent's calls pass.
+
+    Example:
+        >>> from loki.agents.scripted import ScriptedAgent
+        >>> breaker_of(ScriptedAgent([], name="writer"))
+        'agent/writer'
+    """
+    given = getattr(agent, "breaker", None)
+    return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
+
+
 def as_event(answer: Any, name: str, description: str = "") -> Event:
     """What an agent answered, as an event; anything that is no proposal is `Malformed`."""
     if isinstance(answer, Proposal):
@@ -232,12 +289,22 @@ def as_event(answer: Any, name: str, description: str = "") -> Event:
     return Malformed(Failure.of(message, tool="loki", error_code="malformed-answer"))
 
 
-def _as_failure(error: Exception) -> AgentFailed:
+def _as_failure(error: Exception) -> Event:
+    if isinstance(error, BreakerOpen):
+        return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own
     if isinstance(error, AgentError):
         failure = Failure.of(
             str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]
         )
-        return AgentFailed(failure, error.retryable)
+        return AgentFailed(failure, error.retryable, _hint(error.retry_after))
     message = f"the agent raised {type(error).__name__}: {error}"
     failure = Failure.of(message, tool="loki", error_type=type(error).__name__)
     return AgentFailed(failure, not isinstance(error, OWN_BUGS))
+
+
+def _hint(retry_after: Any) -> float | None:
+    """Seconds to wait, as far as an agent says something sensible."""
+    try:
+        return None if retry_after is None else min(seconds(retry_after), seconds(LIMIT))
+    except (TypeError, ValueError):
+        return None

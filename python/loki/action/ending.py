@@ -24,7 +24,14 @@ def succeed(
 
 
 def finish(
-    state: State, now: datetime, status: str, reason: str, *, trigger: str = ""
+    state: State,
+    now: datetime,
+    status: str,
+    reason: str,
+    *,
+    trigger: str = "",
+    breaker: str | None = None,
+    retry_at: datetime | None = None,
 ) -> tuple[State, tuple[Effect, ...]]:
     """End the task with a status and, where a person has something to read, a page."""
     failure = None if status in {"success", "unverified"} else state.failure
@@ -38,6 +45,8 @@ def finish(
         reason,
         round(elapsed.total_seconds() * 1000),
         trigger,
+        breaker=breaker,
+        retry_at=retry_at,
     )
     outcome = replace(outcome, page=_page(outcome, now))
     state = replace(state, phase=Phase.DONE, outcome=outcome)

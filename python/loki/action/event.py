@@ -45,16 +45,37 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """The agent's circuit breaker lets no call through.
+
+    Attributes:
+        name: the breaker's.
+        retry_after: seconds after which to ask again; None: a person has to close it.
+        last_error: what the last call that counted as a failure said, or "".
+        between_probes: nothing but the pause between two probes is in the way.
+    """
+
+    name: str
+    retry_after: float | None = None
+    last_error: str = ""
+    between_probes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AgentFailed:
     """The agent could not answer.
 
     Attributes:
         failure: what it said.
         retryable: asking again could help; else a person must take over.
+        retry_after: seconds that its service asked to wait, or None.
+        refused: what the agent's circuit breaker says now, where it is open.
     """
 
     failure: Failure
     retryable: bool = True
+    retry_after: float | None = None
+    refused: Refused | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +164,7 @@ Event: TypeAlias = (
     | Checked
     | Answered
     | AgentFailed
+    | Refused
     | Malformed
     | Edited
     | Validated
@@ -162,7 +184,7 @@ class RunChecks:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the agent; answered by `Answered`, `AgentFailed`, `Malformed` or `Edited`.
+    """Ask the agent; answered by `Answered`, `AgentFailed`, `Refused`, `Malformed` or `Edited`.
 
     Attributes:
         attempt: number of the attempt.

@@ -37,10 +37,10 @@ from loki.action.event import (
     Keep,
     Malformed,
     Observe,
+    Refused,
     RunChecks,
     Validate,
     Validated,
-    Wait,
     Waited,
 )
 from loki.action.gate import Validation
@@ -54,8 +54,10 @@ from loki.action.state import (
     record,
     say,
     took_effect,
+    unasked,
     with_current,
 )
+from loki.action.waiting import back_off, hold, left, why
 from loki.decision.policy import (
     RETRY,
     Action,
@@ -118,27 +120,31 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
     return _generate(state, now)
 
 
-def _generate(state: State, now: datetime, *, delay: float = 0.0) -> Step:
-    """Begin the next attempt, if there is time left."""
-    limit = state.setting.task.max_seconds
-    if limit is not None and state.started and (now - state.started).total_seconds() >= limit:
-        reason = f"the time budget of {limit:g} s is spent"
+def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = False) -> Step:
+    """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
+    remaining = left(state, now)
+    if remaining is not None and remaining <= 0:
+        reason = f"the time budget of {state.setting.task.max_seconds:g} s is spent"
         return finish(state, now, "failed", reason, trigger="budget")
     number = state.last_number + 1
     current = Current(number, now, delay_seconds=delay)
     state = replace(
         state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
     )
+    ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
+    return replace(state, asked=ask), (ask,)
+
+
+def _question(state: State) -> Ask:
     decision, helped = state.decision, state.help
-    ask = Ask(
-        number,
+    return Ask(
+        state.last_number,
         state.failure,
         helped.strategy if helped else None,
         decision.reason if decision else "",
         helped.context if helped else "",
         helped.done if helped else "",
     )
-    return state, (ask,)
 
 
 def _answered(state: State, event: Answered, now: datetime) -> Step:
@@ -163,8 +169,11 @@ def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
 
 
 def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
-    stop = "" if event.retryable else f"the agent cannot go on: {event.failure.message}"
-    return _analyze(state, event.failure, now, agent_failed=True, stop=stop)
+    return _analyze(state, event.failure, now, event)
+
+
+def _refused(state: State, event: Refused, now: datetime) -> Step:
+    return hold(unasked(state), event, now)
 
 
 def _edited(state: State, event: Edited, now: datetime) -> Step:
@@ -268,7 +277,8 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     assert state.decision is not None and state.current is not None  # noqa: PT018
     waited = state.wait_seconds
     if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
-        return _generate(replace(state, help=None), now, delay=waited)
+        is_retry = state.decision.action is Action.RETRY
+        return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
     number = state.last_number + 1
     current = replace(
         state.current, number=number, begun=now, delay_seconds=waited, report=Report()
@@ -281,12 +291,16 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     return _evaluate(state)
 
 
+def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
+    return _generate(state, now, delay=state.wait_seconds, again=True)
+
+
 def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     reason = "interrupted; run it again to go on"
     in_flight = {Phase.GENERATE, Phase.VALIDATE, Phase.EXECUTE, Phase.EVALUATE}
     effects: tuple[Effect, ...] = ()
-    if not event.asked:
-        state = replace(state, made=state.made - 1, last_number=state.last_number - 1)
+    if state.phase is Phase.GENERATE and not event.asked:
+        state = unasked(state)
     elif state.phase in in_flight:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
     after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
@@ -297,16 +311,18 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
 
 
 def _analyze(
-    state: State, failure: Failure, now: datetime, *, agent_failed: bool = False, stop: str = ""
+    state: State, failure: Failure, now: datetime, agent: AgentFailed | None = None
 ) -> Step:
     setting = state.setting
+    refused = agent.refused if agent else None
     situation = Situation(
         failure,
         state.past,
         setting.patterns.patterns,
         Limits(setting.task.max_retries, setting.infrastructure_retries),
-        agent_failed,
-        stop,
+        agent is not None,
+        f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
+        why(refused, now) if refused else "",
     )
     decision = decide(situation)
     infrastructure = situation.is_infrastructure
@@ -325,31 +341,23 @@ def _analyze(
         helpless=frozenset(),
         failed_in=failed_in,
     )
-    after, more = _carry_out(state, decision, now)
+    after, more = _carry_out(state, decision, now, agent)
     return after, (*effects, *more)
 
 
-def _carry_out(state: State, decision: Decision, now: datetime) -> Step:
+def _carry_out(state: State, decision: Decision, now: datetime, agent: AgentFailed | None) -> Step:
     assert state.failure is not None
+    if decision.action is Action.PAUSE:
+        assert agent is not None and agent.refused is not None  # noqa: PT018
+        return hold(state, agent.refused, now)
     if decision.action is Action.ESCALATE:
         return finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
     if decision.action is Action.DEAD_LETTER:
         return finish(state, now, "failed", decision.reason, trigger=decision.trigger)
     if decision.strategy == RETRY:
-        return _wait(state, decision)
+        return back_off(state, decision, now, agent.retry_after if agent else None)
     assert decision.strategy is not None
     return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure),)
-
-
-def _wait(state: State, decision: Decision) -> Step:
-    streak = 0
-    for past in reversed(state.past):
-        if past.answer != RETRY:
-            break
-        streak += 1
-    seconds = state.setting.backoff.delay(streak, state.setting.task.id, offset=1)
-    state = replace(state, phase=Phase.WAIT, wait_seconds=seconds)
-    return state, (Wait(seconds, decision.reason),)
 
 
 Handler = Callable[[State, Any, datetime], Step]
@@ -359,6 +367,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.BASELINE, Checked): _baseline,
     (Phase.GENERATE, Answered): _answered,
     (Phase.GENERATE, AgentFailed): _agent_failed,
+    (Phase.GENERATE, Refused): _refused,
     (Phase.GENERATE, Malformed): lambda state, event, now: _analyze(state, event.failure, now),
     (Phase.GENERATE, Edited): _edited,
     (Phase.VALIDATE, Validated): _validated,
@@ -366,6 +375,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.FIX, Helped): _helped,
     (Phase.WAIT, Waited): _waited,
+    (Phase.BREAKER, Waited): _waited_for_breaker,
     **{
         (phase, Interrupted): _interrupted
         for phase in Phase

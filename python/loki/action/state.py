@@ -10,7 +10,7 @@ from typing import Any
 
 from loki.action.agent import Proposal
 from loki.action.check import Report
-from loki.action.event import Executed, Helped, Say
+from loki.action.event import Ask, Executed, Helped, Say
 from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
 from loki.base.time import isoformat
@@ -35,6 +35,7 @@ class Phase(str, Enum):
     EVALUATE = "evaluate"
     FIX = "fix"
     WAIT = "wait"
+    BREAKER = "breaker"
     DONE = "done"
 
 
@@ -85,6 +86,7 @@ class State:
         past: earlier failures of this execution.
         current: the attempt in flight.
         failure: what failed last.
+        asked: the last question to the agent.
         decision: what was decided about it.
         help: what the strategy did.
         helpless: strategies that could not be carried out for this failure.
@@ -107,6 +109,7 @@ class State:
     past: tuple[PastFailure, ...] = ()
     current: Current | None = None
     failure: Failure | None = None
+    asked: Ask | None = None
     decision: Decision | None = None
     help: Helped | None = None
     helpless: frozenset[str] = frozenset()
@@ -131,6 +134,11 @@ def proposal_of(state: State) -> Proposal:
     assert state.current is not None
     assert state.current.proposal is not None
     return state.current.proposal
+
+
+def unasked(state: State) -> State:
+    """The attempt in flight was not put to an agent: it does not count."""
+    return replace(state, made=state.made - 1, last_number=state.last_number - 1)
 
 
 def took_effect(state: State, files: tuple[str, ...]) -> State:

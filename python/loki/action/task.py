@@ -8,12 +8,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
+from loki.base.time import isoformat
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from loki.action.check import Check
 
 KINDS = ("bug_fix", "feature", "refactor", "security", "config_change")
 COMPLEXITIES = ("low", "medium", "high")
+
+EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
+"""By status."""
 
 DONE_WHEN_PASSING = frozenset({"bug_fix"})
 """Kinds of task that are done where every check passes before the first attempt."""
@@ -31,6 +37,8 @@ class TaskSpec:
         complexity: low, medium or high.
         max_retries: attempts after the first, 0 or more.
         max_seconds: wall time for all attempts, or None.
+        wait: whether to wait while the agent's circuit breaker is open, within ``max_seconds``;
+            None: only where there is such a limit. Else the task is paused.
     """
 
     id: str
@@ -40,6 +48,7 @@ class TaskSpec:
     complexity: str = "medium"
     max_retries: int = 3
     max_seconds: float | None = None
+    wait: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no task can be."""
@@ -78,7 +87,8 @@ class Outcome:
 
     Attributes:
         task_id: the task.
-        status: success, failed, escalated, unverified or interrupted.
+        status: success, failed, escalated, unverified, interrupted or paused. A task that was
+            interrupted or paused goes on where it stood when it is run again.
         attempts: attempts made in this execution; 0 where the task was already done.
         files: paths changed since the task first began, relative to the project.
         pattern: id of the last failure's pattern, or None.
@@ -86,6 +96,8 @@ class Outcome:
         duration_ms: milliseconds from begin to end of this execution.
         trigger: short name of what ended it, or "": retry_budget_exhausted, budget, …
         page: the dead-letter or escalation page, relative to ``.loki/``, or None.
+        breaker: name of the circuit breaker that paused it, or None.
+        retry_at: when that breaker may let a call through again, in UTC; None: nobody knows.
     """
 
     task_id: str
@@ -97,13 +109,15 @@ class Outcome:
     duration_ms: int = 0
     trigger: str = ""
     page: str | None = None
+    breaker: str | None = None
+    retry_at: datetime | None = None
 
     @property
     def exit_code(self) -> int:
-        """Exit code of ``loki run``: 0 success, 3 escalated, 4 dead-lettered, 5 budget, 130."""
+        """Exit code of ``loki run``, 5 where the budget is spent; 1 for what it cannot end with."""
         if self.status == "failed" and self.trigger == "budget":
             return 5
-        return {"success": 0, "escalated": 3, "failed": 4, "interrupted": 130}.get(self.status, 1)
+        return EXIT_CODES.get(self.status, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -117,4 +131,6 @@ class Outcome:
             "duration_ms": self.duration_ms,
             "trigger": self.trigger,
             "page": self.page,
+            "breaker": self.breaker,
+            "retry_at": isoformat(self.retry_at) if self.retry_at else None,
         }

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 import stat
 import tempfile
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +22,7 @@ from loki.action.change import Change
 from loki.action.process import Finished, run
 from loki.action.tree import Tree
 from loki.action.words import assignments, split
+from loki.agents.last_words import is_outage, wait_asked
 from loki.base.error import AgentError, UsageError
 from loki.base.time import Duration, argument_seconds
 
@@ -37,6 +40,20 @@ TAIL = 1500
 
 SHOWN = 5
 """Files that a message names. Chosen, not measured."""
+
+SERVICES = {
+    "claude": "api/claude",
+    "claude-code": "api/claude",
+    "codex": "api/openai",
+    "gemini": "api/gemini",
+    "gemini-cli": "api/gemini",
+}
+"""Names of circuit breakers by program: of the service that it is known to call."""
+
+LAUNCHERS = frozenset(
+    {"sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "npx", "uvx"}
+)
+"""Programs behind which the agent's own name comes."""
 
 _PLACEHOLDER = "{briefing}"
 _STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
@@ -85,6 +102,7 @@ class CommandAgent:
         timeout: Duration = "30m",
         briefing: Literal["stdin", "argument"] | None = None,
         name: str | None = None,
+        breaker: str | None = None,
         pass_environment: Iterable[str] = ("*",),
     ) -> None:
         """An agent; whether its program exists is seen when it is asked.
@@ -96,6 +114,8 @@ class CommandAgent:
             briefing: how it gets the briefing; None: as an argument where ``{briefing}`` is in
                 the command, else on standard input. An argument without placeholder comes last.
             name: shown in attempts; None: the program's.
+            breaker: name of the circuit breaker that its calls pass; None: that of the service
+                which the program is known to call (``api/claude``), else ``agent/<program>``.
             pass_environment: names, or globs of names, of variables that it gets although they
                 look like secrets. All of them by default: agents need the keys of their models.
 
@@ -109,6 +129,7 @@ class CommandAgent:
         has_placeholder = any(_PLACEHOLDER in word for word in self.command)
         self.briefing = briefing or ("argument" if has_placeholder else "stdin")
         self.name = name or os.path.basename(words[0])
+        self.breaker = breaker or breaker_of(words)
         self.timeout = argument_seconds("timeout", timeout)
         self.pass_environment = tuple(pass_environment)
 
@@ -187,8 +208,34 @@ class CommandAgent:
         else:
             what, retryable = f"failed with exit code {done.exit_code}", True
         tail = _tail(done)
+        if done.exit_code is not None and not done.timed_out:
+            retryable = retryable and is_outage(tail, done.exit_code, shlex.join(self.command))
         said = f"; it said last: {tail.splitlines()[-1].strip()}" if tail.strip() else ""
-        raise AgentError(f"{self.name} {what}{said}", retryable=retryable, output=tail)
+        raise AgentError(
+            f"{self.name} {what}{said}",
+            retryable=retryable,
+            output=tail,
+            retry_after=wait_asked(tail, datetime.now(timezone.utc)),
+        )
+
+
+def breaker_of(words: Sequence[str]) -> str:
+    """Name of the circuit breaker for a command.
+
+    Args:
+        words: the command's, without assignments.
+
+    Example:
+        >>> breaker_of(["npx", "@openai/codex", "exec"]), breaker_of(["python", "tools/agent.py"])
+        ('api/openai', 'agent/agent.py')
+    """
+    program = os.path.basename(words[0])
+    if program in LAUNCHERS:
+        names = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
+        own = next(names, "")
+        # What follows `-c` is a whole script.
+        program = os.path.basename(own) if own and not own.split()[1:] else program
+    return SERVICES.get(program, f"agent/{program}")
 
 
 def _tail(done: Finished | UsageError) -> str:

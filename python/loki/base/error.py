@@ -29,11 +29,27 @@ class ConfigError(LokiError):
 class AgentError(LokiError):
     """An agent could not answer: it crashed, timed out or could not be started."""
 
-    def __init__(self, message: str, *, retryable: bool = True, output: str = "") -> None:
-        """Args: message: the reason; retryable: worth asking again; output: what it printed."""
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = True,
+        output: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        """What happened.
+
+        Args:
+            message: the reason.
+            retryable: asking again could help: an outage, which the agent's circuit breaker counts.
+                A wrong key, a bad request or a mistake in a command is none.
+            output: what it printed.
+            retry_after: seconds that its service asked to wait (see `loki.decision.retry_after`).
+        """
         super().__init__(message)
         self.retryable = retryable
         self.output = output
+        self.retry_after = retry_after
 
 
 class StoreError(LokiError):

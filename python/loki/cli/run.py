@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from pathlib import Path
 from types import FrameType
@@ -11,7 +12,7 @@ import typer
 
 from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
-from loki.base.time import argument_seconds
+from loki.base.time import argument_seconds, isoformat
 from loki.cli.common import log_to_console, show_json, speaks_plainly
 
 
@@ -38,6 +39,15 @@ def command(
     ] = None,
     max_time: Annotated[
         Optional[str], typer.Option(help="Wall time for all of them, like 30m or 2h.")  # noqa: UP045
+    ] = None,
+    wait: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--wait/--no-wait",
+            help="Where the agent failed so often that its circuit breaker is open: wait until it "
+            "may be asked again, or pause the task at once. [default: wait as long as --max-time "
+            "allows; without it, pause]",
+        ),
     ] = None,
     kind: Annotated[
         str,
@@ -68,6 +78,13 @@ def command(
     byte of the project changes; every attempt is on disk under `.loki/tasks/`. Ctrl-C stops at
     once and leaves everything whole; the same command goes on from there.
 
+    An agent that cannot be reached is asked again after growing waits. After three failures within
+    a minute its circuit breaker opens, for all who use it (`loki breakers`): the task is paused,
+    no attempt counts, and the same command goes on with it once the time has come.
+
+    Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 a person is needed, 4 out of
+    attempts, 5 out of time, 6 paused, 130 interrupted.
+
     Example: `loki run --task "fix the login test" --check "pytest -q" --agent-command "claude -p"`
     """
     from loki.action.words import unrunnable
@@ -96,6 +113,7 @@ def command(
         complexity=complexity,
         max_attempts=max_attempts,
         max_time=max_time,
+        wait=wait,
     )
     with prepared as entered:
         outcome = entered.run(agent)
@@ -116,6 +134,12 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _resume(outcome: Outcome) -> str:
+    if outcome.retry_at is None:
+        return "the same command, once somebody has closed the breaker: loki breakers close"
+    return f"the same command from {isoformat(outcome.retry_at)} on; with --wait it waits by itself"
+
+
 def _tell(outcome: Outcome, project: str) -> str:
     """What happened, and what to do next."""
     count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
@@ -129,6 +153,9 @@ def _tell(outcome: Outcome, project: str) -> str:
     if outcome.page:
         lines.append(f"read:    {Path(project) / '.loki' / outcome.page}")
     where = "" if project == "." else f" --project {project}"
+    if outcome.breaker:
+        lines.append(f"resume:  {_resume(outcome)}")
+        lines.append(f"breaker: loki breakers show {shlex.quote(outcome.breaker)}{where}")
     lines.append(f"details: loki show {outcome.task_id}{where}")
     if outcome.files:
         lines.append(f"restore: loki undo {outcome.task_id}{where}")

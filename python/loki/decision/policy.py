@@ -4,7 +4,8 @@ The order of the rules is the contract; each is one function below, and `decide`
 
 1. the user aborted, or security was violated        → escalate
 2. the pattern escalates or must not be retried      → escalate
-3. infrastructure, not the work, failed              → the same again after a wait, 5 times at most
+3. infrastructure, not the work, failed              → the same again after a wait, 5 times at most;
+                                                       a pause once its circuit breaker is open
 4. retries are spent                                 → dead letter
 5. the same failure, already answered the same way   → the first strategy not yet tried, else escalate
 6. anything else                                     → the pattern's strategy
@@ -42,6 +43,7 @@ class Action(str, Enum):
 
     FIX = "fix"
     RETRY = "retry"
+    PAUSE = "pause"
     ESCALATE = "escalate"
     DEAD_LETTER = "dead_letter"
 
@@ -85,6 +87,7 @@ class Situation:
         limits: how often to try again.
         agent_failed: loki's own agent or runner failed, not a check.
         stop: why a person must take over at once (an abort, a security violation), or "".
+        circuit: why the agent may not be asked again now, or "".
     """
 
     failure: Failure
@@ -93,6 +96,7 @@ class Situation:
     limits: Limits = Limits()
     agent_failed: bool = False
     stop: str = ""
+    circuit: str = ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -140,8 +144,8 @@ class Decision:
     """What to do, and why.
 
     Attributes:
-        action: fix, retry, escalate or dead_letter.
-        strategy: the strategy, where the action is fix or retry.
+        action: fix, retry, pause, escalate or dead_letter.
+        strategy: the strategy, where the action is fix, retry or pause.
         rule: number of the rule that decided, 1 to 6.
         reason: one sentence for people.
         trigger: a short name for what decided an escalation or dead letter, else "".
@@ -206,6 +210,8 @@ def _must_not_retry(situation: Situation) -> Decision | None:
 def _infrastructure(situation: Situation) -> Decision | None:
     if not situation.is_infrastructure:
         return None
+    if situation.circuit:
+        return Decision(Action.PAUSE, RETRY, 3, situation.circuit, trigger="circuit_open")
     streak = 0
     for past in reversed(situation.past):
         if not past.infrastructure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from loki.action.event import (
     Interrupted,
     Keep,
     Malformed,
+    Refused,
     RunChecks,
     Validate,
     Validated,
@@ -61,6 +63,8 @@ def states(make_failure: MakeFailure) -> dict[Phase, State]:
         state, _ = step(state, event, NOON)
     found[state.phase] = state
     found[Phase.DONE], _ = step(state, Interrupted(), NOON)
+    waiting = replace(found[Phase.GENERATE], setting=setting(wait=True))
+    found[Phase.BREAKER], _ = step(waiting, Refused("api/claude", 300), NOON)
     assert set(found) == set(Phase)
     return found
 
@@ -72,6 +76,7 @@ def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
         Checked: lambda: Checked(PASS),
         Answered: lambda: Answered(change("y = 1\n")),
         AgentFailed: lambda: AgentFailed(failure),
+        Refused: lambda: Refused("api/claude", 300),
         Malformed: lambda: Malformed(failure),
         Edited: lambda: Edited("did it", ("a.py",)),
         Validated: lambda: Validated(Validation()),
@@ -110,6 +115,7 @@ def test_the_table_expects_an_interrupt_wherever_work_is_under_way() -> None:
         (Phase.EVALUATE, 1),
         (Phase.FIX, 0),
         (Phase.WAIT, 0),
+        (Phase.BREAKER, 0),
     ],
 )
 def test_an_interrupt_records_the_attempt_in_flight(

@@ -123,6 +123,19 @@ def test_infrastructure_is_given_up_after_five_waits_in_a_row(make_failure: Make
     )
 
 
+def test_an_open_circuit_is_a_pause_however_often_infrastructure_failed(
+    make_failure: MakeFailure,
+) -> None:
+    lost = PastFailure(make_failure(), "retry_with_backoff", infrastructure=True)
+    for past in ([], [lost] * 9):
+        asked = situation(make_failure(), agent_failed=True, past=past, circuit="it is open")
+        decision = decide(asked)
+        assert (decision.action, decision.rule) == (Action.PAUSE, 3)
+        assert (decision.reason, decision.trigger) == ("it is open", "circuit_open")
+    stopped = situation(make_failure(), agent_failed=True, stop="wrong key", circuit="it is open")
+    assert decide(stopped).action is Action.ESCALATE
+
+
 def test_a_working_attempt_in_between_begins_the_count_anew(make_failure: MakeFailure) -> None:
     lost = PastFailure(make_failure(), "retry_with_backoff", infrastructure=True)
     worked = PastFailure(make_failure(OTHER), "context_expand")
