@@ -158,6 +158,7 @@ class Task:
         state = State(
             setting,
             last_number=before[-1].attempt if before else 0,
+            made=sum(attempt.execution == execution for attempt in before),
             past=tuple(past),
             worked=bool(files) and not ended,
             files=files,

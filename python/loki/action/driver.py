@@ -32,6 +32,7 @@ from loki.action.state import Phase, State
 from loki.action.task import Outcome
 from loki.base.error import AgentError, BreakerOpen
 from loki.base.time import Clock, seconds
+from loki.decision.policy import is_retryable
 from loki.decision.retry_after import LIMIT
 from loki.recognition.failure import Failure
 
@@ -144,7 +145,7 @@ class Session:
         permit, self._permit = self._permit, None
         if permit is None or self.breaker is None:
             return event
-        if isinstance(event, AgentFailed) and event.retryable:
+        if isinstance(event, AgentFailed) and self._is_outage(event):
             permit.failure(event.failure.message)
             now = self.breaker.snapshot()
             return replace(event, refused=_refused(now)) if now.state == "OPEN" else event
@@ -153,6 +154,11 @@ class Session:
         else:
             permit.success()
         return event
+
+    def _is_outage(self, event: AgentFailed) -> bool:
+        """Whether the agent's service failed; what nobody would ask again for is no outage."""
+        patterns = self.state.setting.patterns.patterns
+        return event.retryable and is_retryable(event.failure, patterns)
 
 
 def _refused(now: BreakerSnapshot) -> Refused:

@@ -179,6 +179,20 @@ def decide(situation: Situation) -> Decision:
     return _by_pattern(situation)
 
 
+def is_retryable(failure: Failure, patterns: Mapping[str, Pattern]) -> bool:
+    """Whether asking again may help, as far as its pattern tells the first time it is seen.
+
+    Args:
+        failure: what failed.
+        patterns: the pattern set's patterns by id.
+    """
+    match = failure.match
+    pattern = patterns.get(match.pattern) if match else None
+    if match is None or pattern is None or match.confidence < CONFIDENT:
+        return True
+    return not (pattern.non_retryable or pattern.strategy == ESCALATE)
+
+
 def alternatives(pattern: Pattern | None) -> tuple[str, ...]:
     """Strategies to try after the first, in order; none where a pattern says ``[]``."""
     if pattern is None or pattern.alternatives is None:

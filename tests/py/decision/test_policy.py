@@ -15,6 +15,7 @@ from loki.decision.policy import (
     PastFailure,
     Situation,
     decide,
+    is_retryable,
 )
 
 if TYPE_CHECKING:
@@ -354,3 +355,26 @@ def test_worked_example(
         came.append((decision.action, decision.strategy, decision.rule))
         past.append(PastFailure(failure, decision.strategy))
     assert came == example.expected
+
+
+@pytest.mark.parametrize(
+    ("more", "confidence", "expected"),
+    [
+        ({}, 0.9, True),
+        ({"non_retryable": True}, 0.9, False),
+        ({"strategy": "escalate"}, 0.5, False),
+        ({"non_retryable": True}, 0.49, True),
+    ],
+)
+def test_what_a_pattern_says_of_asking_again(
+    make_failure: MakeFailure,
+    make_pattern: MakePattern,
+    more: dict[str, Any],
+    confidence: float,
+    expected: bool,
+) -> None:
+    pattern = make_pattern("p", **more)
+    failure = make_failure(pattern=pattern, confidence=confidence)
+    assert is_retryable(failure, {"p": pattern}) is expected
+    assert is_retryable(failure, {})
+    assert is_retryable(make_failure(), {"p": pattern})
