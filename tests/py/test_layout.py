@@ -121,6 +121,7 @@ def test_import_is_light() -> None:
         "loki.decision.policy",
         "loki.decision.recovery",
         "loki.action.loop",
+        "loki.action.waiting",
     ],
 )
 def test_the_pure_middle_reads_no_clock(module: str) -> None:
