@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import importlib
+import json
 import os
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from benchmarks.breaker_families import Parameters
@@ -15,14 +16,22 @@ from benchmarks.job import Data, Family, Job
 BARE = "bare lock, write, fsync, rename, fsync"
 
 
-def _shared(folder: Path) -> tuple[Any, Path]:
-    """A breaker that never opens, and the file that it is kept in; failures count for a millisecond."""
-    folder.mkdir(exist_ok=True)
+def _shared(folder: Path, breakers: int) -> tuple[Any, Path]:
+    """A breaker that never opens, and the file that it and others are kept in.
+
+    Failures count for a millisecond, so that the file stays as long as it is.
+    """
+    from loki import Breakers
+
+    folder.mkdir()
     file = folder / "circuit-breakers.json"
-    breakers = importlib.import_module("loki.decision.breakers").Breakers(
-        file, threshold=1_000_000, window="1ms"
-    )
-    return breakers["api/claude"], file
+    breaker = Breakers(file, threshold=1_000_000, window="1ms")["api/claude"]
+    _fail(breaker, 1)
+    (entry,) = json.loads(file.read_bytes()).values()
+    others = {f"api/{number}": entry for number in range(1, breakers)}
+    file.write_text(json.dumps({"api/claude": entry, **others}), "utf-8")
+    _fail(breaker, 1)
+    return breaker, file
 
 
 def _fail(breaker: Any, times: int) -> int:
@@ -36,15 +45,14 @@ def _fail(breaker: Any, times: int) -> int:
 
 
 def _loki(parameters: Parameters, data: Data) -> Job:
-    breaker, _ = _shared(data.folder / "shared")
+    breaker, _ = _shared(Path(mkdtemp(dir=data.folder)) / "state", parameters["breakers"])
     calls = count(parameters)
     return Job(lambda: _fail(breaker, calls), calls, lambda written: written, calls)
 
 
 def _bare(parameters: Parameters, data: Data) -> Job:
     """The least that is safe: nobody else writes, all of it or nothing is there, it stays."""
-    breaker, file = _shared(data.folder / "bytes")
-    _fail(breaker, 1)
+    _, file = _shared(Path(mkdtemp(dir=data.folder)) / "state", parameters["breakers"])
     content, folder, calls = file.read_bytes(), file.parent, count(parameters)
     temporary = folder / "temporary"
 
@@ -69,5 +77,8 @@ def _bare(parameters: Parameters, data: Data) -> Job:
 
 
 SHARED_FILE = Family(
-    "calls", {"loki": _loki, BARE: _bare}, lambda mine, other: float(mine == other)
+    "calls",
+    {"loki": _loki, BARE: _bare},
+    lambda mine, other: float(mine == other),
+    waits=True,
 )

@@ -47,6 +47,21 @@ def _async_loki(parameters: Parameters, _: Data) -> Job:
     return _awaiting(work, count(parameters))
 
 
+def _async_decorated(parameters: Parameters, _: Data) -> Job:
+    import loki
+
+    protected = loki.Breaker().protect(_nothing)
+
+    async def work(calls: int) -> int:
+        came = 0
+        for _ in range(calls):
+            await protected()
+            came += 1
+        return came
+
+    return _awaiting(work, count(parameters))
+
+
 def _async_bare(parameters: Parameters, _: Data) -> Job:
     async def work(calls: int) -> int:
         came = 0
@@ -110,6 +125,7 @@ ASYNC = Family(
     "calls",
     {
         "loki": _async_loki,
+        "loki, decorated": _async_decorated,
         "the body alone": _async_bare,
         "aiobreaker": _async_aiobreaker,
         "purgatory": _async_purgatory,
@@ -119,8 +135,15 @@ ASYNC = Family(
 )
 
 
-def _threads(call: Callable[[int], int], number: int, calls: int) -> Job:
-    """Calls divided among threads that begin together; only their work is on the clock."""
+def _threads(call: Callable[[int], int], number: int, parameters: Parameters) -> Job:
+    """Calls divided among threads that begin together; only their work is on the clock.
+
+    Args:
+        call: makes so many calls.
+        number: of threads, where the case does not say.
+        parameters: the case's.
+    """
+    number, calls = parameters.get("threads", number), count(parameters)
 
     def run() -> tuple[float, float, int]:
         came: list[int] = []
@@ -161,7 +184,7 @@ def _threads_loki(number: int) -> Callable[[Parameters, Data], Job]:
         import loki
 
         breaker = loki.Breaker()
-        return _threads(lambda calls: _permits(breaker, calls), number, count(parameters))
+        return _threads(lambda calls: _permits(breaker, calls), number, parameters)
 
     return ready
 
@@ -177,7 +200,7 @@ def _threads_pybreaker(number: int) -> Callable[[Parameters, Data], Job]:
                 breaker.call(int)
             return calls
 
-        return _threads(call, number, count(parameters))
+        return _threads(call, number, parameters)
 
     return ready
 

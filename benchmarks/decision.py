@@ -1,7 +1,7 @@
 """Measures what loki decides with beside named peers: `make bench-decision`.
 
-Each rival of each case runs in a process of its own. Writes `decision.md` and `decision.json` to the
-output folder, and the report to stdout. See README.md.
+Each rival of each case runs in a process of its own. Writes `decision.md`, `decision.json` and plots
+to the output folder, and the report to stdout. See README.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if not __package__:  # started as a file: its siblings are a package
     sys.path[0] = str(ROOT)
 
-from benchmarks import report  # noqa: E402
+from benchmarks import plots, report  # noqa: E402
 from benchmarks.decision_cases import FAMILIES, PEERS, cases  # noqa: E402
 from benchmarks.job import Data  # noqa: E402
 from benchmarks.rivals import measured  # noqa: E402
@@ -47,13 +47,16 @@ def main(words: list[str]) -> int:
     begin = time.monotonic()
     only = set(filter(None, options.only.split(","))) or set(FAMILIES)
     budget = BUDGET[options.quick]
-    with tempfile.TemporaryDirectory(prefix="loki-bench-") as folder:
+    options.out.mkdir(parents=True, exist_ok=True)
+    # Beside the report: the system's folder for temporary files may be no disk at all.
+    with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=options.out.resolve()) as folder:
         results = []
         for case in cases(options.quick):
             if case.family not in only:
                 continue
             results.append(measured(case, Data(Path(folder)), "benchmarks.decision_cases", budget))
-            sys.stderr.write(f"{time.monotonic() - begin:6.1f} s  {case.name}\n")
+            at = f" {case.series[1]}" if case.series else ""
+            sys.stderr.write(f"{time.monotonic() - begin:6.1f} s  {case.name}{at}\n")
     whole = {
         "title": "Decision",
         "about": {
@@ -64,8 +67,9 @@ def main(words: list[str]) -> int:
         "seconds": round(time.monotonic() - begin, 1),
         "cases": results,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    text = report.markdown(whole, [])
+    text = report.markdown(
+        whole, plots.overview(whole, options.out) + plots.write(whole, options.out)
+    )
     (options.out / "decision.json").write_text(json.dumps(whole, indent=1), "utf-8")
     (options.out / "decision.md").write_text(text, "utf-8")
     sys.stdout.write(text)

@@ -40,12 +40,14 @@ class Family:
         agree: share of equal answers, 0 to 1, of the reference's and a rival's answer. It is not asked
             for one that answers None: a yardstick.
         reference: the rival whose answer the others are held against.
+        waits: most of the time is the disk's, so that waiting says nothing about other processes.
     """
 
     unit: str
     rivals: dict[str, Callable[[dict[str, Any], Data], Job]]
     agree: Callable[[Any, Any], float]
     reference: str = "loki"
+    waits: bool = False
 
 
 @dataclass(frozen=True)

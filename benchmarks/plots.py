@@ -13,6 +13,8 @@ AXES = {
     "match": "characters of text",
     "patterns": "patterns",
     "failures": "failures",
+    "threads": "threads",
+    "breakers": "breakers in the file",
 }
 
 
@@ -22,14 +24,86 @@ def write(whole: dict[str, Any], folder: Path) -> list[str]:
     Returns:
         The names of the files.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError:
+    if not _has_matplotlib():
         return []
-    mpl.use("svg")
     return [
         _plotted(name, own, folder) for name, own in points(whole["cases"]).items() if len(own) > 1
     ]
+
+
+def overview(whole: dict[str, Any], folder: Path) -> list[str]:
+    """What a call costs each rival in each case, and where the aims are; no disks.
+
+    Returns:
+        The name of the file; none without matplotlib.
+    """
+    cases = [
+        case
+        for case in whole["cases"]
+        if case["unit"] == "calls" and not case["waits"] and not case["series"]
+    ]
+    if not cases or not _has_matplotlib():
+        return []
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.4 * len(cases)))
+    names = dict.fromkeys(rival for case in cases for rival in case["rivals"])
+    colors = pyplot.get_cmap("tab20")
+    for number, name in enumerate(names):
+        found = [
+            (_nanoseconds(case["rivals"][name]), row)
+            for row, case in enumerate(cases)
+            if "seconds" in case["rivals"].get(name, {})
+        ]
+        style = (
+            {"marker": "D", "s": 60, "zorder": 3} if name == "loki" else {"marker": "o", "s": 30}
+        )
+        color = "black" if name == "loki" else colors(number % 20)
+        axes.scatter(
+            [at for at, _ in found], [row for _, row in found], color=color, label=name, **style
+        )
+    aims = [(min(found), row) for row, case in enumerate(cases) if (found := _aims(case))]
+    axes.scatter(
+        [at for at, _ in aims],
+        [row for _, row in aims],
+        marker="|",
+        s=150,
+        color="red",
+        label="aim",
+    )
+    axes.set(xscale="log", xlabel="ns a call", yticks=range(len(cases)))
+    axes.set_yticklabels([case["name"] for case in cases])
+    axes.invert_yaxis()
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    figure.tight_layout()
+    figure.savefig(folder / "calls.svg")
+    pyplot.close(figure)
+    return ["calls.svg"]
+
+
+def _nanoseconds(result: dict[str, Any]) -> float:
+    """What one call costs."""
+    nanoseconds: float = result["seconds"] / result["amount"] * 1e9
+    return nanoseconds
+
+
+def _aims(case: dict[str, Any]) -> list[float]:
+    """The nanoseconds that a call of loki's should stay below."""
+    beside = [
+        _nanoseconds(case["rivals"][target["rival"]]) / target["wanted"]
+        for target in case["targets"]
+    ]
+    return beside if case["limit"] is None else [*beside, case["limit"] * 1e9]
+
+
+def _has_matplotlib() -> bool:
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        return False
+    mpl.use("svg")
+    return True
 
 
 def _plotted(name: str, own: list[dict[str, Any]], folder: Path) -> str:

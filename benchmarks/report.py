@@ -77,6 +77,7 @@ def judged(case: Case, family: Family, found: dict[str, dict[str, Any]]) -> dict
         "name": case.name,
         "family": case.family,
         "unit": family.unit,
+        "waits": family.waits,
         "parameters": case.parameters,
         "series": case.series,
         "note": case.note,
@@ -136,7 +137,7 @@ def _table(case: dict[str, Any]) -> str:
         aim = f"{target['wanted']:.3g} {_verdict(target['met'])}" if target else ""
         ratio = None if rival == "loki" else _ratio(mine, result)
         lines.append(
-            f"| {rival} | {_speed(result, case['unit'])} | {'' if ratio is None else f'{ratio:.3g}'} "
+            f"| {rival} | {_speed(result, case)} | {'' if ratio is None else f'{ratio:.3g}'} "
             f"| {aim} | {_agreement(rival, result)} | {result['memory'] / 1e6:.1f} MB |"
         )
     if case["per_call"] is not None and case["limit"] is not None:
@@ -171,9 +172,10 @@ def _remarks(case: dict[str, Any]) -> list[str]:
     return remarks
 
 
-def _speed(result: dict[str, Any], unit: str) -> str:
-    rate = result["amount"] / result["seconds"]
-    disturbed = " (disturbed)" if result["seconds"] > DISTURBED * result["cpu"] + 1e-3 else ""
+def _speed(result: dict[str, Any], case: dict[str, Any]) -> str:
+    unit, rate = case["unit"], result["amount"] / result["seconds"]
+    has_waited = not case["waits"] and result["seconds"] > DISTURBED * result["cpu"] + 1e-3
+    disturbed = " (disturbed)" if has_waited else ""
     if unit == "bytes":
         return f"{rate / 1e6:.4g} MB/s{disturbed}"
     if unit == "calls":
@@ -215,7 +217,7 @@ def _cell(case: dict[str, Any], rival: str) -> str:
     result = case["rivals"].get(rival, {})
     if "seconds" not in result:
         return str(result.get("failed", ""))
-    said = f"{_speed(result, case['unit'])}, {result['memory'] / 1e6:.0f} MB"
+    said = f"{_speed(result, case)}, {result['memory'] / 1e6:.0f} MB"
     if case["family"] == "index":
         said += f", {result['memory'] / result['amount']:.0f} bytes each"
     return said

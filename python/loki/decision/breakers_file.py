@@ -139,7 +139,7 @@ class SharedFile:
                     raise OSError(errno.EINVAL, "is no file")
                 if status.st_size > MAX_BYTES:
                     raise ValueError(f"found {status.st_size} bytes, expected at most {MAX_BYTES}")
-                return opened.read(MAX_BYTES)
+                return opened.read(status.st_size)
         except FileNotFoundError:
             return b"{}"
         except OSError as error:
