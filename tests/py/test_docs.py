@@ -32,7 +32,11 @@ def test_examples_in_docstrings_run(name: str) -> None:
     assert failed == 0
 
 
-README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+README = blocks(ROOT / "README.md", "python")
 
 
 @pytest.mark.parametrize("number", range(len(README)))
@@ -65,6 +69,54 @@ def test_the_readmes_patterns_say_what_the_readme_shows(
             words[:1] = [sys.executable, "-m", "loki"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.stdout == expected
+
+
+RESILIENCE = ROOT / "docs" / "resilience.md"
+
+
+def test_the_examples_of_resilience_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for code in blocks(RESILIENCE, "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, code + done.stderr
+    (session,) = blocks(RESILIENCE, "console")  # of the file that an example has written
+    for command, expected in re.findall(
+        r"^\$ loki (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE
+    ):
+        words = [sys.executable, "-m", "loki", *shlex.split(command)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        pattern = re.escape(expected).replace("…", ".+")
+        assert re.fullmatch(pattern, done.stdout), done.stdout + done.stderr
+
+
+def test_ticks_of_ours_are_proved() -> None:
+    text = RESILIENCE.read_text("utf-8")
+    ours = [line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| ")]
+    assert len([cell for cell in ours if cell.startswith("[✓](../tests/")]) > 40
+    assert not [cell for cell in ours if "✓" in cell and not cell.startswith("[✓](../tests/")]
+    for path, name in re.findall(r"\]\((\.\./tests/[^#)]+)#(\w+)\)", text):
+        test = rf"def {name}\(" if path.endswith(".py") else rf"TEST(?:_P)?\(\w+, {name}\)"
+        assert re.search(test, (RESILIENCE.parent / path).read_text("utf-8")), f"{path}: {name}"
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_the_documentation_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not target.startswith(("http:", "https:")):
+            path, _, anchor = target.partition("#")
+            assert (page.parent / path).exists(), target
+            if anchor and not path:
+                heads = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+                assert anchor in [
+                    re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in heads
+                ]
 
 
 def test_files_that_the_documentation_names_exist() -> None:
