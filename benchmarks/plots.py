@@ -62,7 +62,7 @@ def overview(whole: dict[str, Any], folder: Path) -> list[str]:
         axes.scatter(
             [at for at, _ in found], [row for _, row in found], color=color, label=name, **style
         )
-    aims = [(min(found), row) for row, case in enumerate(cases) if (found := _aims(case))]
+    aims = [(min(limits), row) for row, case in enumerate(cases) if (limits := _aims(case))]
     axes.scatter(
         [at for at, _ in aims],
         [row for _, row in aims],
