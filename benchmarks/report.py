@@ -22,7 +22,7 @@ def machine(peers: Iterable[str]) -> dict[str, Any]:
     versions = {name: _version(name) for name in ("loki-core", *peers)}
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "system": platform.platform(),
+        "system": platform.system(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "load": [round(load, 1) for load in os.getloadavg()],
