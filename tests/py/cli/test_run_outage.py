@@ -68,6 +68,7 @@ class Shop:
             capture_output=True,
             text=True,
             check=False,
+            timeout=120,  # a loop that waits where it should pause would do so for ever
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, done.stdout, done.stderr
