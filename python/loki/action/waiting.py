@@ -65,7 +65,8 @@ def why(refused: Refused, now: datetime) -> str:
     until = "until somebody closes it"
     if refused.retry_after is not None:
         until = f"until {isoformat(now + timedelta(seconds=refused.retry_after))}"
-    error = f"; the last error was: {refused.last_error}" if refused.last_error else ""
+    said = refused.last_error.rstrip(".")  # this, too, is read as a sentence
+    error = f"; the last error was: {said}" if said else ""
     return f"the circuit breaker {refused.name} lets no call through {until}{error}"
 
 

@@ -14,7 +14,7 @@ from loki.action.loop import step
 from loki.action.state import Phase, State
 from support.loop import NOON, PASS, MakeFailure, World, change, fail, setting
 
-OPEN = Refused("api/claude", 300, "529 overloaded")
+OPEN = Refused("api/claude", 300, "529 overloaded.")
 BETWEEN_PROBES = Refused("api/claude", 8, "529 overloaded", between_probes=True)
 PROBED_BY_OTHERS = Refused("api/claude", 10, "529 overloaded")
 ISOLATED = Refused("api/claude", None)
