@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "loki/recognition/regex_known.hpp"
 #include "loki/recognition/regex_rarity.hpp"
 #include "loki/recognition/regex_reader.hpp"
 
@@ -26,10 +27,6 @@ std::optional<std::string> literal_of(std::string_view expression) {
     literal += c;
   }
   return literal.empty() ? std::nullopt : std::optional(literal);
-}
-
-std::size_t lower(std::size_t byte) {
-  return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
 }
 
 }  // namespace
@@ -87,10 +84,13 @@ LinePrefix::LinePrefix(const std::vector<std::string>& expressions) {
     auto known = Regex("^" + expression).first_byte();
     if (!known) known = Regex("^(?:" + expression + ")").first_byte();
     first.push_back(known ? known->bytes : std::bitset<256>().set());
-    behind_blanks_ |= first.back();
-    if (!known || !known->is_behind_blanks) continue;
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      if (is_blank(static_cast<char>(byte))) first.back().set(byte);
+    if (known && known->is_behind_blanks) {
+      behind_blanks_ |= known->bytes;
+      for (std::size_t byte = 0; byte < 256; ++byte) {
+        if (is_blank(static_cast<char>(byte))) first.back().set(byte);
+      }
+    } else if (holds_blank(first.back())) {
+      behind_blanks_.set();  // it tells of its first blank, not of what stands behind
     }
   }
   std::map<std::string, const Regex*> together;

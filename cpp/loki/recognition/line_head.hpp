@@ -139,9 +139,9 @@ class LinePrefix {
   // Without the ^: they match at the beginning of a line.
   explicit LinePrefix(const std::vector<std::string>& expressions);
 
-  // The line without what the first of the expressions that fits matches, up to three times, as
-  // prefixes nest. folded: becomes what is left in lower case. marked: becomes the line with the
-  // innermost of them.
+  // The line without what the first of the expressions that fits matches, plain text before others,
+  // up to three times, as prefixes nest. folded: becomes what is left in lower case. marked:
+  // becomes the line with the innermost of them.
   std::string_view removed(std::string_view line, FoldedLine& folded,
                            std::string_view* marked = nullptr) const;
   std::string_view removed(std::string_view line) const;

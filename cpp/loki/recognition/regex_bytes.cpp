@@ -15,10 +15,6 @@ bool is_letter(std::size_t byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-std::size_t lower(std::size_t byte) {
-  return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
-}
-
 bool is_of(char name, std::size_t byte) {
   const bool digit = byte >= '0' && byte <= '9';
   if (name == 'd') return digit;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitset>
+#include <cstddef>
 #include <string_view>
 
 namespace loki {
@@ -10,6 +11,11 @@ namespace loki {
 using Bytes = std::bitset<256>;
 
 Bytes all_bytes();
+
+// A letter in lower case (ASCII); another byte as it is.
+constexpr std::size_t lower(std::size_t byte) {
+  return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
+}
 
 // The byte, and all that are written alike but for letter case.
 Bytes byte_of(char c);

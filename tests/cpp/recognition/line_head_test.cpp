@@ -122,14 +122,16 @@ TEST(FirstBytes, AllowsWhateverMatches) {
 
 // What the combined expression of them all would cut, the first that fits before the others.
 TEST(LinePrefix, CutsWhatTheFirstFittingExpressionMatches) {
-  const Strings expressions = {"\\[INFO\\] ", "\\d+:\\d\\d ", " *\\[(?:a|b)\\] ", "[a-z]+> ", "##"};
+  const Strings expressions = {"\\[INFO\\] ", "\\d+:\\d\\d ", " *\\[(?:a|b)\\] ",
+                               "[a-z]+> ",    "  =+ ",        "##"};
   const LinePrefix prefix(expressions);
   std::string all = "^(?:";
   for (const std::string& expression : expressions) all += "(?:" + expression + ")|";
   all.back() = ')';
   const RE2 combined(all);
-  const Strings pieces = {"[INFO] ", "[info] ", "1:22 ", "12:3", "  [a] ", "[b] ", "ab> ",
-                          "x",       "##",      "#",     " ",    "[",      "> ",   "\xC3\xA9"};
+  const Strings pieces = {
+      "[INFO] ", "[info] ", "1:22 ", "12:3", "  == ", "  [a] ", "[b] ",    "ab> ",
+      "x",       "##",      "#",     " ",    "[",     "> ",     "\xC3\xA9"};
   std::mt19937 random(7);
   for (int round = 0; round < 20000; ++round) {
     std::string line;
