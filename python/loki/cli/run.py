@@ -80,7 +80,8 @@ def command(
 
     An agent that cannot be reached is asked again after growing waits. After three failures within
     a minute its circuit breaker opens, for all who use it (`loki breakers`): the task is paused,
-    no attempt counts, and the same command goes on with it once the time has come.
+    none of these attempts is counted as used up, and the same command goes on with it once the time
+    has come.
 
     Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 a person is needed, 4 out of
     attempts, 5 out of time, 6 paused, 130 interrupted.
