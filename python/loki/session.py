@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from loki.action.check import Check
 from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive
 from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
-from loki.action.performer import Performer, load_task
+from loki.action.performer import Performer
 from loki.action.state import Setting, State
 from loki.action.task import Outcome, TaskSpec
 from loki.base.error import UsageError
 from loki.base.time import Duration
 from loki.decision.backoff import Backoff
 from loki.decision.policy import PastFailure
+from loki.memory import task_record
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ class Task:
             pending = attempt.pending
 
     def watch(self) -> Callable[[], tuple[str, ...]]:
-        """Record what the caller itself does to the project; see `Performer.watch`."""
+        """Record what the caller itself does to the project; see `Executor.watch`."""
         assert self._performer is not None
-        return self._performer.watch()
+        return self._performer.executor.watch()
 
     def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
         if isinstance(answer, Outcome):
@@ -128,17 +129,17 @@ class Task:
 
     def _prepare(self) -> tuple[State, Performer]:
         spec, workspace = self.spec, self.workspace
-        kept = load_task(workspace.store, spec.id)
+        kept = task_record.load(workspace.store, spec.id)
         before = workspace.history(spec.id).attempts()
         ended = (kept.get("outcome") or {}).get("status") in ENDED
         execution = (
             int(kept.get("execution", 0)) + 1 if ended or not kept else int(kept["execution"])
         )
         performer = workspace.performer(spec, execution, threading.Event())
-        performer.seen_failing = frozenset(
+        performer.recorder.seen_failing = frozenset(
             (str(check), str(test)) for check, test in kept.get("seen_failing", [])
         )
-        performer.recover()
+        performer.executor.recover()
         past = [
             PastFailure(failure, attempt.strategy_used, attempt.infrastructure)
             for attempt in before
@@ -147,7 +148,7 @@ class Task:
             and (failure := attempt.recognized()) is not None
         ]
         loop = workspace.config.loop
-        files = performer.changed_files()
+        files = performer.executor.changed_files()
         setting = Setting(
             spec,
             workspace.patterns,
@@ -162,9 +163,9 @@ class Task:
             past=tuple(past),
             worked=bool(files) and not ended,
             files=files,
-            seen_failing=performer.seen_failing,
+            seen_failing=performer.recorder.seen_failing,
         )
-        performer.save_task(None)
+        performer.recorder.save_task(None)
         return state, performer
 
 

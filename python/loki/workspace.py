@@ -160,23 +160,23 @@ class Workspace:
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
         """Performs the loop's effects in this project."""
+        from loki.action.executor import Executor
         from loki.action.performer import Performer
+        from loki.action.recorder import Recorder
 
         branch, _ = self.position()
-        return Performer(
-            spec,
+        executor = Executor(
             self.root,
-            self.store,
             self.journal(spec.id),
             self.patterns,
-            Signs(self.store, branch),
-            self.clock,
-            execution,
             self.config.execute.allow_commands,
             self.config.loop.command_timeout,
-            self.position,
-            cancelled=cancelled,
+            cancelled,
         )
+        recorder = Recorder(
+            spec, self.store, Signs(self.store, branch), self.clock, execution, self.position
+        )
+        return Performer(spec, executor, recorder, self.patterns, self.clock, cancelled)
 
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"

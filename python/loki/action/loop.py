@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.agent import Proposal
+from loki.action.analysis import analyze
 from loki.action.change import Change
 from loki.action.check import Report, lost_failure, lost_tests
 from loki.action.ending import finish, succeed
@@ -36,7 +37,6 @@ from loki.action.event import (
     Interrupted,
     Keep,
     Malformed,
-    Observe,
     Refused,
     RunChecks,
     Validate,
@@ -49,7 +49,6 @@ from loki.action.state import (
     Current,
     Phase,
     State,
-    attempt_line,
     proposal_of,
     record,
     say,
@@ -57,15 +56,10 @@ from loki.action.state import (
     unasked,
     with_current,
 )
-from loki.action.waiting import back_off, hold, left, why
+from loki.action.waiting import hold, left
 from loki.decision.policy import (
     RETRY,
     Action,
-    Decision,
-    Limits,
-    PastFailure,
-    Situation,
-    decide,
     next_untried,
 )
 from loki.recognition.failure import Failure
@@ -165,11 +159,11 @@ def _answered(state: State, event: Answered, now: datetime) -> Step:
 
 
 def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
-    return _analyze(state, Failure.of(message, tool="loki", error_code=code), now)
+    return analyze(state, Failure.of(message, tool="loki", error_code=code), now)
 
 
 def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
-    return _analyze(state, event.failure, now, event)
+    return analyze(state, event.failure, now, event)
 
 
 def _refused(state: State, event: Refused, now: datetime) -> Step:
@@ -185,7 +179,7 @@ def _edited(state: State, event: Edited, now: datetime) -> Step:
     state = took_effect(state, event.files)
     if event.failure is not None or event.ok is False:
         failure = event.failure or Failure.of("the caller reported a failure without its output")
-        return _analyze(state, failure, now)
+        return analyze(state, failure, now)
     if state.setting.task.checks:
         return _evaluate(state)
     return succeed(state, now, "unverified", "the caller reports success; no check verified it")
@@ -201,7 +195,7 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
     )
     if not validation.passed:
         failure = validation.failure(state.setting.patterns)
-        after, effects = _analyze(state, failure, now)
+        after, effects = analyze(state, failure, now)
         return after, (line, *effects)
     proposal = proposal_of(state)
     return replace(state, phase=Phase.EXECUTE), (line, Execute(proposal))
@@ -212,7 +206,7 @@ def _executed(state: State, event: Executed, now: datetime) -> Step:
     if event.commands:
         state = replace(state, worked=True)
     if event.failure is not None:
-        return _analyze(state, event.failure, now)
+        return analyze(state, event.failure, now)
     return _evaluate(state)
 
 
@@ -229,9 +223,9 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     # A runner that says which tests ran, none of them failing, fails because tests are gone.
     is_empty = first is not None and first.tests is not None and not report.failing_tests
     if lost and (first is None or is_empty):
-        return _analyze(state, lost_failure(lost), now)
+        return analyze(state, lost_failure(lost), now)
     if first is not None and first.failure is not None:
-        return _analyze(state, first.failure, now)
+        return analyze(state, first.failure, now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
     return succeed(state, now, "success", "every check passes")
@@ -307,59 +301,6 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     return after, (*effects, *ends)
 
 
-# --- analysis and ends ------------------------------------------------------------------------------
-
-
-def _analyze(
-    state: State, failure: Failure, now: datetime, agent: AgentFailed | None = None
-) -> Step:
-    setting = state.setting
-    refused = agent.refused if agent else None
-    situation = Situation(
-        failure,
-        state.past,
-        setting.patterns.patterns,
-        Limits(setting.task.max_retries, setting.infrastructure_retries),
-        agent is not None,
-        f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
-        why(refused, now) if refused else "",
-    )
-    decision = decide(situation)
-    infrastructure = situation.is_infrastructure
-    past = PastFailure(failure, decision.strategy, infrastructure)
-    failed_in = state.phase
-    kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
-    effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
-    if not infrastructure and state.current is not None:
-        effects.append(Observe(failure, state.current.approach))
-    state = replace(
-        state,
-        past=(*state.past, past),
-        failure=failure,
-        decision=decision,
-        help=None,
-        helpless=frozenset(),
-        failed_in=failed_in,
-    )
-    after, more = _carry_out(state, decision, now, agent)
-    return after, (*effects, *more)
-
-
-def _carry_out(state: State, decision: Decision, now: datetime, agent: AgentFailed | None) -> Step:
-    assert state.failure is not None
-    if decision.action is Action.PAUSE:
-        assert agent is not None and agent.refused is not None  # noqa: PT018
-        return hold(state, agent.refused, now)
-    if decision.action is Action.ESCALATE:
-        return finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
-    if decision.action is Action.DEAD_LETTER:
-        return finish(state, now, "failed", decision.reason, trigger=decision.trigger)
-    if decision.strategy == RETRY:
-        return back_off(state, decision, now, agent.retry_after if agent else None)
-    assert decision.strategy is not None
-    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure),)
-
-
 Handler = Callable[[State, Any, datetime], Step]
 
 TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
@@ -368,7 +309,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.GENERATE, Answered): _answered,
     (Phase.GENERATE, AgentFailed): _agent_failed,
     (Phase.GENERATE, Refused): _refused,
-    (Phase.GENERATE, Malformed): lambda state, event, now: _analyze(state, event.failure, now),
+    (Phase.GENERATE, Malformed): lambda state, event, now: analyze(state, event.failure, now),
     (Phase.GENERATE, Edited): _edited,
     (Phase.VALIDATE, Validated): _validated,
     (Phase.EXECUTE, Executed): _executed,

@@ -22,12 +22,12 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Show what was tried on a task, what came of it, and where its pages are."""
-    from loki.action.performer import load_task
+    from loki.memory import task_record
     from loki.workspace import Workspace, describe
 
     workspace = Workspace(project)
     if task is None:
-        records = [load_task(workspace.store, id_) for id_ in workspace.tasks()]
+        records = [task_record.load(workspace.store, id_) for id_ in workspace.tasks()]
         if json:
             show_json(records)
         else:
@@ -36,7 +36,7 @@ def command(
             )
         return
     id_ = find(workspace.tasks(), task)
-    record, attempts = load_task(workspace.store, id_), workspace.history(id_).attempts()
+    record, attempts = task_record.load(workspace.store, id_), workspace.history(id_).attempts()
     if json:
         show_json({**record, "attempts": [attempt.to_dict() for attempt in attempts]})
         return

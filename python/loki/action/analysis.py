@@ -1,0 +1,76 @@
+"""The ANALYZE phase: what a failure leads to; pure, as the loop itself.
+
+Deciding takes no time, so it is no phase of the machine: it happens inside the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from loki.action.ending import finish
+from loki.action.event import AgentFailed, Effect, Help, Keep, Observe
+from loki.action.state import Phase, State, attempt_line, record
+from loki.action.waiting import back_off, hold, why
+from loki.decision.policy import RETRY, Action, Decision, Limits, PastFailure, Situation, decide
+from loki.recognition.failure import Failure
+
+
+def analyze(
+    state: State, failure: Failure, now: datetime, agent: AgentFailed | None = None
+) -> tuple[State, tuple[Effect, ...]]:
+    """Record a failed attempt and do what the rules say about its failure.
+
+    Args:
+        state: the state, its attempt in flight.
+        failure: what failed.
+        now: the time of day.
+        agent: where the agent could not answer: how.
+    """
+    setting = state.setting
+    refused = agent.refused if agent else None
+    situation = Situation(
+        failure,
+        state.past,
+        setting.patterns.patterns,
+        Limits(setting.task.max_retries, setting.infrastructure_retries),
+        agent is not None,
+        f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
+        why(refused, now) if refused else "",
+    )
+    decision = decide(situation)
+    infrastructure = situation.is_infrastructure
+    past = PastFailure(failure, decision.strategy, infrastructure)
+    failed_in = state.phase
+    kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
+    effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
+    if not infrastructure and state.current is not None:
+        effects.append(Observe(failure, state.current.approach))
+    state = replace(
+        state,
+        past=(*state.past, past),
+        failure=failure,
+        decision=decision,
+        help=None,
+        helpless=frozenset(),
+        failed_in=failed_in,
+    )
+    after, more = _carry_out(state, decision, now, agent)
+    return after, (*effects, *more)
+
+
+def _carry_out(
+    state: State, decision: Decision, now: datetime, agent: AgentFailed | None
+) -> tuple[State, tuple[Effect, ...]]:
+    assert state.failure is not None
+    if decision.action is Action.PAUSE:
+        assert agent is not None and agent.refused is not None  # noqa: PT018
+        return hold(state, agent.refused, now)
+    if decision.action is Action.ESCALATE:
+        return finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
+    if decision.action is Action.DEAD_LETTER:
+        return finish(state, now, "failed", decision.reason, trigger=decision.trigger)
+    if decision.strategy == RETRY:
+        return back_off(state, decision, now, agent.retry_after if agent else None)
+    assert decision.strategy is not None
+    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure),)

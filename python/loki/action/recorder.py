@@ -1,0 +1,146 @@
+"""Keeps what the loop learns: attempts, signs, the task's record and its pages."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loki.action.event import Amend, Finish, Keep, Observe
+from loki.action.task import Outcome, TaskSpec
+from loki.base.time import Clock, isoformat
+from loki.memory import task_record
+from loki.memory.attempt import Attempt
+from loki.memory.dead_letter import DeadLetter, alike
+from loki.memory.dead_letter import render as render_dead_letter
+from loki.memory.history import History
+from loki.memory.sign import ARMED, Signs
+from loki.memory.store import Store
+from loki.people.escalation import Escalation
+from loki.people.escalation import render as render_escalation
+from loki.recognition.failure import Failure
+
+logger = logging.getLogger("loki")
+
+
+@dataclass
+class Recorder:
+    """Memory's side of the loop; what it returns from is on disk.
+
+    Args:
+        task: the task.
+        store: where memory is kept.
+        signs: the branch's signs.
+        clock: the time.
+        execution: which execution of the task this is.
+        position: tells (branch, commit) of the project, each None where there is none.
+        seen_failing: (check, test) of tests that were seen failing before.
+    """
+
+    task: TaskSpec
+    store: Store
+    signs: Signs
+    clock: Clock
+    execution: int = 1
+    position: Callable[[], tuple[str | None, str | None]] = lambda: (None, None)
+    seen_failing: frozenset[tuple[str, str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Join the rooms."""
+        self.history = History(self.store, self.task.id)
+
+    def attempts(self) -> list[Attempt]:
+        """The attempts of this execution, oldest first."""
+        return [a for a in self.history.attempts() if a.execution == self.execution]
+
+    def saw_failing(self, tests: frozenset[tuple[str, str]]) -> None:
+        """Remember tests that were seen failing, on disk where there are new ones."""
+        seen = self.seen_failing | tests
+        if seen != self.seen_failing:
+            self.seen_failing = seen
+            self.save_task(None)
+
+    def keep(self, effect: Keep) -> None:
+        """Put an attempt's record on disk."""
+        branch, commit = self.position()
+        self.history.append(replace(effect.attempt, branch=branch, commit=commit))
+
+    def amend(self, effect: Amend) -> None:
+        """Note that another strategy than the recorded one was used."""
+        self.history.amend(effect.attempt, effect.strategy)
+
+    def observe(self, effect: Observe) -> None:
+        """Remember a failure and what led to it; a second time makes it a sign."""
+        sighting = self.signs.observe(effect.failure, effect.approach, self.task.id)
+        if sighting.count >= ARMED:
+            logger.info(
+                "[closed-loop] task=%s sign seen=%d failure=%s",
+                self.task.id,
+                sighting.count,
+                effect.failure.signature,
+            )
+
+    def finish(self, effect: Finish) -> None:
+        """Write the pages of a task that ended."""
+        now = isoformat(self.clock.now())
+        outcome, made = effect.outcome, self.attempts()
+        likeness = None
+        if outcome.status == "failed" and outcome.page and effect.failure:
+            reason = outcome.trigger or "retry_budget_exhausted"
+            letter = DeadLetter(
+                self.task.id, self.task.title, made, effect.failure, reason, now, outcome.files
+            )
+            likeness = letter.likeness
+            self.store.put(outcome.page, render_dead_letter(letter, self._similar(likeness)))
+        if outcome.status == "escalated" and outcome.page:
+            self.store.put(outcome.page, self._escalation_page(outcome, effect.failure, made))
+        self.history.write_page(status=outcome.status, title=self.task.title, updated_at=now)
+        self.save_task(outcome, likeness)
+
+    def _escalation_page(
+        self, outcome: Outcome, failure: Failure | None, made: Sequence[Attempt]
+    ) -> str:
+        checks = " ".join(f"--check {shlex.quote(c.name)}" for c in self.task.checks)
+        command = f"loki run --task {shlex.quote(self.task.title)} {checks}".strip()
+        return render_escalation(
+            Escalation(
+                self.task.id,
+                self.task.title,
+                outcome.trigger,
+                outcome.reason,
+                failure,
+                made,
+                outcome.files,
+                command,
+            )
+        )
+
+    def _similar(self, likeness: Mapping[str, Any]) -> list[str]:
+        found = []
+        for name in self.store.names("tasks/"):
+            if not name.endswith("/task.json") or name == f"tasks/{self.task.id}/task.json":
+                continue
+            other = task_record.load(self.store, name.split("/")[1])
+            if other.get("dead_letter") and alike(likeness, other["dead_letter"]):
+                found.append(f"{other.get('id')}: {other.get('title')}")
+        return found
+
+    def save_task(self, outcome: Outcome | None, likeness: Mapping[str, Any] | None = None) -> None:
+        """Keep what the task is and how it stands."""
+        data = {
+            "version": 1,
+            "id": self.task.id,
+            "title": self.task.title,
+            "kind": self.task.kind,
+            "complexity": self.task.complexity,
+            "checks": [{"kind": c.kind, "command": list(c.command)} for c in self.task.checks],
+            "max_retries": self.task.max_retries,
+            "execution": self.execution,
+            "updated_at": isoformat(self.clock.now()),
+            "seen_failing": sorted(map(list, self.seen_failing)),
+            "outcome": outcome.to_dict() if outcome else None,
+            "dead_letter": likeness,
+        }
+        task_record.save(self.store, data)
