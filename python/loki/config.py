@@ -41,6 +41,18 @@ class LoopConfig(BaseModel):
     command_timeout: Seconds = 600.0
 
 
+class LimitsConfig(BaseModel):
+    """``[limits]``: what one run of a task may take; it ends with exit code 5 once that is spent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attempts: int | None = Field(default=None, ge=1)
+    time: Seconds | None = None
+    tokens: int | None = Field(default=None, ge=1)
+    cost: float | None = Field(default=None, gt=0)
+    """US dollars."""
+
+
 class ExecuteConfig(BaseModel):
     """``[execute]``: what a proposal may run."""
 
@@ -56,6 +68,7 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     loop: LoopConfig = LoopConfig()
+    limits: LimitsConfig = LimitsConfig()
     execute: ExecuteConfig = ExecuteConfig()
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from loki.action.check import Check
 from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive
@@ -22,6 +22,8 @@ from loki.memory import task_record
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from loki.workspace import Workspace
 
 ENDED = ("success", "failed", "escalated", "unverified")
@@ -164,6 +166,8 @@ class Task:
             worked=bool(files) and not ended,
             files=files,
             seen_failing=performer.recorder.seen_failing,
+            tokens=sum(a.tokens or 0 for a in before if a.execution == execution),
+            cost=sum(a.cost or 0.0 for a in before if a.execution == execution),
         )
         performer.recorder.save_task(None)
         return state, performer
@@ -249,24 +253,35 @@ class OpenAttempt:
         return self.pending if isinstance(self.pending, Outcome) else None
 
 
+class TaskOptions(TypedDict, total=False):
+    """What `loki.Workspace.task` takes besides a title and checks; it says what each means."""
+
+    kind: str
+    complexity: str
+    max_attempts: int | None
+    max_time: Duration | None
+    max_tokens: int | None
+    max_cost: float | None
+    wait: bool | None
+    id: str | None
+
+
 def run(
     task: str | Task,
     *,
     agent: AnyAgent,
     checks: Sequence[str | Check] = (),
     path: str = ".",
-    kind: str = "bug_fix",
-    complexity: str = "medium",
-    max_attempts: int | None = None,
-    max_time: Duration | None = None,
-    wait: bool | None = None,
+    **options: Unpack[TaskOptions],
 ) -> Outcome:
     """The whole closed loop: ask the agent, apply, check, until it ends.
 
     Args:
         task: what is to be achieved, or a task of a workspace.
         agent: a `loki.Agent`, or a function from briefing to change.
-        checks, path, kind, complexity, max_attempts, max_time, wait: as for
+        checks: commands that must exit with 0; only where ``task`` is text.
+        path: the project's folder; only where ``task`` is text.
+        options: kind, complexity, max_attempts, max_time, max_tokens, max_cost, wait and id, as for
             `loki.Workspace.task`; only where ``task`` is text.
 
     Returns:
@@ -276,7 +291,7 @@ def run(
         UsageError: the task cannot be run as asked: no checks, a program that does not exist.
         ConfigError: a file in ``.loki/`` cannot be used.
     """
-    with _task(task, checks, path, kind, complexity, max_attempts, max_time, wait) as entered:
+    with _task(task, checks, path, options) as entered:
         return entered.run(agent)
 
 
@@ -286,41 +301,20 @@ async def arun(
     agent: AnyAgent,
     checks: Sequence[str | Check] = (),
     path: str = ".",
-    kind: str = "bug_fix",
-    complexity: str = "medium",
-    max_attempts: int | None = None,
-    max_time: Duration | None = None,
-    wait: bool | None = None,
+    **options: Unpack[TaskOptions],
 ) -> Outcome:
     """The same without blocking the event loop."""
-    with _task(task, checks, path, kind, complexity, max_attempts, max_time, wait) as entered:
+    with _task(task, checks, path, options) as entered:
         return await entered.arun(agent)
 
 
-def _task(
-    task: str | Task,
-    checks: Sequence[str | Check],
-    path: str,
-    kind: str,
-    complexity: str,
-    max_attempts: int | None,
-    max_time: Duration | None,
-    wait: bool | None,
-) -> Task:
+def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: TaskOptions) -> Task:
     if isinstance(task, Task):
         found = task
     else:
         from loki.workspace import Workspace
 
-        found = Workspace(path).task(
-            task,
-            kind=kind,
-            checks=checks,
-            complexity=complexity,
-            max_attempts=max_attempts,
-            max_time=max_time,
-            wait=wait,
-        )
+        found = Workspace(path).task(task, checks=checks, **options)
     if not found.spec.checks:
         raise UsageError("a task needs at least one check that can tell when it is done")
     return found

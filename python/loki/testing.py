@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 
 from loki.agents.scripted import ScriptedAgent
@@ -32,6 +34,7 @@ class ManualClock:
         self.waits: list[float] = []
         self._start = start if start.tzinfo else start.replace(tzinfo=timezone.utc)
         self._elapsed = 0.0
+        self._alarms: list[tuple[float, Callable[[], None]]] = []
         self._lock = threading.Lock()
 
     def now(self) -> datetime:
@@ -46,12 +49,31 @@ class ManualClock:
 
     def advance(self, duration: Duration) -> None:
         """Let time pass."""
-        with self._lock:
-            self._elapsed += to_seconds(duration)
+        self._move(to_seconds(duration))
 
     def wait(self, seconds: float, cancelled: threading.Event) -> None:
         """Return at once; time has passed, unless ``cancelled`` was set already."""
         with self._lock:
             self.waits.append(seconds)
-            if not cancelled.is_set():
-                self._elapsed += max(0.0, seconds)
+        if not cancelled.is_set():
+            self._move(max(0.0, seconds))
+
+    def alarm(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+        """Call ``ring`` once that much time has passed, from where it is moved."""
+        with self._lock:
+            entry = (self._elapsed + seconds, ring)
+            self._alarms.append(entry)
+
+        def cancel() -> None:
+            with self._lock, suppress(ValueError):
+                self._alarms.remove(entry)
+
+        return cancel
+
+    def _move(self, seconds: float) -> None:
+        with self._lock:
+            self._elapsed += seconds
+            due = [entry for entry in self._alarms if entry[0] <= self._elapsed]
+            self._alarms = [entry for entry in self._alarms if entry not in due]
+        for _, ring in due:
+            ring()

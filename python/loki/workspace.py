@@ -17,6 +17,7 @@ from loki.base import file
 from loki.base.error import StoreError, UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.config import load as load_config
+from loki.decision.budget import Budget
 from loki.memory.history import History
 from loki.memory.sign import Signs
 from loki.memory.store import ForgivingStore
@@ -69,6 +70,8 @@ class Workspace:
         complexity: str = "medium",
         max_attempts: int | None = None,
         max_time: Duration | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
         wait: bool | None = None,
         id: str | None = None,  # noqa: A002 - the name of the field everywhere else
     ) -> Task:
@@ -81,6 +84,9 @@ class Workspace:
             complexity: low, medium or high.
             max_attempts: attempts in all, 1 or more; the configuration says where nothing is said.
             max_time: wall time for all of them: seconds or text like ``"2h"``.
+            max_tokens: tokens for all of them, as far as the agent tells how many it took.
+            max_cost: money for all of them in US dollars, likewise. The configuration's ``[limits]``
+                say where nothing is said of these three.
             wait: whether to wait while the agent's circuit breaker is open, as long as
                 ``max_time`` allows; None: only where there is a ``max_time``. Else the task is
                 paused, and goes on when it is run again.
@@ -106,10 +112,23 @@ class Workspace:
             kind,
             complexity,
             retries,
-            None if max_time is None else argument_seconds("max_time", max_time),
+            self._budget(max_time, max_tokens, max_cost),
             wait,
         )
         return Task(self, spec)
+
+    def _budget(self, time: Duration | None, tokens: int | None, cost: float | None) -> Budget:
+        limits = self.config.limits
+        seconds = limits.time if time is None else argument_seconds("max_time", time)
+        try:
+            return Budget(
+                limits.attempts,
+                seconds,
+                limits.tokens if tokens is None else tokens,
+                limits.cost if cost is None else cost,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""

@@ -30,6 +30,7 @@ from loki.action.loop import step
 from loki.action.performer import Performer
 from loki.action.state import Phase, State
 from loki.action.task import Outcome
+from loki.action.waiting import left
 from loki.base.error import AgentError, BreakerOpen
 from loki.base.time import Clock, seconds
 from loki.decision.policy import is_retryable
@@ -44,6 +45,8 @@ _T = TypeVar("_T")
 
 AnyAgent: TypeAlias = Agent | Callable[[Briefing], Any]
 """An agent, or a plain function from briefing to change; either may be async."""
+
+_LATE = object()
 
 OWN_BUGS = (
     TypeError,
@@ -75,6 +78,8 @@ class Session:
         self._permit: SharedPermit | None = None
         self._performer = performer
         self._clock = clock
+        self._out_of_time = False
+        self._disarm: Callable[[], None] = lambda: None
 
     @property
     def is_under_way(self) -> bool:
@@ -83,6 +88,9 @@ class Session:
 
     def start(self) -> Ask | Outcome:
         """Run the checks; the first question, or the outcome where nothing is to be asked."""
+        limit = self.state.setting.task.budget.seconds
+        if limit is not None:
+            self._disarm = self._clock.alarm(limit, self._time_is_up)
         return self.answer(Begin())
 
     def answer(self, event: Event) -> Ask | Outcome:
@@ -93,6 +101,8 @@ class Session:
         """
         if isinstance(event, Answered):
             event = replace(event, shown=self._performer.shown_digest())
+        if self._out_of_time and isinstance(event, AgentFailed):
+            event = Interrupted(out_of_time=True)  # it was ended for it
         pending: Event | None = event
         while pending is not None:
             try:
@@ -104,6 +114,7 @@ class Session:
                 ask, pending = None, Interrupted()
             if ask is not None:
                 return ask
+        self._disarm()
         assert self.state.outcome is not None
         return self.state.outcome
 
@@ -115,6 +126,16 @@ class Session:
         """End whatever runs, from another thread; `answer` then records the attempt and returns."""
         self._performer.cancelled.set()
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds of the time budget that are left, 0 or more; None: there is none."""
+        remaining = left(self.state, self._clock.now())
+        return None if remaining is None else max(0.0, remaining)
+
+    def _time_is_up(self) -> None:
+        self._out_of_time = True
+        self.cancel()
+
     def _advance(self, event: Event) -> tuple[Ask | None, Event | None]:
         """One step: (a question for the agent or None, the next event or None)."""
         self.state, effects = step(self.state, event, self._clock.now())
@@ -125,7 +146,7 @@ class Session:
                 return (effect, None) if refusal is None else (None, refusal)
             answer = self._performer.perform(effect) or answer
         if self._performer.cancelled.is_set() and self.is_under_way:
-            answer = Interrupted()
+            answer = Interrupted(out_of_time=self._out_of_time)
         return None, answer
 
     # --- the agent's circuit breaker --------------------------------------------------------------
@@ -224,12 +245,31 @@ async def _ask_async(
     call = _callable(agent)
     try:
         if inspect.iscoroutinefunction(call):
-            return as_event(await call(briefing), name_of(agent))
+            answer = await _within(call(briefing), session.seconds_left)
+            if answer is _LATE:
+                return Interrupted(out_of_time=True)
+            return as_event(answer, name_of(agent))
         answer = await _in(thread, session, call, briefing)
         answer = await answer if inspect.isawaitable(answer) else answer
         return as_event(answer, name_of(agent))
     except Exception as error:
         return _as_failure(error)
+
+
+async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
+    """What is awaited, or `_LATE` where it takes longer; it has ended when this returns."""
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task})
+    return _LATE
 
 
 def _ask(agent: AnyAgent, briefing: Briefing) -> Event:

@@ -154,9 +154,11 @@ class Interrupted:
 
     Attributes:
         asked: the attempt in flight has been put to an agent; else there is nothing to record.
+        out_of_time: nobody asked for it, but the time budget is spent.
     """
 
     asked: bool = True
+    out_of_time: bool = False
 
 
 Event: TypeAlias = (

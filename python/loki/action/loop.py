@@ -49,14 +49,16 @@ from loki.action.state import (
     Current,
     Phase,
     State,
+    charged,
     proposal_of,
     record,
     say,
     took_effect,
     unasked,
+    usage,
     with_current,
 )
-from loki.action.waiting import hold, left
+from loki.action.waiting import hold
 from loki.decision.policy import (
     RETRY,
     Action,
@@ -116,17 +118,29 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
 
 def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = False) -> Step:
     """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
-    remaining = left(state, now)
-    if remaining is not None and remaining <= 0:
-        reason = f"the time budget of {state.setting.task.max_seconds:g} s is spent"
-        return finish(state, now, "failed", reason, trigger="budget")
+    state, warnings, spent = _account(state, now)
+    if spent is not None:
+        after, effects = finish(state, now, "failed", spent, trigger="budget")
+        return after, (*warnings, *effects)
     number = state.last_number + 1
     current = Current(number, now, delay_seconds=delay)
     state = replace(
         state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
     )
     ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
-    return replace(state, asked=ask), (ask,)
+    return replace(state, asked=ask), (*warnings, ask)
+
+
+def _account(state: State, now: datetime) -> tuple[State, tuple[Effect, ...], str | None]:
+    """What is to be warned of, once for each limit, and why no further attempt may begin."""
+    budget, used = state.setting.task.budget, usage(state, now)
+    nearly = budget.nearly_spent(used)
+    warnings = tuple(
+        say(state, f"budget={name} {text}", warning=True)
+        for name, text in nearly.items()
+        if name not in state.warned
+    )
+    return replace(state, warned=state.warned | nearly.keys()), warnings, budget.spent(used)
 
 
 def _question(state: State) -> Ask:
@@ -143,7 +157,7 @@ def _question(state: State) -> Ask:
 
 def _answered(state: State, event: Answered, now: datetime) -> Step:
     proposal = event.proposal
-    state = with_current(state, proposal=proposal)
+    state = charged(with_current(state, proposal=proposal), proposal)
     change = proposal.change
     if change.is_empty:
         if state.altered:
@@ -273,6 +287,11 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
         is_retry = state.decision.action is Action.RETRY
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
+    state, warnings, spent = _account(state, now)
+    assert state.current is not None
+    if spent is not None:
+        after, effects = finish(state, now, "failed", spent, trigger="budget")
+        return after, (*warnings, *effects)
     number = state.last_number + 1
     current = replace(
         state.current, number=number, begun=now, delay_seconds=waited, report=Report()
@@ -281,8 +300,9 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     if state.failed_in is Phase.EXECUTE:
         applied = bool(current.executed and current.executed.files)
         execute = Execute(proposal_of(state), commands_only=applied)
-        return replace(state, phase=Phase.EXECUTE), (execute,)
-    return _evaluate(state)
+        return replace(state, phase=Phase.EXECUTE), (*warnings, execute)
+    after, effects = _evaluate(state)
+    return after, (*warnings, *effects)
 
 
 def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
@@ -297,7 +317,11 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
         state = unasked(state)
     elif state.phase in in_flight:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
-    after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
+    if event.out_of_time:
+        spent = state.setting.task.budget.spent(usage(state, now)) or "the time budget is spent"
+        after, ends = finish(state, now, "failed", spent, trigger="budget")
+    else:
+        after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
     return after, (*effects, *ends)
 
 

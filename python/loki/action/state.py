@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
+from loki.decision.budget import Usage
 from loki.decision.policy import Decision, PastFailure
 from loki.memory.attempt import Attempt
 from loki.recognition.failure import Failure
@@ -98,6 +100,8 @@ class State:
         files: paths changed since the task began.
         seen_failing: (check, test) of tests that were seen failing.
         wait_seconds: the wait that it is in, or was in last.
+        tokens, cost: what agents spent in this execution, as far as they tell.
+        warned: limits of the budget that a warning was given for.
         outcome: how it ended, once it has.
     """
 
@@ -120,6 +124,9 @@ class State:
     files: tuple[str, ...] = ()
     seen_failing: frozenset[tuple[str, str]] = frozenset()
     wait_seconds: float = 0.0
+    tokens: int = 0
+    cost: float = 0.0
+    warned: frozenset[str] = frozenset()
     outcome: Outcome | None = None
 
 
@@ -134,6 +141,19 @@ def proposal_of(state: State) -> Proposal:
     assert state.current is not None
     assert state.current.proposal is not None
     return state.current.proposal
+
+
+def usage(state: State, now: datetime) -> Usage:
+    """What this execution has spent; time since it was begun, or gone on with."""
+    elapsed = (now - (state.started or now)).total_seconds()
+    return Usage(state.made, max(0.0, elapsed), state.tokens, state.cost)
+
+
+def charged(state: State, proposal: Proposal) -> State:
+    """The state with what an answer took added to what was spent."""
+    tokens, cost = proposal.tokens or 0, proposal.cost or 0.0
+    cost = cost if math.isfinite(cost) else 0.0
+    return replace(state, tokens=state.tokens + max(0, tokens), cost=state.cost + max(0.0, cost))
 
 
 def unasked(state: State) -> State:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.base.time import isoformat
+from loki.decision.budget import Budget
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,6 +21,8 @@ COMPLEXITIES = ("low", "medium", "high")
 
 EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
 """By status."""
+
+UNLIMITED = Budget()
 
 DONE_WHEN_PASSING = frozenset({"bug_fix"})
 """Kinds of task that are done where every check passes before the first attempt."""
@@ -36,8 +39,9 @@ class TaskSpec:
         kind: bug_fix, feature, refactor, security or config_change.
         complexity: low, medium or high.
         max_retries: attempts after the first, 0 or more.
-        max_seconds: wall time for all attempts, or None.
-        wait: whether to wait while the agent's circuit breaker is open, within ``max_seconds``;
+        budget: what all attempts together may take; once it is spent the task ends, without a
+            dead letter.
+        wait: whether to wait while the agent's circuit breaker is open, within the budget's time;
             None: only where there is such a limit. Else the task is paused.
     """
 
@@ -47,7 +51,7 @@ class TaskSpec:
     kind: str = "bug_fix"
     complexity: str = "medium"
     max_retries: int = 3
-    max_seconds: float | None = None
+    budget: Budget = UNLIMITED
     wait: bool | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from loki.decision.policy import RETRY, Decision
 
 def left(state: State, now: datetime) -> float | None:
     """Seconds of the time budget that are left, negative where it is spent; None: there is none."""
-    limit = state.setting.task.max_seconds
+    limit = state.setting.task.budget.seconds
     if limit is None or state.started is None:
         return None
     return limit - (now - state.started).total_seconds()
@@ -41,7 +41,7 @@ def back_off(
         streak, setting.task.id, offset=1, retry_after=retry_after, left=left(state, now)
     )
     if seconds is None:
-        reason = f"the time budget of {setting.task.max_seconds:g} s leaves no room for a wait"
+        reason = f"the time budget of {setting.task.budget.seconds:g} s leaves no room for a wait"
         return finish(state, now, "failed", reason, trigger="budget")
     state = replace(state, phase=Phase.WAIT, wait_seconds=seconds)
     return state, (Wait(seconds, decision.reason),)

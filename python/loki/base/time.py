@@ -12,6 +12,7 @@ from loki.base.error import UsageError
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
 
 Duration: TypeAlias = str | float | timedelta
 """Text with units, seconds, or a ``timedelta``."""
@@ -100,6 +101,9 @@ class Clock(Protocol):
     def wait(self, seconds: float, cancelled: threading.Event) -> None:
         """Return after ``seconds``, or at once when ``cancelled`` is set."""
 
+    def alarm(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+        """Call ``ring`` from another thread after ``seconds``, unless what this returns is called."""
+
 
 class SystemClock:
     """The machine's clock."""
@@ -115,6 +119,15 @@ class SystemClock:
     def wait(self, seconds: float, cancelled: threading.Event) -> None:
         """Return after ``seconds``, or at once when ``cancelled`` is set."""
         cancelled.wait(seconds)
+
+    def alarm(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+        """Call ``ring`` from another thread after ``seconds``, unless what this returns is called."""
+        import threading  # only here: it is not needed to read a duration
+
+        timer = threading.Timer(min(max(0.0, seconds), threading.TIMEOUT_MAX), ring)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
 
 
 def isoformat(moment: datetime) -> str:

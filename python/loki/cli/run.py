@@ -40,6 +40,14 @@ def command(
     max_time: Annotated[
         Optional[str], typer.Option(help="Wall time for all of them, like 30m or 2h.")  # noqa: UP045
     ] = None,
+    max_tokens: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Tokens for all of them, as far as the agent tells."),
+    ] = None,
+    max_cost: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(help="US dollars for all of them, as far as the agent tells."),
+    ] = None,
     wait: Annotated[
         Optional[bool],  # noqa: UP045
         typer.Option(
@@ -84,7 +92,8 @@ def command(
     has come.
 
     Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 a person is needed, 4 out of
-    attempts, 5 out of time, 6 paused, 130 interrupted.
+    attempts, 5 the budget of time, tokens, money or attempts is spent (a warning comes at 80 %; the
+    configuration's [limits] hold for every run), 6 paused, 130 interrupted.
 
     Example: `loki run --task "fix the login test" --check "pytest -q" --agent-command "claude -p"`
     """
@@ -114,6 +123,8 @@ def command(
         complexity=complexity,
         max_attempts=max_attempts,
         max_time=max_time,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
         wait=wait,
     )
     with prepared as entered:

@@ -21,6 +21,7 @@ from loki.action.event import (
 )
 from loki.action.gate import BLOCKING, Validation, Violation
 from loki.action.state import State
+from loki.decision.budget import Budget
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.loop import (
@@ -291,7 +292,7 @@ def test_without_any_strategy_left_a_person_is_asked(make_failure: MakeFailure) 
 
 def test_the_time_budget_ends_it_without_a_dead_letter(make_failure: MakeFailure) -> None:
     world = World([fail(make_failure())] * 9, [change(f"x = {n}\n") for n in range(9)])
-    world.run(State(setting(max_seconds=8.0, max_retries=9)))
+    world.run(State(setting(budget=Budget(seconds=8.0), max_retries=9)))
     assert (world.outcome.status, world.outcome.trigger, world.outcome.exit_code) == (
         "failed",
         "budget",

@@ -12,6 +12,7 @@ from loki.action.agent import Proposal
 from loki.action.event import AgentFailed, Ask, Event, Interrupted, Keep, Observe, Refused, Wait
 from loki.action.loop import step
 from loki.action.state import Phase, State
+from loki.decision.budget import Budget
 from support.loop import NOON, PASS, MakeFailure, World, change, fail, setting
 
 OPEN = Refused("api/claude", 300, "529 overloaded.")
@@ -50,7 +51,7 @@ def test_a_refused_call_pauses_the_task_and_is_no_attempt(make_failure: MakeFail
 
 
 def test_an_isolated_breaker_has_no_end(make_failure: MakeFailure) -> None:
-    world, _ = run(make_failure, [ISOLATED], wait=True, max_seconds=9e9)
+    world, _ = run(make_failure, [ISOLATED], wait=True, budget=Budget(seconds=9e9))
     assert (world.outcome.status, world.outcome.retry_at) == ("paused", None)
     assert "until somebody closes it" in world.outcome.reason
 
@@ -60,15 +61,15 @@ def test_an_isolated_breaker_has_no_end(make_failure: MakeFailure) -> None:
     [
         (OPEN, {}, False),
         (OPEN, {"wait": True}, True),
-        (OPEN, {"wait": False, "max_seconds": 3600}, False),
-        (OPEN, {"max_seconds": 3600}, True),
-        (OPEN, {"max_seconds": 302}, False),
-        (OPEN, {"max_seconds": 310}, True),
-        (OPEN, {"wait": True, "max_seconds": 60}, False),
+        (OPEN, {"wait": False, "budget": Budget(seconds=3600)}, False),
+        (OPEN, {"budget": Budget(seconds=3600)}, True),
+        (OPEN, {"budget": Budget(seconds=302)}, False),
+        (OPEN, {"budget": Budget(seconds=310)}, True),
+        (OPEN, {"wait": True, "budget": Budget(seconds=60)}, False),
         (PROBED_BY_OTHERS, {}, False),
         (PROBED_BY_OTHERS, {"wait": True}, True),
         (BETWEEN_PROBES, {}, True),
-        (BETWEEN_PROBES, {"max_seconds": 5}, False),
+        (BETWEEN_PROBES, {"budget": Budget(seconds=5)}, False),
         (BETWEEN_PROBES, {"wait": False}, False),
     ],
 )
@@ -144,7 +145,7 @@ def test_the_longer_of_backoff_and_hint_wins(make_failure: MakeFailure) -> None:
 
 
 def test_a_wait_that_would_use_up_the_time_budget_ends_it_now(make_failure: MakeFailure) -> None:
-    world, _ = run(make_failure, [lost(make_failure, retry_after=120.0)], max_seconds=60)
+    world, _ = run(make_failure, [lost(make_failure, retry_after=120.0)], budget=Budget(seconds=60))
     assert not world.of(Wait)
     assert (world.outcome.status, world.outcome.trigger, world.outcome.exit_code) == (
         "failed",

@@ -1,0 +1,94 @@
+"""How much a run may take: attempts, wall time, tokens and money; pure.
+
+Unlike a task's retries, which count failures of its work, a budget counts everything that was spent:
+attempts that infrastructure failed, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+WARN_AT = 0.8
+"""Share of a limit from which on a run warns, as the specification has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run has spent.
+
+    Attributes:
+        attempts: attempts made, whatever became of them.
+        seconds: wall time.
+        tokens: tokens, as far as agents tell.
+        cost: money in US dollars, as far as agents tell.
+    """
+
+    attempts: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a run; None: there is none.
+
+    Attributes:
+        attempts, seconds, tokens, cost: as in `Usage`; a run ends before the next attempt once it
+            has spent as much.
+
+    Raises:
+        ValueError: a limit is no number above 0.
+
+    Example:
+        >>> Budget(tokens=1000).spent(Usage(tokens=1200))
+        'the budget of 1,000 tokens is spent (1,200 used)'
+        >>> Budget(tokens=1000).spent(Usage(tokens=999)) is None
+        True
+    """
+
+    attempts: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no limit."""
+        for name in ("attempts", "seconds", "tokens", "cost"):
+            limit = getattr(self, name)
+            if limit is not None and not (math.isfinite(limit) and limit > 0):
+                raise ValueError(f"budget of {name} is {limit!r}: expected a number above 0")
+
+    def spent(self, usage: Usage) -> str | None:
+        """Why a run must end, in a sentence's words; None: it may go on."""
+        for name, limit, used in self._limits(usage):
+            if used >= limit:
+                return f"the budget of {_amount(name, limit)} is spent ({_number(name, used)} used)"
+        return None
+
+    def nearly_spent(self, usage: Usage) -> dict[str, str]:
+        """What to warn of, by the limit's name: 80 % or more of it is spent."""
+        return {
+            name: f"{_number(name, used)} of {_amount(name, limit)} are spent"
+            for name, limit, used in self._limits(usage)
+            if used >= WARN_AT * limit
+        }
+
+    def _limits(self, usage: Usage) -> Iterator[tuple[str, float, float]]:
+        for name in ("attempts", "seconds", "tokens", "cost"):
+            limit = getattr(self, name)
+            if limit is not None:
+                yield name, limit, getattr(usage, name)
+
+
+def _amount(name: str, value: float) -> str:
+    unit = {"seconds": " s", "cost": ""}.get(name, f" {name}")
+    return f"{_number(name, value)}{unit}"
+
+
+def _number(name: str, value: float) -> str:
+    if name == "cost":
+        return f"${value:,.2f}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
