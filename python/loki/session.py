@@ -17,7 +17,7 @@ from loki.action.task import Outcome, TaskSpec
 from loki.base.error import UsageError
 from loki.base.time import Duration
 from loki.decision.backoff import Backoff
-from loki.decision.policy import PastFailure
+from loki.decision.past import Past, PastFailure
 from loki.memory import task_record
 from loki.recognition.failure import Failure, recognize
 
@@ -162,7 +162,7 @@ class Task:
             setting,
             last_number=before[-1].attempt if before else 0,
             made=sum(attempt.execution == execution for attempt in before),
-            past=tuple(past),
+            past=Past.of(past),
             worked=bool(files) and not ended,
             files=files,
             seen_failing=performer.recorder.seen_failing,

@@ -12,7 +12,8 @@ from loki.action.ending import finish
 from loki.action.event import AgentFailed, Effect, Help, Keep, Observe
 from loki.action.state import Phase, State, attempt_line, record
 from loki.action.waiting import back_off, hold, why
-from loki.decision.policy import RETRY, Action, Decision, Limits, PastFailure, Situation, decide
+from loki.decision.past import PastFailure
+from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
 from loki.recognition.failure import Failure
 
 
@@ -48,7 +49,7 @@ def analyze(
         effects.append(Observe(failure, state.current.approach))
     state = replace(
         state,
-        past=(*state.past, past),
+        past=state.past.add(past),
         failure=failure,
         decision=decision,
         help=None,

@@ -262,7 +262,7 @@ def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
     match = failure.match
     pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
     helpless = state.helpless | {event.strategy}
-    tried = {past.answer for past in state.past if past.answer} | helpless
+    tried = {*state.past.answers} | helpless
     other = next_untried(pattern, tried)
     message = f"strategy {event.strategy} failed: {event.error}"
     if other is None or other in {"escalate", RETRY}:
@@ -270,9 +270,7 @@ def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
             state, now, "escalated", f"{message}; none is left", trigger="strategy"
         )
         return after, (say(state, message, warning=True), *effects)
-    last = state.past[-1]
-    past = (*state.past[:-1], replace(last, answer=other))
-    state = replace(state, past=past, helpless=helpless)
+    state = replace(state, past=state.past.amended(other), helpless=helpless)
     return state, (
         say(state, f"{message}, trying {other}", warning=True),
         Amend(state.last_number, other),

@@ -17,7 +17,8 @@ from loki.action.task import Outcome, TaskSpec
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
-from loki.decision.policy import Decision, PastFailure
+from loki.decision.past import Past
+from loki.decision.policy import Decision
 from loki.memory.attempt import Attempt
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -85,7 +86,7 @@ class State:
         started: when this execution began.
         last_number: number of the last attempt in the task's life.
         made: attempts made in this execution.
-        past: earlier failures of this execution.
+        past: what failed before in this execution.
         current: the attempt in flight.
         failure: what failed last.
         asked: the last question to the agent.
@@ -110,7 +111,7 @@ class State:
     started: datetime | None = None
     last_number: int = 0
     made: int = 0
-    past: tuple[PastFailure, ...] = ()
+    past: Past = field(default_factory=Past)
     current: Current | None = None
     failure: Failure | None = None
     asked: Ask | None = None

@@ -9,7 +9,7 @@ from loki.action.ending import finish
 from loki.action.event import Effect, Refused, Wait
 from loki.action.state import Phase, State
 from loki.base.time import isoformat
-from loki.decision.policy import RETRY, Decision
+from loki.decision.policy import Decision
 
 
 def left(state: State, now: datetime) -> float | None:
@@ -31,11 +31,7 @@ def back_off(
         now: the time of day.
         retry_after: seconds that a service asked for, or None; the longer wait wins.
     """
-    streak = 0
-    for past in reversed(state.past):
-        if past.answer != RETRY:
-            break
-        streak += 1
+    streak = state.past.wait_streak
     setting = state.setting
     seconds = setting.backoff.wait(
         streak, setting.task.id, offset=1, retry_after=retry_after, left=left(state, now)

@@ -15,13 +15,13 @@ An identical retry never happens outside rule 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from loki.decision.past import Past
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import HIGH, Pattern
-from loki.recognition.similarity import same_failure
 
 ESCALATE = "escalate"
 DEFAULT_STRATEGY = "analyze_then_fix"
@@ -49,21 +49,6 @@ class Action(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PastFailure:
-    """An earlier attempt of the same task that failed.
-
-    Attributes:
-        failure: what its first failing check said.
-        answer: the strategy chosen in answer to it; None where there was none.
-        infrastructure: it was infrastructure that failed, not the work.
-    """
-
-    failure: Failure
-    answer: str | None = None
-    infrastructure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """How often to try again.
 
@@ -82,7 +67,7 @@ class Situation:
 
     Attributes:
         failure: the failure at hand.
-        past: the failures before it in this run of the task, oldest first.
+        past: what failed before it in this run of the task.
         patterns: the pattern set's patterns by id.
         limits: how often to try again.
         agent_failed: loki's own agent or runner failed, not a check.
@@ -91,7 +76,7 @@ class Situation:
     """
 
     failure: Failure
-    past: Sequence[PastFailure]
+    past: Past
     patterns: Mapping[str, Pattern]
     limits: Limits = Limits()
     agent_failed: bool = False
@@ -115,28 +100,6 @@ class Situation:
         match = self.failure.match
         kind_says_so = match is not None and match.kind in INFRASTRUCTURE_KINDS
         return self.agent_failed or (kind_says_so and self.confidence >= CONFIDENT)
-
-    def earlier(self, pattern_id: str) -> int:
-        """How many earlier failures of the work matched this pattern."""
-        return sum(
-            not past.infrastructure
-            and past.failure.match is not None
-            and past.failure.match.pattern == pattern_id
-            for past in self.past
-        )
-
-    def answers_to_same_failure(self) -> set[str]:
-        """Strategies that were already the answer to this very failure."""
-        if not self.failure.is_specific:
-            return set()
-        return {
-            past.answer
-            for past in self.past
-            if past.answer
-            and not past.infrastructure
-            and past.failure.is_specific
-            and same_failure(past.failure, self.failure)
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +132,7 @@ def decide(situation: Situation) -> Decision:
     Example:
         >>> from loki import Failure
         >>> failure = Failure.of("something broke in a new way")
-        >>> decide(Situation(failure, past=[], patterns={})).strategy
+        >>> decide(Situation(failure, past=Past(), patterns={})).strategy
         'analyze_then_fix'
     """
     for rule in (_stop, _must_not_retry, _infrastructure, _spent, _repeated):
@@ -215,7 +178,7 @@ def _must_not_retry(situation: Situation) -> Decision | None:
     pattern = situation.pattern
     if pattern is None or not (pattern.non_retryable or pattern.strategy == ESCALATE):
         return None
-    if situation.confidence < CONFIDENT and not situation.earlier(pattern.id):
+    if situation.confidence < CONFIDENT and not situation.past.earlier(pattern.id):
         return None
     reason = f"{pattern.id} is never retried automatically: {pattern.description}"
     return Decision(Action.ESCALATE, None, 2, reason, trigger=pattern.id)
@@ -226,11 +189,7 @@ def _infrastructure(situation: Situation) -> Decision | None:
         return None
     if situation.circuit:
         return Decision(Action.PAUSE, RETRY, 3, situation.circuit, trigger="circuit_open")
-    streak = 0
-    for past in reversed(situation.past):
-        if not past.infrastructure:
-            break
-        streak += 1
+    streak = situation.past.infrastructure_streak
     limit = situation.limits.infrastructure_retries
     if streak >= limit:
         reason = f"infrastructure failed {streak + 1} times in a row: {situation.failure.message}"
@@ -240,13 +199,12 @@ def _infrastructure(situation: Situation) -> Decision | None:
 
 
 def _spent(situation: Situation) -> Decision | None:
-    retries = sum(not past.infrastructure for past in situation.past)
-    if retries >= situation.limits.max_retries:
+    if situation.past.work >= situation.limits.max_retries:
         allowed = situation.limits.max_retries + 1
         reason = f"all {allowed} attempts are spent" if allowed > 1 else "the only attempt is spent"
         return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
     pattern = situation.pattern
-    if pattern is not None and situation.earlier(pattern.id) >= pattern.max_auto_retries:
+    if pattern is not None and situation.past.earlier(pattern.id) >= pattern.max_auto_retries:
         reason = f"{pattern.id} may be retried {pattern.max_auto_retries} times in a task, no more"
         return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
     return None
@@ -254,7 +212,7 @@ def _spent(situation: Situation) -> Decision | None:
 
 def _repeated(situation: Situation) -> Decision | None:
     due = _due(situation)
-    answered = situation.answers_to_same_failure()
+    answered = situation.past.answers_to(situation.failure)
     if due not in answered:
         return None
     other = next_untried(situation.pattern, answered)

@@ -277,7 +277,8 @@ def test_a_strategy_that_throws_is_skipped_and_the_record_amended(
     state = world.run(State(setting()))
     assert world.of(Amend) == [Amend(1, "context_expand")]
     assert world.of(Ask)[1].strategy == "context_expand"
-    assert state.past[0].answer == "context_expand"
+    assert state.past.last is not None
+    assert state.past.last.answer == "context_expand"
 
 
 def test_without_any_strategy_left_a_person_is_asked(make_failure: MakeFailure) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loki.decision.past import Past, PastFailure
 from loki.decision.policy import (
     Action,
     Decision,
     Limits,
-    PastFailure,
     Situation,
     decide,
     is_retryable,
@@ -29,7 +29,7 @@ OTHER = "Cannot assign 'undefined' to a value of type 'Preferences' in strict mo
 def situation(
     failure: Failure, *patterns: Pattern, past: Sequence[PastFailure] = (), **more: Any
 ) -> Situation:
-    return Situation(failure, past, {pattern.id: pattern for pattern in patterns}, **more)
+    return Situation(failure, Past.of(past), {pattern.id: pattern for pattern in patterns}, **more)
 
 
 # --- rule 1 -----------------------------------------------------------------------------------------

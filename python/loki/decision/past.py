@@ -1,0 +1,141 @@
+"""What failed before in a task, as far as decisions depend on it; pure, and bounded.
+
+Counts are exact for any number of attempts. Failures themselves are kept for the newest `REMEMBERED`
+different ones, so a task of ten thousand attempts decides as quickly, and takes as much memory, as one
+of a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from loki.recognition.failure import Failure
+from loki.recognition.similarity import same_failure
+
+REMEMBERED = 100
+"""Different failures that answers are remembered for; chosen, not measured. A task that fails in more
+ways than this may be given a strategy again that did not help against one of the oldest."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastFailure:
+    """An earlier attempt of the same task that failed.
+
+    Attributes:
+        failure: what its first failing check said.
+        answer: the strategy chosen in answer to it; None where there was none.
+        infrastructure: it was infrastructure that failed, not the work.
+    """
+
+    failure: Failure
+    answer: str | None = None
+    infrastructure: bool = False
+
+    @property
+    def pattern(self) -> str | None:
+        """Id of the pattern that the failure matched."""
+        return self.failure.match.pattern if self.failure.match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The failed attempts of a task so far.
+
+    Attributes:
+        work: how many were failures of the work.
+        infrastructure_streak: how many of the last ones in a row infrastructure failed.
+        wait_streak: how many of the last ones in a row were answered with a wait.
+        answers: every strategy that was an answer, and how often.
+        last: the last one, or None.
+    """
+
+    work: int = 0
+    infrastructure_streak: int = 0
+    wait_streak: int = 0
+    answers: Mapping[str, int] = field(default_factory=dict)
+    last: PastFailure | None = None
+    _patterns: Mapping[str, int] = field(default_factory=dict)
+    _known: Mapping[str, tuple[Failure, Mapping[str, int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, failures: Iterable[PastFailure]) -> Past:
+        """What failed before, oldest first."""
+        past = cls()
+        for failure in failures:
+            past = past.add(failure)
+        return past
+
+    def earlier(self, pattern: str) -> int:
+        """How many failures of the work matched a pattern."""
+        return self._patterns.get(pattern, 0)
+
+    def answers_to(self, failure: Failure) -> set[str]:
+        """Strategies that were already the answer to this very failure; none for an unspecific one."""
+        if not failure.is_specific:
+            return set()
+        exact = self._known.get(failure.fingerprint)
+        found = set(exact[1]) if exact else set()
+        for known, answers in self._known.values():
+            if not answers.keys() <= found and same_failure(known, failure):
+                found |= answers.keys()
+        return found
+
+    def add(self, failed: PastFailure, *, wait: str = "retry_with_backoff") -> Past:
+        """The past after one more failed attempt.
+
+        Args:
+            failed: the attempt.
+            wait: name of the strategy that only waits.
+        """
+        waits = self.wait_streak + 1 if failed.answer == wait else 0
+        answers = _counted(self.answers, failed.answer)
+        after = replace(self, wait_streak=waits, answers=answers, last=failed)
+        if failed.infrastructure:
+            return replace(after, infrastructure_streak=self.infrastructure_streak + 1)
+        return replace(
+            after,
+            work=self.work + 1,
+            infrastructure_streak=0,
+            _patterns=_counted(self._patterns, failed.pattern),
+            _known=_remember(self._known, failed) if failed.failure.is_specific else self._known,
+        )
+
+    def amended(self, strategy: str) -> Past:
+        """The past where another strategy than the recorded one was the last answer."""
+        if self.last is None:
+            return self
+        last, known = self.last, self._known
+        entry = known.get(last.failure.fingerprint)
+        if entry and not last.infrastructure:
+            answers = _counted(_uncounted(entry[1], last.answer), strategy)
+            known = {**known, last.failure.fingerprint: (entry[0], answers)}
+        return replace(
+            self,
+            wait_streak=0,
+            answers=_counted(_uncounted(self.answers, last.answer), strategy),
+            last=replace(last, answer=strategy),
+            _known=known,
+        )
+
+
+def _remember(
+    known: Mapping[str, tuple[Failure, Mapping[str, int]]], failed: PastFailure
+) -> Mapping[str, tuple[Failure, Mapping[str, int]]]:
+    fingerprint = failed.failure.fingerprint
+    failure, answers = known.get(fingerprint) or (failed.failure, {})
+    others = {key: entry for key, entry in known.items() if key != fingerprint}
+    while len(others) >= REMEMBERED:
+        others.pop(next(iter(others)))
+    return {**others, fingerprint: (failure, _counted(answers, failed.answer))}
+
+
+def _counted(counts: Mapping[str, int], name: str | None) -> Mapping[str, int]:
+    return counts if name is None else {**counts, name: counts.get(name, 0) + 1}
+
+
+def _uncounted(counts: Mapping[str, int], name: str | None) -> Mapping[str, int]:
+    if name is None or name not in counts:
+        return counts
+    rest = {key: count for key, count in counts.items() if key != name}
+    return {**rest, name: counts[name] - 1} if counts[name] > 1 else rest
