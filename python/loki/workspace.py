@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.check import Check, missing_programs
 from loki.action.journal import Journal
-from loki.action.listing import git
+from loki.action.position import Position
 from loki.action.task import TaskSpec, task_id
 from loki.base import file
 from loki.base.error import StoreError, UsageError
@@ -60,6 +60,7 @@ class Workspace:
         self.config = load_config(self.folder / "config.toml")
         self.patterns = self._patterns()
         self.store = ForgivingStore(FileStore(self.folder))
+        self._position = Position(str(self.root))
 
     def task(
         self,
@@ -156,9 +157,7 @@ class Workspace:
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""
-        branch = git(str(self.root), "symbolic-ref", "--short", "-q", "HEAD")
-        commit = git(str(self.root), "rev-parse", "-q", "--verify", "HEAD")
-        return _text(branch), _text(commit)
+        return self._position()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -206,10 +205,6 @@ def _safe_id(text: str) -> str:
     if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
         raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
     return text
-
-
-def _text(output: bytes | None) -> str | None:
-    return (output or b"").decode("utf-8", "replace").strip() or None
 
 
 def _is_writable(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from loki.base.file import is_temporary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 IGNORED = frozenset(
     {
@@ -99,28 +99,65 @@ def git_environment() -> dict[str, str]:
     return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
-def _ask_git(root: str) -> Listing | None:
+def git_folder(root: str) -> str | None:
+    """The nearest ``.git`` at or above a folder, a file in worktrees; None outside of git."""
+    folder = os.path.abspath(root)
+    while True:
+        candidate = os.path.join(folder, ".git")
+        if os.path.lexists(candidate):
+            return candidate
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+_TOPS: dict[tuple[str, int], bool] = {}
+"""Whether a folder whose own ``.git`` has this inode is a work tree's top: git need not be asked again."""
+
+
+def _is_listed(root: str) -> bool:
+    """Whether git lists the folder: it is in a work tree that does not ignore it."""
+    found = git_folder(root)
+    if found is None:
+        return False
+    is_top = os.path.dirname(found) == os.path.abspath(root)
+    key = (found, os.lstat(found).st_ino) if is_top else None
+    if key in _TOPS:
+        return _TOPS[key]
     inside = git(root, "rev-parse", "--is-inside-work-tree", "--show-prefix")
-    if inside is None or not inside.startswith(b"true\n"):
+    listed = inside is not None and inside.startswith(b"true\n")
+    if listed and inside is not None and inside.split(b"\n", 1)[1].strip(b"\n"):
+        # A project inside a folder that an outer repository ignores.
+        listed = git(root, "check-ignore", "-q", ".") is None
+    elif key is not None:
+        _TOPS[key] = listed
+    return listed
+
+
+def _ask_git(root: str) -> Listing | None:
+    if not _is_listed(root):
         return None
-    prefix = inside.split(b"\n", 1)[1].strip(b"\n")
-    if prefix and git(root, "check-ignore", "-q", ".") is not None:
-        return None  # a project inside a folder that an outer repository ignores
     excludes = [f"--exclude={name}" for name in (*sorted(IGNORED), "*.pyc")]
-    found = git(root, "ls-files", "-z", "-c", "-o", "--exclude-standard", *excludes)
-    staged = git(root, "ls-files", "-z", "-s")
-    if found is None or staged is None:
+    # Tags tell the two kinds apart: "? path", and "H mode object stage<tab>path".
+    found = git(root, "ls-files", "-z", "-t", "-s", "-o", "--exclude-standard", *excludes)
+    if found is None:
         return None
-    names = _names(found)
-    nested = {name.rstrip("/") for name in names if name.endswith("/")}
-    links = (line.split(b"\t", 1)[1] for line in staged.split(b"\0") if line[:7] == b"160000 ")
-    nested |= {os.fsdecode(name) for name in links}
-    paths = {name for name in names if not name.endswith("/")} - nested
-    return Listing(_own(paths), frozenset(nested), is_git=True)
-
-
-def _names(output: bytes) -> Sequence[str]:
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+    paths: set[str] = set()
+    nested: set[str] = set()
+    for entry in found.split(b"\0"):
+        tag, _, rest = entry.partition(b" ")
+        if tag != b"?" and rest:
+            about, _, rest = rest.partition(b"\t")
+            if about.startswith(b"160000 "):
+                nested.add(os.fsdecode(rest))
+                continue
+        name = os.fsdecode(rest)
+        if name.endswith("/"):
+            nested.add(name.rstrip("/"))
+        elif name:
+            paths.add(name)
+    return Listing(_own(paths - nested), frozenset(nested), is_git=True)
 
 
 def _own(paths: set[str]) -> tuple[str, ...]:
