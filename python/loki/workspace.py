@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 FOLDER = ".loki"
 
+STALE = 3600.0
+"""Seconds after which nobody still writes a temporary file; chosen, not measured."""
+
 logger = logging.getLogger("loki")
 
 
@@ -174,6 +177,7 @@ class Workspace:
                 if (self.folder / "run.lock").exists() and _is_writable(self.folder):
                     raise UsageError(f"another loki run is at work in {self.root}") from error
                 logger.warning("Could not persist: %s. Going on without a lock.", error)
+            file.sweep(self.folder, self.clock.now().timestamp() - STALE)
             yield
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:

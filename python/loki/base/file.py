@@ -204,6 +204,21 @@ def is_temporary(name: str) -> bool:
     return name.startswith(".loki-") and name.endswith(".tmp")
 
 
+def sweep(folder: str | os.PathLike[str], before: float) -> None:
+    """Remove what writers that were killed left half written, in a folder and below.
+
+    Args:
+        folder: the folder; what cannot be read or removed is passed over.
+        before: seconds since the epoch; later files may still be written by somebody.
+    """
+    for place, _, names in os.walk(folder):
+        for name in filter(is_temporary, names):
+            path = os.path.join(place, name)
+            with suppress(OSError):
+                if os.lstat(path).st_mtime < before:
+                    os.unlink(path)
+
+
 def write_new(name: str, data: bytes, mode: int, *, folder: int | None = None) -> None:
     """Create a file that must not exist, with exactly these permission bits, and put it on disk.
 
