@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -141,7 +141,16 @@ fuzz: install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_T
 	    -artifact_prefix=build/fuzz/$$target- 2>build/fuzz/$$target.log || { tail -n 60 build/fuzz/$$target.log; exit 1; }; \
 	  grep -E 'cov:' build/fuzz/$$target.log | tail -n 1; grep -E 'stat::number' build/fuzz/$$target.log; done
 
-py: install ## Python tests
+build/node.stamp: tests/node/package.json
+	@mkdir -p build/node
+	@if command -v npm >/dev/null; then \
+	  cp tests/node/package.json build/node/ && \
+	  npm install --prefix build/node --no-package-lock --no-audit --no-fund --loglevel=error && touch $@; \
+	else echo "npm is not installed: tests of JavaScript tools will be skipped"; fi
+
+node: build/node.stamp ## the JavaScript tools that tests run
+
+py: install node ## Python tests
 	$(call say,Python tests)
 	@$(BIN)/python -m pytest
 

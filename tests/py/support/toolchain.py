@@ -1,0 +1,38 @@
+"""Other languages' tools: tests that need one are skipped where it is not there, except in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+NODE_MODULES = Path(__file__).parents[3] / "build" / "node" / "node_modules"
+"""Where `make node` puts the JavaScript tools that tests run."""
+
+
+def need(*programs: str) -> None:
+    """Go on only where these programs are installed.
+
+    Skips the test where one is missing; fails it where the environment variable ``CI`` is set, as
+    there all of them must be.
+    """
+    for program in programs:
+        if shutil.which(program) is None:
+            _missing(f"{program} is not installed")
+
+
+def need_node_modules(*packages: str) -> Path:
+    """The folder of JavaScript packages, for a project's ``node_modules`` to link to."""
+    need("node", "npm")
+    for package in packages or ("typescript",):
+        if not (NODE_MODULES / package).is_dir():
+            _missing(f"{package} is not installed: run `make node`")
+    return NODE_MODULES
+
+
+def _missing(reason: str) -> None:
+    if os.environ.get("CI"):
+        pytest.fail(f"{reason}; CI must have it")
+    pytest.skip(reason)
