@@ -18,7 +18,7 @@ Record = Mapping[str, Any]
 logger = logging.getLogger("loki")
 
 
-EXACT = frozenset({"seen_failing", "fingerprint"})
+EXACT = frozenset({"seen_failing", "fingerprint", "digest"})
 """Keys whose values are compared later and so stay as they are."""
 
 
