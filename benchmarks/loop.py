@@ -73,7 +73,7 @@ def measure(folder: Path, attempts: int, files: int, *, git: bool) -> dict[str, 
         "overhead", checks=["python -m pytest"], complexity="low", max_attempts=attempts
     ) as task:
         assert task._performer is not None
-        task._performer._checks = Ready()  # type: ignore[assignment]
+        task._performer.checks = Ready()  # type: ignore[assignment]
         outcome = task.run(agent)
     end = time.perf_counter() - begin
     gaps = [(b - a) * 1000 for a, b in itertools.pairwise(moments)]

@@ -39,6 +39,10 @@ class LoopConfig(BaseModel):
     check_timeout: Seconds = 600.0
     agent_timeout: Seconds = 1800.0
     command_timeout: Seconds = 600.0
+    check_parallelism: int = Field(default=2, ge=1, le=64)
+    """Checks at a time; of those that may write (tests, builds, commands) it is one anyway."""
+    test_reports: tuple[str, ...] = ()
+    """Globs of JUnit reports that the project's own checks write, relative to it."""
 
 
 class LimitsConfig(BaseModel):

@@ -182,6 +182,7 @@ class Workspace:
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
         """Performs the loop's effects in this project."""
+        from loki.action.check_runner import CheckRunner
         from loki.action.executor import Executor
         from loki.action.performer import Performer
         from loki.action.recorder import Recorder
@@ -198,7 +199,11 @@ class Workspace:
         recorder = Recorder(
             spec, self.store, Signs(self.store, branch), self.clock, execution, self.position
         )
-        return Performer(spec, executor, recorder, self.patterns, self.clock, cancelled)
+        loop = self.config.loop
+        checks = CheckRunner(
+            self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
+        )
+        return Performer(spec, executor, recorder, checks, self.patterns, self.clock, cancelled)
 
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"

@@ -18,7 +18,7 @@ from typing import Any
 from loki.action.agent import Proposal
 from loki.action.analysis import analyze
 from loki.action.change import Change
-from loki.action.check import Report, lost_failure, lost_tests
+from loki.action.check import Report
 from loki.action.ending import finish, succeed
 from loki.action.event import (
     AgentFailed,
@@ -44,6 +44,7 @@ from loki.action.event import (
     Waited,
 )
 from loki.action.gate import Validation
+from loki.action.lost_test import lost_failure, lost_tests
 from loki.action.state import (
     APPLIED,
     Current,

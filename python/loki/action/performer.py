@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from loki.action import briefing, gate, strategy
 from loki.action.agent import Briefing
-from loki.action.check import Check, CheckResult, CheckRunner, Report
+from loki.action.check import Check, CheckResult, Report
+from loki.action.check_runner import CheckRunner
 from loki.action.event import (
     Amend,
     Ask,
@@ -52,6 +53,7 @@ class Performer:
         task: the task.
         executor: applies changes and runs commands.
         recorder: keeps what is learned.
+        checks: runs checks.
         patterns: the pattern set.
         clock: the time.
         cancelled: ends whatever runs when set.
@@ -60,6 +62,7 @@ class Performer:
     task: TaskSpec
     executor: Executor
     recorder: Recorder
+    checks: CheckRunner
     patterns: PatternSet
     clock: Clock
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -67,7 +70,6 @@ class Performer:
     def __post_init__(self) -> None:
         """Join the rooms."""
         self.root = self.executor.root
-        self._checks = CheckRunner(self.root, self.patterns, self.cancelled)
         self._report = Report()
         self._failed_check: Check | None = None
         self._seen: Tree | None = None
@@ -117,7 +119,7 @@ class Performer:
     # --- the phases ---------------------------------------------------------------------------------
 
     def _run_checks(self, _effect: RunChecks) -> Event:
-        self._report = self._checks.run(self.task.checks, self._tell_check)
+        self._report = self.checks.run(self.task.checks, self._tell_check)
         first = self._report.first_failure
         self._failed_check = first.check if first else None
         self.recorder.saw_failing(self._report.failing_tests)
@@ -157,7 +159,7 @@ class Performer:
             self._failed_check,
             self.patterns,
             self.executor.run,
-            lambda check: self._checks.run_one(check).passed,
+            lambda check: self.checks.run_one(check).passed,
         )
         return strategy.carry_out(effect.strategy, situation)
 

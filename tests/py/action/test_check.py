@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from loki.action.check import (
-    Check,
-    CheckResult,
-    CheckRunner,
-    Report,
-    lost_tests,
-    missing_programs,
-    read_junit,
-)
+from loki.action.check import Check, CheckResult, Report, missing_programs
+from loki.action.check_runner import CheckRunner
+from loki.action.lost_test import lost_tests
 from loki.base.error import UsageError
 from loki.recognition.pattern import PatternSet
 from support.loop import CHECK
@@ -168,12 +163,107 @@ def test_lost_tests(seen: set[str], now: dict[str, str] | None, lost: dict[str, 
     assert lost_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
 
 
-def test_a_test_that_ran_twice_and_failed_once_failed() -> None:
-    xml = (
-        b"<testsuites><testsuite>"
-        b'<testcase classname="a" name="t"><failure/></testcase>'
-        b'<testcase classname="a" name="t"/>'
-        b'<testcase classname="" name="b"><error/></testcase>'
-        b"</testsuite></testsuites>"
+# --- criteria that somebody judges, and what a command has to print ----------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pytest -q",
+        "lint: make style",
+        "custom: ./app --version => 2.1",
+        "review: the code is simpler",
+        "approval: the text reads well",
+    ],
+)
+def test_a_check_can_be_kept_and_shown(text: str) -> None:
+    check = Check.of(text)
+    assert Check.from_dict(check.to_dict()) == check
+    assert Check.of(check.shown) == check
+
+
+def test_who_judges() -> None:
+    review, approval = Check.of("review: it is simpler"), Check.of("approval: it reads well")
+    assert (review.kind, review.is_judged, review.description) == ("custom", True, "it is simpler")
+    assert (approval.kind, approval.is_judged, approval.name) == (
+        "approval",
+        True,
+        "it reads well",
     )
-    assert read_junit(xml) == {"a.t": "failed", "b": "failed"}
+    with pytest.raises(UsageError, match="a person approves"):
+        Check(("true",), "approval", description="x")
+    with pytest.raises(UsageError, match="what is to be judged"):
+        Check.of("approval:")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "passes"),
+    [
+        ("print('version 2.1')", "version 2.1", True),
+        ("print('version 2.1')", r"^version \d+\.\d+$", True),
+        ("print('version 2.1'); raise SystemExit(3)", "version 2.1", True),
+        ("print('version 1.9')", "version 2", False),
+        ("print('a(b')", "a(b", True),
+        ("print('ab')", "a(b", False),
+    ],
+)
+def test_what_a_custom_check_has_to_print(
+    runner: CheckRunner, code: str, expected: str, passes: bool
+) -> None:
+    check = Check((sys.executable, "-c", code), "custom", "the version", expected=expected)
+    result = runner.run_one(check)
+    assert result.passed is passes
+    if not passes:
+        assert result.failure is not None
+        assert expected in result.failure.message
+
+
+def test_what_is_judged_is_not_run(runner: CheckRunner) -> None:
+    checks = [Check.of("approval: fine"), python("pass")]
+    assert [result.check for result in runner.run(checks).results] == [checks[1]]
+    assert missing_programs(checks, runner.root) == []
+
+
+# --- side by side ------------------------------------------------------------------------------------
+
+
+def test_checks_that_only_read_run_beside_others(project: Path) -> None:
+    """Each waits for the other: one writes a pipe that the other reads."""
+    os.mkfifo(project / "pipe")
+    writes = Check((sys.executable, "-c", "open('pipe', 'w').close()"), "lint", "writes", 60.0)
+    reads = Check((sys.executable, "-c", "open('pipe').close()"), "test", "reads", 60.0)
+    runner = CheckRunner(project, PatternSet.default(), parallelism=2)
+    report = runner.run([reads, writes])
+    assert [(r.check.name, r.passed) for r in report.results] == [("reads", True), ("writes", True)]
+
+
+def test_checks_that_may_write_run_one_at_a_time(project: Path) -> None:
+    code = "import os; os.mkdir('mine'); os.listdir('.'); os.rmdir('mine')"
+    checks = [
+        Check((sys.executable, "-c", code), kind, f"{kind} {number}", 60.0)
+        for number in range(3)
+        for kind in ("test", "build", "command")
+    ]
+    report = CheckRunner(project, PatternSet.default(), parallelism=8).run(checks)
+    assert [result.check for result in report.results] == checks
+    assert report.first_failure is None
+
+
+def test_an_interrupt_ends_checks_side_by_side(project: Path) -> None:
+    """Also the one that has not told anything yet; those that wait do not begin."""
+    forever = "import threading; threading.Event().wait()"
+    checks = [
+        python("pass", "lint"),
+        python(forever, "lint"),
+        python(forever, "test"),
+        python("open('begun', 'w')", "test"),
+    ]
+    runner = CheckRunner(project, PatternSet.default(), parallelism=3)
+
+    def interrupted(_: CheckResult) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(checks, interrupted)
+    assert not (project / "begun").exists()
+    assert runner.cancelled.is_set()
