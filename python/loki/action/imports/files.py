@@ -7,9 +7,13 @@ import json
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loki.action import jsonc
+
+if TYPE_CHECKING:
+    from loki.action.change import Change
+    from loki.action.tree import Tree
 
 MAX_BYTES = 1_000_000
 """Of a manifest that is read to resolve imports; chosen, not measured."""
@@ -32,6 +36,25 @@ class Files:
         self.paths = frozenset(paths)
         self._read = read
         self._kept: dict[tuple[str, str], Any] = {}
+
+    @classmethod
+    def of(cls, tree: Tree, change: Change | None = None) -> Files:
+        """The files of a tree, as a change would leave them where one is given.
+
+        Args:
+            tree: the project as it is; its root is read when a file is asked for.
+            change: what is proposed.
+        """
+        after = {edit.path: edit.after for edit in (change.edits if change else ())}
+        paths = {*tree.entries, *after} - {
+            path for path, content in after.items() if content is None
+        }
+
+        def read(path: str) -> bytes:
+            content = after.get(path)
+            return tree.read(path) if content is None else content
+
+        return cls(paths, read)
 
     def __contains__(self, path: str) -> bool:
         return path in self.paths
