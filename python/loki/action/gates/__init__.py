@@ -1,0 +1,1 @@
+"""Gates that look at more than one kind of fault, and what they know."""

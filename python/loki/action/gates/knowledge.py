@@ -1,0 +1,164 @@
+"""What self-review knows, from ``review.yml``: read once, when first asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from loki.action.gate import ADVISORY
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of text or tokens that is a fault where a change adds it.
+
+    Attributes:
+        id, concern, severity, description, fix: what is said. ``{match}`` and ``{name}`` in the
+            description stand for what was found.
+        regex: what is looked for.
+        where: ``code``, ``source``, ``comments`` or ``all``.
+        needs: texts of which one stands in every file that the regex can match in.
+        languages: empty: all.
+        not_in: kinds of place where it is no fault.
+        unless: what excuses it, in the statement or in `look_behind` lines before it.
+        unusual: no fault where the file did the same before.
+        file: what the file has to hold besides.
+    """
+
+    id: str
+    concern: str
+    severity: str
+    description: str
+    fix: str
+    regex: re.Pattern[str]
+    where: str
+    needs: tuple[str, ...]
+    languages: frozenset[str]
+    not_in: frozenset[str]
+    unless: re.Pattern[str] | None
+    look_behind: int
+    unusual: bool
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How a language is read: its name, its lexer, and what shows that a file is a program."""
+
+    name: str
+    lexer: str
+    script: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A kind of place: the folders and file names that belong to it."""
+
+    name: str
+    folders: frozenset[str]
+    names: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """What self-review looks for: the words it is called by, and what to do about it."""
+
+    title: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All of the file."""
+
+    concerns: dict[str, Concern]
+    rules: tuple[Rule, ...]
+    places: tuple[Place, ...]
+    generated: re.Pattern[str]
+    program: dict[str, re.Pattern[str]]
+    scope: dict[str, re.Pattern[str]]
+    secret: dict[str, re.Pattern[str]]
+    python: dict[str, re.Pattern[str]]
+    names: dict[str, frozenset[str]]
+    _suffixes: dict[str, Language]
+    _files: dict[str, Language]
+
+    def language(self, path: str) -> Language | None:
+        """The language of a file, by its name."""
+        name = PurePosixPath(path)
+        return self._files.get(name.name) or self._suffixes.get(name.suffix)
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What self-review knows.
+
+    Example:
+        >>> knowledge().concerns["injection"].title
+        'injection'
+    """
+    data = yaml.load(_FILE.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    concerns = {name: Concern(c["title"], c["fix"]) for name, c in data["concerns"].items()}
+    suffixes, files = {}, {}
+    for name, said in data["languages"].items():
+        language = Language(name, said["lexer"], _regex(said.get("script")))
+        suffixes.update(dict.fromkeys(said["suffixes"], language))
+        files.update(dict.fromkeys(said.get("names", ()), language))
+    python = data["python"]
+    return Knowledge(
+        concerns,
+        tuple(_rule(rule, concerns) for rule in data["rules"]),
+        tuple(
+            Place(name, frozenset(said.get("folders", ())), _any(said.get("names")))
+            for name, said in data["places"].items()
+        ),
+        re.compile(data["generated"]),
+        {name: re.compile(text, re.MULTILINE) for name, text in data["program"].items()},
+        {k: _any(v if isinstance(v, list) else [v]) for k, v in data["scope"].items()},
+        {name: re.compile(text) for name, text in data["secret"].items()},
+        {
+            k: re.compile(v, re.MULTILINE | re.DOTALL)
+            for k, v in python.items()
+            if isinstance(v, str)
+        },
+        {k: frozenset(v) for k, v in python.items() if isinstance(v, list)},
+        suffixes,
+        files,
+    )
+
+
+_FILE = Path(__file__).with_name("review.yml")
+
+
+def _rule(said: dict[str, Any], concerns: dict[str, Concern]) -> Rule:
+    return Rule(
+        said["id"],
+        said["concern"],
+        said.get("severity", ADVISORY),
+        said["description"],
+        said.get("fix", concerns[said["concern"]].fix),
+        re.compile(said["regex"], re.MULTILINE),
+        said["in"],
+        tuple(said["needs"]),
+        frozenset(said.get("languages", ())),
+        frozenset(said.get("not_in", ())),
+        _regex(said.get("unless")),
+        said.get("look_behind", 0),
+        said.get("unusual", False),
+        said.get("file", ""),
+    )
+
+
+def _regex(text: str | None) -> re.Pattern[str] | None:
+    return re.compile(text, re.MULTILINE) if text else None
+
+
+def _any(texts: list[str] | None) -> re.Pattern[str]:
+    # Flags may only stand at the very beginning of an expression.
+    parts = [re.sub(r"^\(\?i\)(.*)$", r"(?i:\1)", text) for text in texts or ["(?!)"]]
+    return re.compile("|".join(parts), re.MULTILINE)

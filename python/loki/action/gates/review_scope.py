@@ -1,0 +1,93 @@
+"""Files of a change that its task does not need."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from loki.action.gate import ADVISORY
+from loki.action.gates.addition import places_of
+from loki.action.gates.finding import Finding
+from loki.action.gates.knowledge import knowledge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loki.action.change import Change, Edit
+    from loki.action.tree import Tree
+
+
+def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator[Finding]:
+    """Files outside of what the task names; where it names nothing, only left-overs.
+
+    Args:
+        change: the proposal.
+        tree: the project before.
+        scope: files, folders and globs (``**`` crosses folders) that the task may touch.
+
+    Tests of a file that the task names, and the project's list of changes, belong to it.
+    """
+    edited = set(change.paths)
+    for edit in change.edits:
+        if scope and not _is_in_scope(edit.path, scope):
+            named = ", ".join(scope[:3]) + (", …" if scope[3:] else "")
+            yield _finding(edit.path, f"the task is about {named}, not about this file")
+        elif reason := _leftover(edit, edited, tree):
+            yield _finding(edit.path, reason)
+
+
+def _is_in_scope(path: str, scope: Sequence[str]) -> bool:
+    if any(_glob(pattern).match(path) for pattern in scope):
+        return True
+    name = PurePosixPath(path)
+    if knowledge().scope["companions"].search(name.name):
+        return True
+    if "test" not in places_of(path):
+        return False
+    stem = re.sub(r"^tests?[_.-]|[_.-](?:tests?|spec)$", "", name.stem.split(".")[0])
+    return any(stem == PurePosixPath(pattern).stem for pattern in scope)
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    """A glob, or a file's or a folder's path; what has no slash and a star matches anywhere."""
+    plain = pattern.removeprefix("./").rstrip("/")
+    if not re.search(r"[*?\[]", plain):
+        return re.compile(re.escape(plain) + r"(?:/.*)?\Z", re.DOTALL)
+    parts = ["(?:.*/)?" if "/" not in plain else ""]
+    for piece in re.split(r"(\*\*/?|\*|\?|\[[^\]]*\])", plain):
+        if piece.startswith("**"):
+            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
+        elif piece == "*":
+            parts.append("[^/]*")
+        elif piece == "?":
+            parts.append("[^/]")
+        elif piece.startswith("["):
+            parts.append(translate(piece).removeprefix("(?s:").removesuffix(r")\Z"))
+        else:
+            parts.append(re.escape(piece))
+    return re.compile("".join(parts) + r"\Z", re.DOTALL)
+
+
+def _leftover(edit: Edit, edited: set[str], tree: Tree) -> str:
+    known, name = knowledge().scope, edit.path.rpartition("/")[2]
+    if edit.after is None:
+        is_whole = known["licences"].search(name) and "/" not in edit.path
+        moved = any(known["licences"].search(p.rpartition("/")[2]) for p in edited - {edit.path})
+        return "the licence is deleted" if is_whole and not moved else ""
+    if edit.path in tree.entries or places_of(edit.path) & {"test", "example", "vendored"}:
+        return ""
+    if known["leftovers"].search(name):
+        return "this looks like a left-over of work, not like a part of the project"
+    copy = known["copies"].search(name)
+    if copy is None:
+        return ""
+    original = edit.path[: len(edit.path) - len(name)] + copy["stem"] + copy["suffix"]
+    return f"this is a copy of {original}" if original in tree.entries else ""
+
+
+def _finding(path: str, description: str) -> Finding:
+    return Finding("scope", "scope_creep", path, 0, 0, 0, description, ADVISORY, key=path)
