@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loki.memory.attempt import Attempt
-from loki.memory.history import front_matter
+from loki.memory.page import front_matter
 from loki.recognition.failure import Failure
 
 ALIKE_CHARACTERS = 50

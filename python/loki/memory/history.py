@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from loki.memory.attempt import Attempt
+from loki.memory.page import dump, front_matter
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -58,16 +57,6 @@ class History:
             self._task_id, attempts, status=status, title=title, updated_at=updated_at
         )
         self._store.put(f"tasks/{self._task_id}/attempts-{self._task_id}.md", page)
-
-
-def front_matter(fields: Mapping[str, Any]) -> str:
-    """A page's head: YAML between two ``---`` lines."""
-    return f"---\n{dump(fields)}---\n"
-
-
-def dump(data: Any) -> str:
-    """YAML as loki writes it: block style, in the given order, Unicode as it is."""
-    return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100))
 
 
 def render_page(

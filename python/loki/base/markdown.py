@@ -1,0 +1,72 @@
+"""Markdown for pages that quote what nobody has checked: texts stay where they were put.
+
+Errors, titles and answers of agents are hostile: none may open a heading, close a fence or smuggle
+in a link. Syntax: https://spec.commonmark.org/0.31.2/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_MEANING = re.compile(r"[\\`*\[\]<>&]")
+_BLOCK = re.compile(r"^([#>+=~|-]|\d+(?=[.)]))")
+
+
+def inline(text: str) -> str:
+    """A text as words of a line: one line, no markup.
+
+    Example:
+        >>> inline("see [this](http://x)\\n# now")
+        'see \\\\[this\\\\](http://x) # now'
+    """
+    return _MEANING.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """A text as code in a line, which it cannot end.
+
+    Example:
+        >>> code("a `b` c")
+        '``a `b` c``'
+    """
+    line = " ".join(text.split())
+    ticks = "`" * (_longest_run(line) + 1)
+    # A space is taken off at both ends where both have one; code that begins with a tick needs it.
+    room = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{room}{line}{room}{ticks}"
+
+
+def paragraphs(text: str) -> str:
+    """A text of several lines as paragraphs: no headings, lists or fences.
+
+    Example:
+        >>> print(paragraphs("one\\n\\n## two"))
+        one
+        <BLANKLINE>
+        \\## two
+    """
+    lines = [_BLOCK.sub(r"\\\1", inline(line)) for line in text.strip().splitlines()]
+    return "\n".join(re.sub(r"^\\(\d+)", r"\1\\", line) for line in lines)
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A text in a fence that it cannot close: one tick longer than its longest run of ticks.
+
+    Example:
+        >>> print(fence("a"))
+        ```text
+        a
+        ```
+    """
+    ticks = "`" * max(3, _longest_run(text) + 1)
+    return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list of lines that are Markdown already; "None." where there is nothing."""
+    return "\n".join(f"- {item}" for item in items) or "None."
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
