@@ -197,7 +197,14 @@ class Workspace:
             cancelled,
         )
         recorder = Recorder(
-            spec, self.store, Signs(self.store, branch), self.clock, execution, self.position
+            spec,
+            self.store,
+            Signs(self.store, branch),
+            self.clock,
+            execution,
+            self.position,
+            patterns=self.patterns,
+            changes=executor.changes,
         )
         loop = self.config.loop
         checks = CheckRunner(

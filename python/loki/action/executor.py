@@ -60,6 +60,10 @@ class Executor:
         """Paths that the task has changed so far."""
         return self._journaled(lambda journal: journal.changed())
 
+    def changes(self) -> dict[str, str]:
+        """The same paths, each with how: created, modified or deleted."""
+        return self._journaled(lambda journal: journal.changes())
+
     def watch(self) -> Callable[[], tuple[str, ...]]:
         """Record what somebody else does to the project, until the returned function is called.
 

@@ -324,8 +324,20 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
+        return tuple(sorted(self.changes()))
+
+    def changes(self) -> dict[str, str]:
+        """The same paths, each with how: created, modified or deleted.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
         records, _ = self._shelf.load()
-        return tuple(sorted(p for p, known in net(records).items() if known.start != known.end))
+        return {
+            path: "created" if known.start is None else "modified" if known.end else "deleted"
+            for path, known in net(records).items()
+            if known.start != known.end
+        }
 
 
 @contextlib.contextmanager

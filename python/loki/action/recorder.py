@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loki.action.event import Amend, Finish, Keep, Observe
@@ -13,14 +13,15 @@ from loki.action.task import Outcome, TaskSpec
 from loki.base.time import Clock, isoformat
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import DeadLetter, alike
-from loki.memory.dead_letter import render as render_dead_letter
+from loki.memory.dead_letter import DeadLetter, blocked_reason
+from loki.memory.dead_letters import DeadLetters
 from loki.memory.history import History
 from loki.memory.sign import ARMED, Signs
 from loki.memory.store import Store
 from loki.people.escalation import Escalation
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
 
 logger = logging.getLogger("loki")
 
@@ -37,6 +38,8 @@ class Recorder:
         execution: which execution of the task this is.
         position: tells (branch, commit) of the project, each None where there is none.
         seen_failing: (check, test) of tests that were seen failing before.
+        patterns: the pattern set.
+        changes: tells how each path that differs was changed: created, modified or deleted.
     """
 
     task: TaskSpec
@@ -46,6 +49,8 @@ class Recorder:
     execution: int = 1
     position: Callable[[], tuple[str | None, str | None]] = lambda: (None, None)
     seen_failing: frozenset[tuple[str, str]] = frozenset()
+    patterns: PatternSet = field(default_factory=PatternSet.default)
+    changes: Callable[[], Mapping[str, str]] = dict
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -86,18 +91,18 @@ class Recorder:
         """Write the pages of a task that ended."""
         now = isoformat(self.clock.now())
         outcome, made = effect.outcome, self.attempts()
-        likeness = None
+        dead_letter = None
         if outcome.status == "failed" and outcome.page and effect.failure:
-            reason = outcome.trigger or "retry_budget_exhausted"
-            letter = DeadLetter(
-                self.task.id, self.task.title, made, effect.failure, reason, now, outcome.files
-            )
-            likeness = letter.likeness
-            self.store.put(outcome.page, render_dead_letter(letter, self._similar(likeness)))
+            reason, changes = blocked_reason(outcome.trigger), self.changes()
+            files = {path: changes.get(path, "restored") for path in outcome.files}
+            task = self.task
+            letter = DeadLetter(task.id, task.title, made, effect.failure, reason, now, files)
+            letters = DeadLetters(self.store, self.patterns)
+            dead_letter = letters.keep(letter, outcome.page).to_dict()
         if outcome.status == "escalated" and outcome.page:
             self.store.put(outcome.page, self._escalation_page(outcome, effect.failure, made))
         self.history.write_page(status=outcome.status, title=self.task.title, updated_at=now)
-        self.save_task(outcome, likeness)
+        self.save_task(outcome, dead_letter)
 
     def _escalation_page(
         self, outcome: Outcome, failure: Failure | None, made: Sequence[Attempt]
@@ -117,17 +122,9 @@ class Recorder:
             )
         )
 
-    def _similar(self, likeness: Mapping[str, Any]) -> list[str]:
-        found = []
-        for name in self.store.names("tasks/"):
-            if not name.endswith("/task.json") or name == f"tasks/{self.task.id}/task.json":
-                continue
-            other = task_record.load(self.store, name.split("/")[1])
-            if other.get("dead_letter") and alike(likeness, other["dead_letter"]):
-                found.append(f"{other.get('id')}: {other.get('title')}")
-        return found
-
-    def save_task(self, outcome: Outcome | None, likeness: Mapping[str, Any] | None = None) -> None:
+    def save_task(
+        self, outcome: Outcome | None, dead_letter: Mapping[str, Any] | None = None
+    ) -> None:
         """Keep what the task is and how it stands."""
         data = {
             "version": 1,
@@ -141,6 +138,6 @@ class Recorder:
             "updated_at": isoformat(self.clock.now()),
             "seen_failing": sorted(map(list, self.seen_failing)),
             "outcome": outcome.to_dict() if outcome else None,
-            "dead_letter": likeness,
+            "dead_letter": dead_letter,
         }
         task_record.save(self.store, data)

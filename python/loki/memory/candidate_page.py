@@ -16,6 +16,9 @@ from loki.memory.store import masked
 FOLDER = "memory/candidates/"
 LEARNED = "memory/learned/"
 
+SOURCES = "## Sources\n\n"
+"""What the page shows of the front matter begins here; above it stands why it is proposed."""
+
 KINDS = ("pattern", "rule")
 PROPOSED, APPROVED, REJECTED, DEFERRED = "proposed", "approved", "rejected", "deferred"
 FINAL = frozenset({APPROVED, REJECTED})
@@ -57,7 +60,7 @@ class Candidate:
         content: of a rule its text; of a pattern what would be added to the pattern file.
         sources: the tasks that it comes from.
         created_at: when it was first proposed, ISO 8601 UTC.
-        body: Markdown that explains it.
+        body: Markdown that says why it is proposed.
         status: proposed, approved, rejected or deferred.
         reason: why it was rejected, or "".
         decided_at: when it was decided on last, or ""; decided_by: who did.
@@ -87,7 +90,7 @@ class Candidate:
             sources: the tasks that it comes from.
             created_at: ISO 8601 UTC.
             key: what makes two rules the same one, such as a fingerprint; the text by default.
-            body: Markdown that explains it.
+            body: Markdown that says why it is proposed.
 
         Example:
             >>> Candidate.rule("Never edit gen/.", [Source("t")], "2026-04-04T10:15:30.000Z").id
@@ -153,23 +156,25 @@ def render(candidate: Candidate) -> str:
             "sources": [source.to_dict() for source in candidate.sources],
         }
     )
-    title = f"# Candidate {candidate.kind}: {inline(candidate.name)}"
-    parts = [title, candidate.body.strip()]
-    return head + "\n" + "\n\n".join(part for part in parts if part) + "\n"
-
-
-def explain(candidate: Candidate, why: str) -> str:
-    """A body: why it is proposed, what it comes from, how it is decided."""
     told = [f"{code(s.task)}: {inline(s.error) or 'no error kept'}" for s in candidate.sources]
-    parts = [why.strip(), "## Sources\n\n" + bullets(told)]
+    parts = [
+        f"# Candidate {candidate.kind}: {inline(candidate.name)}",
+        candidate.body.strip(),
+        SOURCES + bullets(told),
+    ]
     if candidate.kind == "pattern":
-        parts.append("## What would be added\n\n" + fence(dump([candidate.content]), "yaml"))
+        parts.append("## What would be added\n\n" + fence(addition(candidate), "yaml"))
     parts.append(
         f"## Decide\n\n- `loki review --approve {candidate.id}`\n"
         f'- `loki review --reject {candidate.id} --reason "…"`\n'
         f"- `loki review --defer {candidate.id}`"
     )
-    return "\n\n".join(parts)
+    return head + "\n" + "\n\n".join(part for part in parts if part) + "\n"
+
+
+def addition(candidate: Candidate) -> str:
+    """The YAML that the pattern file would get."""
+    return dump([candidate.content]).rstrip("\n")
 
 
 def read(text: str) -> Candidate:
@@ -194,7 +199,7 @@ def read(text: str) -> Candidate:
         content,
         tuple(Source.of(source) for source in sources) if isinstance(sources, list) else (),
         str(fields.get("created_at") or ""),
-        body.partition("\n")[2].strip() if body.startswith("# ") else body.strip(),
+        body.partition("\n")[2].partition(SOURCES)[0].strip(),
     )
 
 

@@ -17,6 +17,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    # Lone surrogates, which file names may hold, are nothing that YAML can say.
+    value = re.sub("[\ud800-\udfff]", "\ufffd", value)
     style = '"' if re.search("[\x85\u2028\u2029]", value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from loki.base.markdown import bullets
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import bullets, error_chain
+from loki.memory.dead_letter import error_chain
 from loki.recognition.failure import Failure
 
 GUIDANCE: Mapping[str, str] = {

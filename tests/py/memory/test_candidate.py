@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import UsageError
 from loki.memory.candidate import Candidate, Candidates, Source
-from loki.memory.candidate_page import explain, read, render
+from loki.memory.candidate_page import read, render
 from loki.memory.page import parse
 from loki.memory.store import ForgivingStore, Store
 from loki.stores.files import FileStore
@@ -210,7 +210,6 @@ def test_no_text_breaks_a_page(text: str, error: str, task: str, reason: str) ->
         decided_at=AT,
         decided_by="ada",
     )
-    candidate = replace(candidate, body=explain(candidate, "Why."))
     page = render(candidate)
     back = read(page)
     assert back.content == text
@@ -223,7 +222,7 @@ def test_no_text_breaks_a_page(text: str, error: str, task: str, reason: str) ->
 @given(hostile.filter(str.strip))
 def test_no_signal_breaks_the_fence_of_what_would_be_added(text: str) -> None:
     candidate = pattern(text)
-    body = explain(candidate, "Why.")
+    _, body = parse(render(candidate))
     ticks = body.split("## What would be added\n\n")[1].split("yaml\n")[0]
     inside = body.split(f"{ticks}yaml\n")[1].split(f"\n{ticks}\n")[0]
     assert yaml.safe_load(inside) == [candidate.content]

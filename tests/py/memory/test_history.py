@@ -10,8 +10,6 @@ import pytest
 import yaml
 
 from loki.memory.attempt import Attempt, CheckRecord, shorten
-from loki.memory.dead_letter import DeadLetter, alike
-from loki.memory.dead_letter import render as render_dead_letter
 from loki.memory.history import History, render_page
 from loki.people.escalation import Escalation
 from loki.people.escalation import render as render_escalation
@@ -98,46 +96,6 @@ def test_output_is_kept_by_its_ends() -> None:
     assert kept.endswith("\n" + "c" * 1500)
     assert "9000 characters left out" in kept
     assert shorten("x" * 2000) == "x" * 2000
-
-
-def test_the_dead_letter_page(make_failure: MakeFailure) -> None:
-    failure = make_failure()
-    attempts = [
-        attempt(1, error="one", pattern_matched="type-error", strategy_used="context_expand"),
-        attempt(2, error="two", pattern_matched="type-error"),
-    ]
-    letter = DeadLetter(
-        "t", "Add preferences", attempts, failure, "retry_budget_exhausted", AT, ["a.ts"]
-    )
-    page = render_dead_letter(letter, ["u: Add settings"])
-    head = yaml.safe_load(page.split("---\n")[1])
-    assert head["category"] == "dead-letter"
-    assert head["total_attempts"] == 2
-    assert head["strategies_exhausted"] == ["context_expand"]
-    assert head["blocked_reason"] == "retry_budget_exhausted"
-    assert head["similar_failures"] == 1
-    assert head["error_signature"] == failure.signature
-    for part in (
-        "## Task description",
-        "## Error chain",
-        "### Attempt 1 (10:15:30)",
-        "type-error (same)",
-        "## Files modified\n\n- a.ts",
-        "## Suggested manual steps",
-        "src/preferences.ts:4",
-        "## Context for retry",
-        "## Similar failures\n\n- u: Add settings",
-    ):
-        assert part in page
-
-
-def test_dead_letters_are_alike_by_pattern_extension_and_code_or_error() -> None:
-    one = {"pattern": "type-error", "extension": "ts", "code": "TS2339", "error": "x" * 50}
-    assert alike(one, {**one, "error": "y"})
-    assert alike({**one, "code": None}, {**one, "code": None})
-    assert not alike({**one, "code": None}, {**one, "code": None, "error": "y"})
-    assert not alike(one, {**one, "extension": "py"})
-    assert not alike(one, {**one, "pattern": "lint-error"})
 
 
 def test_the_escalation_page_says_what_to_decide(make_failure: MakeFailure) -> None:

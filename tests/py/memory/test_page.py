@@ -21,6 +21,10 @@ def test_any_text_comes_back(fields: dict[str, str], below: str) -> None:
     assert body == below.lstrip("\n")
 
 
+def test_a_file_name_that_is_no_text_can_be_read_too() -> None:
+    assert parse(front_matter({"path": "bad\udcff.py"}))[0] == {"path": "bad\ufffd.py"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,0 +1,203 @@
+"""The dead letters of a workspace: each is kept, compared with the others, and learned from.
+
+One log holds what is needed of every dead letter, so that a new one reads one file, not thousands
+of tasks. Attempts of other tasks are read only when a pattern is about to be drawn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loki.base.markdown import code
+from loki.memory import learning, suggestion, task_record
+from loki.memory.candidate import Candidate, Candidates, Source
+from loki.memory.dead_letter import DeadLetter, Record, alike, render
+from loki.memory.history import History
+from loki.memory.store import Store
+from loki.memory.suggestion import Solved
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+
+LETTERS = "memory/dead-letters.jsonl"
+
+MOST_OTHERS = 2000
+"""Failures that a candidate is held against; chosen so that drawing one takes seconds at most."""
+
+MOST_SOLVED = 20
+"""Similar tasks that are looked up for whether they succeeded later; chosen, not measured."""
+
+WHY = (
+    "These tasks failed alike, and no pattern knew how. What all of them say, and no other failure "
+    "kept here nor any example of a known pattern does, would be added to "
+    "`.loki/failure-patterns.yml`. The pattern at the top of this page may be edited first."
+)
+
+logger = logging.getLogger("loki")
+
+
+class DeadLetters:
+    """The dead letters of a workspace, joined with a store.
+
+    Args:
+        store: where they are kept.
+        patterns: the project's patterns.
+    """
+
+    def __init__(self, store: Store, patterns: PatternSet) -> None:
+        self._store = store
+        self._patterns = patterns
+
+    def keep(self, letter: DeadLetter, page: str) -> Record:
+        """Write a task's page, keep what later ones need, and propose a pattern where one is due.
+
+        Args:
+            letter: the task.
+            page: where its page goes.
+        """
+        record, known = letter.record, self.raw()
+        own = record.to_dict()
+        known.pop(record.task, None)
+        similar = [found for one in known.values() if alike(own, one) and (found := _read(one))]
+        candidate = self._learn(letter, record, known)
+        text = render(letter, len(similar), self._suggestions(record, similar), _pointer(candidate))
+        self._store.put(page, text)
+        self._store.append(LETTERS, own)
+        return record
+
+    def records(self) -> list[Record]:
+        """The last dead letter of each task, in the order in which they were first written."""
+        return [found for one in self.raw().values() if (found := _read(one))]
+
+    def raw(self) -> dict[str, dict[str, Any]]:
+        """The same as plain data by task: most are looked at once and let go."""
+        kept = self._store.records(LETTERS)
+        if not kept:
+            kept = list(self._older())
+            for record in kept:
+                self._store.append(LETTERS, record)
+        return {str(record["task"]): record for record in kept if record.get("task")}
+
+    def _older(self) -> Iterator[dict[str, Any]]:
+        """What stood with the tasks before there was a log."""
+        for name in self._store.names("tasks/"):
+            if name.endswith("/task.json"):
+                task = task_record.load(self._store, name.split("/")[1])
+                likeness = task.get("dead_letter")
+                if isinstance(likeness, dict):
+                    title = str(task.get("title") or "")
+                    at = str(task.get("updated_at") or "")
+                    yield {"task": str(task.get("id")), "title": title, "at": at, **likeness}
+
+    def _suggestions(self, record: Record, similar: Sequence[Record]) -> str:
+        if not similar:
+            return ""
+        pattern = self._patterns.patterns.get(record.pattern or "")
+        own = (pattern.strategy, *(pattern.alternatives or ())) if pattern else ()
+        descriptions = {name: s.description for name, s in self._patterns.strategies.items()}
+        found = suggestion.suggest(record, similar, descriptions, own, list(self._solved(similar)))
+        return suggestion.render(found, similar)
+
+    def _solved(self, similar: Sequence[Record]) -> Iterator[Solved]:
+        newest = sorted(similar, key=lambda one: (one.at, one.task), reverse=True)
+        for record in newest[:MOST_SOLVED]:
+            outcome = task_record.load(self._store, record.task).get("outcome") or {}
+            if outcome.get("status") == "success":
+                attempts = History(self._store, record.task).attempts()
+                last = next((a for a in reversed(attempts) if a.result == "success"), None)
+                if last and last.action.strip():
+                    yield Solved(record.task, last.action)
+
+    # --- learning -------------------------------------------------------------------------------------
+
+    def _learn(
+        self, letter: DeadLetter, record: Record, known: Mapping[str, Mapping[str, Any]]
+    ) -> Candidate | None:
+        """The candidate that a dead letter belongs to, where there are enough like it."""
+        if not learning.is_unmatched(record.confidence):
+            return None
+        alike_ones = [(record, letter.failure), *self._unmatched(letter.failure, known)]
+        if len(alike_ones) < learning.FEWEST:
+            return None
+        candidates = Candidates(self._store)
+        sources = [Source(one.task, one.message, one.at) for one, _ in alike_ones]
+        matched = self._matched_by(letter.failure, candidates)
+        if matched:
+            return candidates.propose(replace(matched, sources=tuple(sources)))
+        failures = [failure for _, failure in alike_ones]
+        tried = frozenset.intersection(*(frozenset(one.strategies) for one, _ in alike_ones))
+        entry = learning.draw(failures, self._others(failures), self._patterns, tried)
+        if entry is None:
+            logger.info("[closed-loop] task=%s no pattern could be drawn", record.task)
+            return None
+        return candidates.propose(Candidate.pattern(entry, sources, record.at, body=WHY))
+
+    def _unmatched(
+        self, failure: Failure, known: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[Record, Failure]]:
+        for raw in known.values():
+            if raw.get("extension") != failure.extension or not raw.get("failure"):
+                continue
+            record = _read(raw)
+            if record is None or not learning.is_unmatched(record.confidence):
+                continue
+            other = _failure(record)
+            if other and learning.alike(other, failure) and not self._is_known(other):
+                yield record, other
+
+    def _is_known(self, failure: Failure) -> bool:
+        """Whether a pattern that was added since knows it."""
+        seen = learning.Evidence.of(failure)
+        best = next(iter(self._patterns.match(seen.text, seen.language)), None)
+        return best is not None and not learning.is_unmatched(best.confidence)
+
+    def _matched_by(self, failure: Failure, candidates: Candidates) -> Candidate | None:
+        """The open candidate for a pattern that matches a failure already."""
+        patterns = (one for one in candidates.open() if one.kind == "pattern")
+        fitting = (
+            one for one in patterns if learning.matches(one.content, failure, self._patterns)
+        )
+        return next(fitting, None)
+
+    def _others(self, sources: Sequence[Failure]) -> list[Failure]:
+        """Failures of this workspace that are of another kind than the sources."""
+        found: dict[str, Failure] = {}
+        for name in self._store.names("tasks/"):
+            if not name.endswith("/attempts.jsonl"):
+                continue
+            for attempt in History(self._store, name.split("/")[1]).attempts():
+                failure = attempt.recognized()
+                if failure is not None:
+                    found.setdefault(failure.fingerprint, failure)
+            if len(found) > MOST_OTHERS:
+                break
+        return [f for f in found.values() if not any(learning.alike(f, one) for one in sources)]
+
+
+def _read(raw: Mapping[str, Any]) -> Record | None:
+    try:
+        return Record.from_dict(raw)
+    except ValueError as error:
+        logger.warning("%s: skipped a record: %s", LETTERS, error)
+        return None
+
+
+def _failure(record: Record) -> Failure | None:
+    try:
+        return Failure.from_dict(record.failure) if record.failure else None
+    except ValueError:
+        return None
+
+
+def _pointer(candidate: Candidate | None) -> str:
+    """The page's section on the candidate that a dead letter belongs to."""
+    if candidate is None or candidate.kind != "pattern":
+        return ""
+    return (
+        "## Pattern learning candidate\n\n"
+        f"{len(candidate.sources)} tasks failed like this, and no pattern knew it. A pattern is "
+        f"proposed: {code(candidate.name)}, in `{candidate.document}`. "
+        f"`loki review` shows it and asks what to do with it."
+    )
