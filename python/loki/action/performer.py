@@ -36,6 +36,7 @@ from loki.action.executor import Executor
 from loki.action.recorder import Recorder
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
+from loki.base.log import tell
 from loki.base.time import Clock
 from loki.recognition.pattern import PatternSet
 from loki.recognition.signature import mask_secrets
@@ -130,7 +131,7 @@ class Performer:
         self._log(f'check="{result.check.name}" {said} duration_ms={round(result.seconds * 1000)}')
 
     def _log(self, message: str) -> None:
-        logger.info("[closed-loop] task=%s %s", self.task.id, message)
+        tell(self.task.id, message)
 
     def _validate(self, effect: Validate) -> Event:
         change = effect.proposal.change.based_on(self._shown())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 from loki.action.event import Amend, Finish, Keep, Observe
 from loki.action.task import Outcome, TaskSpec
+from loki.base.log import tell
 from loki.base.time import Clock, isoformat
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
@@ -22,8 +22,6 @@ from loki.people.escalation import Escalation
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
-
-logger = logging.getLogger("loki")
 
 
 @dataclass
@@ -80,12 +78,7 @@ class Recorder:
         """Remember a failure and what led to it; a second time makes it a sign."""
         sighting = self.signs.observe(effect.failure, effect.approach, self.task.id)
         if sighting.count >= ARMED:
-            logger.info(
-                "[closed-loop] task=%s sign seen=%d failure=%s",
-                self.task.id,
-                sighting.count,
-                effect.failure.signature,
-            )
+            tell(self.task.id, f"sign seen={sighting.count} failure={effect.failure.signature}")
 
     def finish(self, effect: Finish) -> None:
         """Write the pages of a task that ended."""
@@ -101,7 +94,7 @@ class Recorder:
             dead_letter = letters.keep(letter, outcome.page).to_dict()
         if outcome.status == "escalated" and outcome.page:
             self.store.put(outcome.page, self._escalation_page(outcome, effect.failure, made))
-        self.history.write_page(status=outcome.status, title=self.task.title, updated_at=now)
+        self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome, dead_letter)
 
     def _escalation_page(

@@ -14,6 +14,7 @@ from loki.action.check import Report
 from loki.action.event import Ask, Executed, Helped, Say
 from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
+from loki.base.log import fields
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
@@ -203,7 +204,8 @@ def record(
         fingerprint=failure.fingerprint if failure else None,
         signature=failure.signature if failure else None,
         recognizer_version=failure.recognizer_version if failure else None,
-        confidence=proposal.confidence if proposal else None,
+        confidence=failure.confidence if failure else None,
+        agent_confidence=proposal.confidence if proposal else None,
         decision=_decision_record(decision),
         checks=tuple(check.record() for check in current.report.results),
         validation=current.validation.record() if current.validation else None,
@@ -236,5 +238,4 @@ def attempt_line(
 def say(state: State, message: str, *, warning: bool = False) -> Say:
     """A log line of this task; its ``name=value`` words are its fields."""
     task = state.setting.task.id
-    fields = dict(part.split("=", 1) for part in message.split() if "=" in part)
-    return Say(f"task={task} {message}", {"task": task, **fields}, warning)
+    return Say(f"task={task} {message}", {"task": task, **fields(message)}, warning)

@@ -10,7 +10,6 @@ import os
 import secrets
 import stat
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.base.error import StoreError
@@ -23,19 +22,6 @@ LOCK_TIMEOUT = 60.0
 
 LOCK_POLL = 0.05
 """Seconds between two looks at a lock that somebody holds. Chosen, not measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """What a file of lines holds.
-
-    Attributes:
-        lines: the complete lines, without their line feeds.
-        torn: bytes after the last line feed: a line that is being written, or whose writer died.
-    """
-
-    lines: tuple[bytes, ...]
-    torn: bytes = b""
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
@@ -138,21 +124,22 @@ def _append(path: str, line: bytes) -> None:
         sync_folder(os.path.dirname(path))
 
 
-def read_lines(path: str | os.PathLike[str]) -> Lines:
-    """The lines of a file; none where it does not exist.
+def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The lines of a file, one by one, so that its size does not matter; none where there is none.
+
+    Yields:
+        A line with its line feed; only a torn last one has none.
 
     Raises:
         StoreError: it cannot be read.
     """
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            yield from file
     except FileNotFoundError:
-        return Lines(())
+        return
     except OSError as error:
         raise _store_error("read", path, error) from error
-    *lines, torn = content.split(b"\n")
-    return Lines(tuple(lines), torn)
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from loki.recognition.failure import Failure
+
+logger = logging.getLogger("loki")
 
 HEAD, TAIL = 500, 1500
 """Characters kept of a command's output: its first and its last."""
@@ -36,6 +39,7 @@ class CheckRecord:
         passed: it ran and exited with 0.
         exit_code: None where it was ended by a signal or its time-out.
         duration_ms: milliseconds; output: shortened.
+        other: fields that a newer version wrote; kept.
     """
 
     name: str
@@ -45,6 +49,23 @@ class CheckRecord:
     exit_code: int | None
     duration_ms: int
     output: str = ""
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        data = asdict(self)
+        return _joined(data, data.pop("other"))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CheckRecord:
+        """What `to_dict` gave, or a newer version's record; what is missing has a plain value.
+
+        Raises:
+            ValueError: a field has the wrong shape.
+        """
+        plain = {"kind": "command", "command": "", "passed": False, "exit_code": None}
+        values, other = sort_out(data, CHECK_SHAPES, "check")
+        return cls(**{**plain, "duration_ms": 0, **values}, other=other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +86,17 @@ class Attempt:
         phase: the phase that failed, or "" where none did.
         infrastructure: infrastructure failed, not the work.
         failure: the failure's own fields, or None.
+        fingerprint, signature, recognizer_version: of the failure, as they were at the time; see
+            `recognized`.
+        confidence: of the pattern's match, 0 to 1; None where nothing failed.
         decision: action, rule and reason of what was decided.
         checks, validation: what the checks and the gates said.
+        regression: what the regression check said, or None where it had no say: ``ran`` and
+            ``skipped`` (bool), ``regressions`` (how many tests), ``fixed`` (bool: those that an
+            earlier attempt of the execution caused are gone).
         commands: what the change's commands did.
-        agent, model, tokens, cost: who answered, and what it took.
+        agent, model, tokens, cost: who answered, and what it took; cost in the agent's currency.
+        agent_confidence: the agent's own, 0 to 1, or None.
         delay_ms: how long was waited before it, in milliseconds.
         branch, commit: where git stood, or None.
         other: fields that a newer version wrote; kept.
@@ -94,8 +122,10 @@ class Attempt:
     decision: Mapping[str, Any] | None = None
     checks: tuple[CheckRecord, ...] = ()
     validation: Mapping[str, Any] | None = None
+    regression: Mapping[str, Any] | None = None
     commands: tuple[Mapping[str, Any], ...] = ()
     agent: str = ""
+    agent_confidence: float | None = None
     model: str | None = None
     tokens: int | None = None
     cost: float | None = None
@@ -107,7 +137,8 @@ class Attempt:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
         data = asdict(self)
-        return {**data.pop("other"), **data}
+        data["checks"] = [check.to_dict() for check in self.checks]
+        return _joined(data, data.pop("other"))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Attempt:
@@ -116,18 +147,94 @@ class Attempt:
         Raises:
             ValueError: it names no attempt, or a field has the wrong shape.
         """
-        known = {f.name for f in fields(cls)} - {"other"}
-        try:
-            values = {name: data[name] for name in known if name in data}
-            values["attempt"] = int(values["attempt"])
-            values["files_modified"] = tuple(values.get("files_modified") or ())
-            values["commands"] = tuple(values.get("commands") or ())
-            values["checks"] = tuple(CheckRecord(**c) for c in values.get("checks") or ())
-            other = {name: value for name, value in data.items() if name not in known}
-            return cls(**values, other=other)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not an attempt record: {error}") from error
+        values, other = sort_out(data, SHAPES, "attempt record")
+        missing = [name for name in REQUIRED if name not in values]
+        if missing:
+            raise ValueError(f"not an attempt record: it has no {missing[0]}")
+        if values["attempt"] < 1:
+            raise ValueError(f"not an attempt record: attempt is {values['attempt']}")
+        values["files_modified"] = tuple(map(str, values.get("files_modified", ())))
+        values["commands"] = tuple(values.get("commands", ()))
+        values["checks"] = tuple(CheckRecord.from_dict(c) for c in values.get("checks", ()))
+        return cls(**values, other=other)
 
     def recognized(self) -> Failure | None:
-        """The failure, recognized anew where a newer recognizer reads it better."""
-        return Failure.from_dict(self.failure) if self.failure else None
+        """The failure, fingerprinted anew where another version of recognition kept it.
+
+        Nothing of it is computed before somebody asks. What cannot be read is told and passed over.
+        """
+        try:
+            return Failure.from_dict(self.failure) if self.failure else None
+        except ValueError as error:
+            logger.warning("attempt %d of %s: %s", self.attempt, self.timestamp, error)
+            return None
+
+
+REQUIRED = ("attempt", "timestamp", "action", "result")
+
+_TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)
+SHAPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("timestamp", "action", "result", "error", "phase", "agent", "model"), _TEXT),
+    **dict.fromkeys(("pattern_matched", "strategy_used", "fingerprint", "signature"), _TEXT),
+    **dict.fromkeys(("branch", "commit"), _TEXT),
+    **dict.fromkeys(("attempt", "execution", "recognizer_version"), _WHOLE),
+    **dict.fromkeys(("duration_ms", "delay_ms", "tokens", "cost"), _NUMBER),
+    **dict.fromkeys(("confidence", "agent_confidence"), _NUMBER),
+    **dict.fromkeys(("failure", "decision", "validation", "regression"), (dict, Mapping)),
+    **dict.fromkeys(("files_modified", "checks", "commands"), (list, tuple)),
+    "infrastructure": (bool,),
+}
+"""What an attempt's fields may be in JSON; null stands for a field's default."""
+
+CHECK_SHAPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("name", "kind", "command", "output"), _TEXT),
+    **dict.fromkeys(("exit_code", "duration_ms"), _NUMBER),
+    "passed": (bool,),
+}
+
+
+_NAMES: Mapping[type, str] = {
+    str: "text",
+    int: "a number",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+}
+
+
+def sort_out(
+    data: Mapping[str, Any], shapes: Mapping[str, tuple[type, ...]], what: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the fields that are known and not null, all others) of a record.
+
+    Args:
+        data: the record.
+        shapes: types by name of a known field.
+        what: what it ought to be, for the error.
+
+    Raises:
+        ValueError: it is no record, or a known field is of another type.
+
+    Example:
+        >>> sort_out({"name": "pytest", "passed": None, "mood": 1}, CHECK_SHAPES, "check")
+        ({'name': 'pytest'}, {'mood': 1})
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"not a {what}: found {type(data).__name__}, expected an object")
+    known, other = {}, {}
+    for name, value in data.items():
+        shape = shapes.get(name)
+        if shape is None:
+            other[name] = value
+        elif type(value) in shape:  # almost always, and quicker than what follows
+            known[name] = value
+        elif value is not None:
+            if not isinstance(value, shape) or isinstance(value, bool):
+                expected = _NAMES[shape[0]]
+                raise ValueError(f"not a {what}: {name} is {value!r:.40}, expected {expected}")
+            known[name] = value
+    return known, other
+
+
+def _joined(data: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**data, **{name: value for name, value in other.items() if name not in data}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from loki.base.error import StoreError
@@ -34,7 +34,7 @@ def masked(value: Any) -> Any:
 
 
 class Store(Protocol):
-    """Five verbs; each raises `loki.StoreError` where the medium fails.
+    """Six verbs; each raises `loki.StoreError` where the medium fails.
 
     What ``append`` or ``put`` returned from is durable: a crash right after does not lose it.
     """
@@ -44,6 +44,9 @@ class Store(Protocol):
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """A log's records, oldest first; none where there is no such log."""
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        """The same, one by one: a log may be larger than memory."""
 
     def put(self, document: str, text: str) -> None:
         """Replace a document: readers see the old one or the new one."""
@@ -86,12 +89,15 @@ class ForgivingStore:
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """Records, those that could not be written included."""
+        return list(self.scan(log))
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        """The same, one by one."""
         try:
-            kept = self._behind.records(log)
+            yield from self._behind.scan(log)
         except StoreError as error:
             self._complain(error)
-            kept = []
-        return [*kept, *self._records.get(log, [])]
+        yield from self._records.get(log, [])
 
     def put(self, document: str, text: str) -> None:
         """Replace a document; never raises `loki.StoreError`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class FileStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._told: set[tuple[Path, int]] = set()
 
     def append(self, log: str, record: Record) -> None:
         """Add a record; on disk when this returns."""
@@ -41,20 +43,23 @@ class FileStore:
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """A log's records; a torn or damaged line is skipped with a warning."""
+        return list(self.scan(log))
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        """The same, one by one."""
         path = self.folder / log
-        read = file.read_lines(path)
-        if read.torn:
-            logger.warning("%s: its last line was torn by a crash; left out", path)
-        found = []
-        for number, line in enumerate(read.lines, 1):
+        for number, line in enumerate(file.scan_lines(path), 1):
             try:
-                record = json.loads(line)
-                if not isinstance(record, dict):
-                    raise ValueError("expected an object")
-                found.append(record)
+                yield _parse(line)
             except ValueError as error:
-                logger.warning("%s:%d: skipped a damaged line: %s", path, number, error)
-        return found
+                torn = not line.endswith(b"\n")
+                self._warn_once(path, number, "its end is torn by a crash" if torn else str(error))
+
+    def _warn_once(self, path: Path, number: int, what: str) -> None:
+        """The loop reads its history often; who reads the log wants to know once."""
+        if (path, number) not in self._told:
+            self._told.add((path, number))
+            logger.warning("%s:%d: left out a damaged line: %s", path, number, what)
 
     def put(self, document: str, text: str) -> None:
         """Replace a document; on disk when this returns."""
@@ -86,6 +91,26 @@ class FileStore:
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             file.write_atomic(ignore, IGNORED.encode())
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    """A record, by the quicker parser where that can read it.
+
+    Raises:
+        ValueError: there is none.
+    """
+    from pydantic_core import from_json
+
+    try:
+        record = from_json(line, cache_strings="keys")
+    except ValueError:
+        try:
+            record = json.loads(line)  # also half a surrogate pair, which our own writer escapes
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"found {type(record).__name__}, expected an object")
+    return record
 
 
 def _is_kept(path: Path) -> bool:

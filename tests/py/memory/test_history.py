@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loki.memory.attempt import Attempt, CheckRecord, shorten
-from loki.memory.history import History, render_page
+from loki.memory.history import History, page_row, read_page, render_page
+from loki.memory.page import SURROGATE
 from loki.people.escalation import Escalation
 from loki.people.escalation import render as render_escalation
 from loki.stores.files import FileStore
@@ -20,7 +24,8 @@ AT = "2026-04-04T10:15:30.000Z"
 
 
 def attempt(number: int = 1, result: str = "failed", **fields: object) -> Attempt:
-    return Attempt(number, AT, f"changed part {number}", result, **fields)  # type: ignore[arg-type]
+    plain: dict[str, Any] = {"action": f"changed part {number}", **fields}
+    return Attempt(number, AT, result=result, **plain)
 
 
 @pytest.fixture
@@ -70,11 +75,79 @@ def test_a_record_that_is_none_is_skipped_with_a_warning(
     assert caplog.text.count("skipped a record") == 3
 
 
+def test_numbers_that_came_twice_are_both_kept_and_a_repetition_is_not(history: History) -> None:
+    for kept in (attempt(1), attempt(2), attempt(2), attempt(2, action="another's"), attempt(3)):
+        history.append(kept)
+    history.amend(2, "context_expand")
+    assert [(a.attempt, a.action, a.strategy_used) for a in history.attempts()] == [
+        (1, "changed part 1", None),
+        (2, "changed part 2", None),
+        (2, "another's", "context_expand"),
+        (3, "changed part 3", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"attempt": 0}, "attempt is 0"),
+        ({"attempt": True}, "attempt is True, expected a number"),
+        ({"timestamp": None}, "it has no timestamp"),
+        ({"error": ["x"]}, "error is ['x'], expected text"),
+        ({"failure": "x"}, "failure is 'x', expected an object"),
+        ({"checks": ["pytest"]}, "not a check: found str, expected an object"),
+        ({"checks": [{"exit_code": "1"}]}, "exit_code is '1', expected a number"),
+        ({"infrastructure": 1}, "infrastructure is 1, expected true or false"),
+    ],
+)
+def test_a_field_of_another_shape_is_told(wrong: dict[str, Any], said: str) -> None:
+    record = {"attempt": 1, "timestamp": AT, "action": "", "result": "failed", **wrong}
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Attempt.from_dict(record)
+
+
+def test_a_record_of_the_document_alone_can_be_read() -> None:
+    record = {
+        "attempt": 3,
+        "timestamp": "2026-04-04T10:17:20Z",
+        "action": "Ran eslint --fix",
+        "result": "All checks passed",
+        "error": None,
+        "pattern_matched": None,
+        "strategy_used": None,
+        "duration_ms": 3102,
+        "files_modified": ["src/auth.ts"],
+        "checks": [{"name": "lint", "passed": True, "score": 3}],
+        "phase": None,
+    }
+    read = Attempt.from_dict(record)
+    assert (read.attempt, read.phase, read.files_modified) == (3, "", ("src/auth.ts",))
+    assert read.checks[0].other == {"score": 3}
+    assert read.to_dict()["checks"][0]["score"] == 3
+
+
+def test_a_failure_is_recognized_anew_only_when_somebody_asks(
+    history: History, make_failure: MakeFailure, caplog: pytest.LogCaptureFixture
+) -> None:
+    failure = make_failure()
+    old = {**failure.to_dict(), "recognizer_version": 0, "fingerprint": "0" * 32}
+    history.append(attempt(1, failure=old, fingerprint="0" * 32, recognizer_version=0))
+    history.append(attempt(2, failure={"frames": "none"}))
+    with caplog.at_level(logging.WARNING):
+        one, two = history.attempts()
+    assert (one.fingerprint, one.recognizer_version, caplog.text) == ("0" * 32, 0, "")
+    again = one.recognized()
+    assert again is not None
+    assert again.fingerprint == failure.fingerprint
+    assert two.recognized() is None
+    assert "cannot be read" in caplog.text
+
+
 def test_the_page_has_the_documents_front_matter() -> None:
     attempts = [attempt(1, error="TS2339: no 'user'"), attempt(2, "success")]
     page = render_page("t", attempts, status="success", title="Fix it", updated_at=AT)
-    _, head, body = page.split("---\n", 2)
-    assert yaml.safe_load(head) == {
+    head, rows = read_page(page)
+    assert head == {
         "entity_name": "session.current.attempts.t",
         "namespace": "session.current",
         "category": "attempts",
@@ -85,9 +158,71 @@ def test_the_page_has_the_documents_front_matter() -> None:
         "updated_at": AT,
         "tags": ["attempts", "closed-loop"],
     }
-    rows = yaml.safe_load(body.split("```yaml\n")[1].split("```")[0])["attempts"]
     assert [row["attempt"] for row in rows] == [1, 2]
     assert rows[0]["error"] == "TS2339: no 'user'"
+    assert page.splitlines()[-1] == "```"
+
+
+HOSTILE = st.text() | st.lists(
+    st.sampled_from(
+        ["---\n", "...\n", "```", "````yaml", "\n", "# x", "\x00", "\x1b[2J", "\x85", "\u2028", "\ufeff",
+         "\ud800", "\udfff", "🙂", "&a *a", "!!python/object", "{}", ": ", " #", "'", '"', "\t", "\r", "%TAG"]
+    )
+).map("".join)  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """The same with what YAML cannot say replaced."""
+    if isinstance(value, str):
+        return SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    return [plain(entry) for entry in value] if isinstance(value, list) else value
+
+
+@given(action=HOSTILE, error=HOSTILE, title=HOSTILE, path=HOSTILE)
+def test_whatever_an_agent_says_the_page_reads_back(
+    action: str, error: str, title: str, path: str
+) -> None:
+    made = attempt(
+        1,
+        action=action,
+        error=error,
+        files_modified=(path,),
+        checks=(CheckRecord(path, "test", action, False, None, 3, action),),
+        decision={"action": "fix", "rule": 6, "reason": error},
+        validation={"passed": False, "gates": ["syntax_check"], "violations": [action]},
+        other={"mood": action},
+    )
+    page = render_page("t", [made], status="failed", title=title, updated_at=AT)
+    head, (row,) = read_page(page)
+    assert head["total_attempts"] == 1
+    assert row == plain(page_row(made))
+    assert row["checks"] == [
+        {"name": plain(path), "passed": False, "exit_code": None, "duration_ms": 3}
+    ]
+
+
+def test_a_megabyte_of_words_reads_back_too() -> None:
+    made = attempt(1, action="```\n---\n\x00 é " * 100_000)
+    page = render_page("t", [made], status="failed", title="t", updated_at=AT)
+    assert read_page(page)[1][0]["action"] == made.action
+
+
+def test_what_is_no_page_is_told() -> None:
+    for text in ("", "---\na: 1\n---\n", "---\n[\n---\n```yaml\nattempts: []\n```\n"):
+        with pytest.raises(ValueError, match="not a page of attempts"):
+            read_page(text)
+
+
+def test_an_end_is_kept_and_the_page_says_it(history: History, tmp_path: Path) -> None:
+    history.append(attempt())
+    history.end(1, {"status": "failed", "trigger": "budget"}, title="Fix it", at=AT)
+    assert len(history.attempts()) == 1
+    *_, last = FileStore(tmp_path).records("tasks/t/attempts.jsonl")
+    assert last == {"ends": 1, "at": AT, "outcome": {"status": "failed", "trigger": "budget"}}
+    page = (tmp_path / "tasks" / "t" / "attempts-t.md").read_text()
+    assert read_page(page)[0]["final_status"] == "failed"
 
 
 def test_output_is_kept_by_its_ends() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ class Broken:
 
     def records(self, log: str) -> list[dict[str, Any]]:
         return self.logs.get(log, [])
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        yield from self.records(log)
 
     def put(self, document: str, text: str) -> None:
         self._check()
