@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ from loki.stores.files import FileStore
 if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.decision.breakers import Breakers
+    from loki.memory.attempt import Attempt
+    from loki.memory.metrics import ExecutionMetrics
     from loki.session import Task
 
 FOLDER = ".loki"
@@ -142,6 +144,21 @@ class Workspace:
     def history(self, task: str) -> History:
         """The attempts of a task."""
         return History(self.store, task)
+
+    def executions(
+        self, tasks: Iterable[str] | None = None
+    ) -> Iterator[tuple[ExecutionMetrics, list[Attempt]]]:
+        """Every execution with its figures and its attempts, task by task, oldest first in each.
+
+        Args:
+            tasks: ids of the tasks; all where nothing is said.
+        """
+        from loki.memory import metrics, task_record
+        from loki.memory.history import log_name
+
+        for task in self.tasks() if tasks is None else tasks:
+            record = task_record.load(self.store, task)
+            yield from metrics.executions(task, self.store.scan(log_name(task)), record)
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""

@@ -138,3 +138,18 @@ def isoformat(moment: datetime) -> str:
         '2026-04-04T10:15:30.000Z'
     """
     return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def moment(text: str) -> datetime | None:
+    """The moment that a text in ISO 8601 names, in UTC where it says no zone; None: it names none.
+
+    Example:
+        >>> isoformat(moment("2026-04-04T12:15:30+02:00"))
+        '2026-04-04T10:15:30.000Z'
+        >>> moment("yesterday")
+    """
+    try:
+        found = datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in {"Z", "z"} else text)
+        return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None

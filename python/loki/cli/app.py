@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import breakers, demo, explain, patterns, run, show, undo
+from loki.cli import breakers, demo, explain, history, patterns, run, show, undo
 
 app = typer.Typer(
     name="loki",
@@ -49,6 +49,7 @@ def _options(
 app.command("run")(run.command)
 app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
+app.command("history")(history.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")

@@ -8,16 +8,20 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
 from loki.base.error import ConfigError, LokiError, UsageError
+from loki.base.time import moment, seconds
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 INTERRUPTED = 130
+
+MINUTE_MS = 60_000
 
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "passed": "green"}
 
@@ -77,3 +81,71 @@ def log_to_console() -> None:
         logger.addHandler(_Console())
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+def line(text: str, width: int | None = None) -> str:
+    """One line of a text that comes from anywhere, and nothing in it that a terminal obeys.
+
+    Args:
+        text: the text.
+        width: most characters; what is longer ends in "…".
+
+    Example:
+        >>> line("a\\n\\x1b[2J b", 6)
+        'a [2J…'
+    """
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return plain if width is None or len(plain) <= width else plain[: width - 1] + "…"
+
+
+def amount(count: int, name: str) -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> amount(1, "task"), amount(1200, "attempt")
+        ('1 task', '1,200 attempts')
+    """
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def span(milliseconds: float) -> str:
+    """A duration as people read it: two units at most.
+
+    Example:
+        >>> span(340), span(61_000), span(26 * 3_600_000)
+        ('0.3 s', '1m 1s', '1d 2h')
+    """
+    if milliseconds < MINUTE_MS:
+        return f"{milliseconds / 1000:.1f} s"
+    rest = round(milliseconds / 1000)
+    parts: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count or parts:
+            parts.append(f"{count}{unit}" if count else "")
+    return " ".join(part for part in parts[:2] if part)
+
+
+def since_moment(option: str, text: str, now: datetime) -> datetime:
+    """The moment that an option names: so long ago (``2d``), or a date or time in ISO 8601.
+
+    Raises:
+        UsageError: it is neither.
+
+    Example:
+        >>> now = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
+        >>> since_moment("--since", "90m", now).isoformat()
+        '2026-04-04T10:30:00+00:00'
+        >>> since_moment("--since", "2026-04-01", now).isoformat()
+        '2026-04-01T00:00:00+00:00'
+    """
+    named = moment(text) if text[:4].isdigit() and "-" in text else None
+    if named is not None:
+        return named
+    try:
+        back = seconds(text)
+        return now - timedelta(seconds=back)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=timezone.utc)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}; a date like 2026-04-01 can be said, too") from error

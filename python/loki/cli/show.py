@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import show_json, speaks_plainly
-from loki.memory.attempt import Attempt
+from loki.cli.common import amount, line, show_json, span, speaks_plainly
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loki.memory.attempt import Attempt, CheckRecord
+    from loki.workspace import Workspace
+
+_COLORS = {"success": "green", "failed": "red"}
 
 
 @speaks_plainly
 def command(
     task: Annotated[
-        str | None,
+        Optional[str],  # noqa: UP045
         typer.Argument(help="Id of the task, or how it begins; all tasks where none."),
     ] = None,
+    attempt: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Only the attempt of this number."),
+    ] = None,
+    output: Annotated[
+        bool, typer.Option("--output", help="Also what checks and commands printed.")
+    ] = False,
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
     json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
-    """Show what was tried on a task, what came of it, and where its pages are."""
+    """Show what was tried on a task, what came of it, and where its pages are.
+
+    Example: `loki show fix-login`; `loki show fix-login --attempt 2 --output`
+
+    `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
+    """
     from loki.memory import task_record
     from loki.workspace import Workspace, describe
 
@@ -31,21 +52,22 @@ def command(
         if json:
             show_json(records)
         else:
-            typer.echo(
-                "\n".join(map(describe, records)) or "No task here yet: see `loki run --help`."
-            )
+            told = "\n".join(line(describe(record)) for record in records)
+            typer.echo(told or "No task here yet: see `loki run --help`.")
         return
     id_ = find(workspace.tasks(), task)
     record, attempts = task_record.load(workspace.store, id_), workspace.history(id_).attempts()
+    if attempt is not None:
+        attempts = _only(attempts, attempt)
+    notes = _reflections(workspace, id_)
     if json:
-        show_json({**record, "attempts": [attempt.to_dict() for attempt in attempts]})
+        made = [one.to_dict() for one in attempts]
+        show_json({**record, "attempts": made, "reflections": notes})
         return
-    typer.echo(_head(record))
-    for attempt in attempts:
-        typer.echo(_tell(attempt))
-    for name in workspace.store.names(f"tasks/{id_}/"):
-        if name.endswith(".md"):
-            typer.echo(f"page: {project / '.loki' / name}")
+    typer.echo("\n".join(_head(record, attempts)))
+    for one in attempts:
+        typer.echo("\n".join(_tell(one, notes, output=output)))
+    typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
 
 
 def find(tasks: list[str], wanted: str) -> str:
@@ -65,31 +87,153 @@ def find(tasks: list[str], wanted: str) -> str:
     raise UsageError(f"no task {wanted!r}; {there}")
 
 
-def _head(record: dict[str, Any]) -> str:
+def _only(attempts: list[Attempt], number: int) -> list[Attempt]:
+    found = [one for one in attempts if one.attempt == number]
+    if not found:
+        there = f"it has {amount(len(attempts), 'attempt')}"
+        raise UsageError(f"no attempt {number} of this task; {there}")
+    return found
+
+
+def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
+    return list(workspace.store.scan(f"tasks/{task}/reflections.jsonl"))
+
+
+def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[str]:
     outcome = record.get("outcome") or {}
-    lines = [typer.style(str(record.get("title")), bold=True)]
-    lines.append(f"  id      {record.get('id')} ({record.get('kind')}, {record.get('complexity')})")
-    lines += [f"  check   {' '.join(c['command'])} ({c['kind']})" for c in record.get("checks", [])]
+    yield typer.style(line(str(record.get("title"))), bold=True)
+    yield f"  id      {record.get('id')} ({record.get('kind')}, {record.get('complexity')})"
+    for check in record.get("checks", []):
+        yield f"  check   {line(' '.join(check['command']))} ({check['kind']})"
     if outcome:
-        lines.append(f"  status  {outcome['status']}: {outcome['reason']}")
-        if outcome.get("files_modified"):
-            lines.append(f"  files   {', '.join(outcome['files_modified'])}")
+        yield f"  status  {line(outcome['status'])}: {line(outcome['reason'])}"
+        if files := outcome.get("files_modified"):
+            yield f"  files   {line(', '.join(files))}"
+            commit = next((one.commit for one in attempts if one.commit), None)
+            if commit:
+                yield f"  diff    git diff {commit[:12]} -- {line(shlex.join(files))}"
     else:
-        lines.append("  status  not ended: it runs, or it was killed; run it again to go on")
-    return "\n".join(lines)
+        yield "  status  not ended: it runs, or it was killed; run it again to go on"
+    tokens = sum(int(one.tokens or 0) for one in attempts)
+    cost = sum(one.cost or 0 for one in attempts)
+    if tokens or cost:
+        yield f"  took    {_price(tokens, cost)}"
 
 
-def _tell(attempt: Attempt) -> str:
-    color = {"success": "green", "failed": "red"}.get(attempt.result, "yellow")
-    head = f"attempt {attempt.attempt}  {typer.style(attempt.result, fg=color)}"
-    lines = [f"\n{head}  {attempt.timestamp}  {attempt.duration_ms / 1000:.1f} s"]
-    lines.append(f"  did     {' '.join(attempt.action.split()) or '(nothing)'}")
+def _tell(attempt: Attempt, notes: Sequence[Mapping[str, Any]], *, output: bool) -> Iterator[str]:
+    result = "infrastructure" if attempt.infrastructure else attempt.result
+    shown = typer.style(line(result), fg=_COLORS.get(result, "yellow"))
+    yield f"\nattempt {attempt.attempt}  {shown}  {line(attempt.timestamp)}  {span(attempt.duration_ms)}"
+    yield from _work(attempt)
+    yield from _validation(attempt.validation or {})
+    for ran in attempt.commands:
+        yield f"  command {line(str(ran.get('command')))}: exit code {ran.get('exit_code')}"
+        yield from _quote(f"{ran.get('stdout') or ''}\n{ran.get('stderr') or ''}") if output else ()
+    for check in attempt.checks:
+        yield f"  check   {line(check.name)}: {_verdict(check)}"
+        yield from _quote(check.output) if output else ()
+    yield from _regression(attempt.regression or {})
+    yield from _failure(attempt, notes)
+
+
+def _work(attempt: Attempt) -> Iterator[str]:
+    if attempt.delay_ms:
+        yield f"  waited  {span(attempt.delay_ms)} before it"
+    yield f"  did     {line(attempt.action) or '(nothing)'}"
+    if who := " ".join(part for part in (attempt.agent, attempt.model) if part):
+        price = _price(int(attempt.tokens or 0), attempt.cost or 0)
+        yield f"  agent   {line(who)}{': ' if price else ''}{price}"
     if attempt.files_modified:
-        lines.append(f"  files   {', '.join(attempt.files_modified)}")
-    lines += [f"  check   {c.name}: {'passed' if c.passed else 'failed'}" for c in attempt.checks]
+        yield f"  files   {line(', '.join(attempt.files_modified))}"
+
+
+def _failure(attempt: Attempt, notes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if attempt.error:
-        lines.append(f"  error   {attempt.error}")
+        yield f"  error   {line(attempt.error)}"
+    if attempt.signature:
+        sure = "" if attempt.confidence is None else f", confidence {attempt.confidence:.2f}"
+        yield f"  kind    {line(attempt.signature)}{sure}"
+    for note in notes:
+        if note.get("attempt") == attempt.attempt:
+            yield from _reflection(note)
     if attempt.decision:
-        then = attempt.strategy_used or attempt.decision["action"]
-        lines.append(f"  then    {then}: {attempt.decision['reason']}")
-    return "\n".join(lines)
+        then = attempt.strategy_used or str(attempt.decision.get("action"))
+        yield f"  then    {line(then)}: {line(str(attempt.decision.get('reason')))}"
+
+
+def _verdict(check: CheckRecord) -> str:
+    said = "passed" if check.passed else "failed"
+    code = "" if check.passed else f", exit code {check.exit_code}"
+    if not check.passed and check.exit_code is None:
+        code = ", stopped before it ended"
+    return f"{said} after {span(check.duration_ms)}{code}"
+
+
+def _validation(validation: Mapping[str, Any]) -> Iterator[str]:
+    if validation.get("skipped"):
+        yield "  gates   skipped: the caller edits by itself"
+    elif validation:
+        said = "passed" if validation.get("passed") else "failed"
+        yield f"  gates   {said}: {line(', '.join(map(str, validation.get('gates') or [])))}"
+    for violation in validation.get("violations") or []:
+        yield f"          {line(_violation(violation))}"
+
+
+def _violation(violation: Any) -> str:
+    if not isinstance(violation, Mapping):
+        return str(violation)
+    named = (violation.get(key) for key in ("file", "line", "column"))
+    where = ":".join(str(part) for part in named if part) or "change"
+    about = f"{violation.get('gate')}, {violation.get('severity')}"
+    fix = violation.get("suggested_fix")
+    return f"{where}: {violation.get('description')} [{about}]{f'; {fix}' if fix else ''}"
+
+
+def _regression(said: Mapping[str, Any]) -> Iterator[str]:
+    if said.get("skipped"):
+        yield "  regress skipped"
+    elif said.get("ran"):
+        count = said.get("regressions") or 0
+        mended = "; those of before are mended" if said.get("fixed") else ""
+        yield f"  regress {amount(int(count), 'regression')}{mended}"
+
+
+def _reflection(note: Mapping[str, Any]) -> Iterator[str]:
+    """A note as whoever wrote it shaped it: its texts, by their names."""
+    told = {k: v for k, v in note.items() if isinstance(v, str) and k not in {"timestamp", "by"}}
+    for name, text in told.items():
+        yield f"  note    {line(name.replace('_', ' '))}: {line(text)}"
+
+
+def _pages(
+    workspace: Workspace, task: str, attempts: Sequence[Attempt], project: Path
+) -> Iterator[str]:
+    from urllib.parse import quote
+
+    from loki.memory.sign import Signs
+
+    folder = project / ".loki"
+    for branch in dict.fromkeys(one.branch for one in attempts):
+        signs = [s for s in Signs(workspace.store, branch).armed if task in s.tasks]
+        for sign in signs:
+            yield f"sign: seen {sign.count} times: {line(sign.failure.message)}"
+        if signs:
+            yield f"page: {folder / 'run' / quote(branch or 'no-branch', safe='') / 'anti-repeat.md'}"
+    for name in workspace.store.names(f"tasks/{task}/"):
+        if name.endswith(".md"):
+            yield f"page: {folder / name}"
+    if (folder / "tasks" / task / "undo").is_dir():
+        yield f"kept: {folder / 'tasks' / task / 'undo'}, its files before and after: loki undo {task}"
+
+
+def _price(tokens: int, cost: float) -> str:
+    parts = [f"{tokens:,} tokens"] if tokens else []
+    return ", ".join(parts + ([f"cost {cost:,.2f}"] if cost else []))
+
+
+def _quote(text: str) -> Iterator[str]:
+    """What a tool printed, without what a terminal obeys."""
+    from loki.recognition.text import clean
+
+    for told in str(clean(text)).rstrip().splitlines():
+        yield "        | " + "".join(c if c.isprintable() or c == "\t" else " " for c in told)

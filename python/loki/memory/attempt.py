@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -63,9 +64,18 @@ class CheckRecord:
         Raises:
             ValueError: a field has the wrong shape.
         """
-        plain = {"kind": "command", "command": "", "passed": False, "exit_code": None}
-        values, other = sort_out(data, CHECK_SHAPES, "check")
-        return cls(**{**plain, "duration_ms": 0, **values}, other=other)
+        known, other = sort_out(data, CHECK_SHAPES, "check")
+        get = known.get
+        return cls(
+            get("name", ""),
+            get("kind", "command"),
+            get("command", ""),
+            get("passed", False),
+            get("exit_code"),
+            get("duration_ms", 0),
+            get("output", ""),
+            other,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +231,20 @@ def sort_out(
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"not a {what}: found {type(data).__name__}, expected an object")
-    known, other = {}, {}
+    known: dict[str, Any] = {}
+    other: dict[str, Any] = {}
     for name, value in data.items():
-        shape = shapes.get(name)
+        shape, kind = shapes.get(name), type(value)
         if shape is None:
             other[name] = value
-        elif type(value) in shape:  # almost always, and quicker than what follows
+        elif kind in shape and kind is not float:  # almost always, and quicker than what follows
             known[name] = value
         elif value is not None:
-            if not isinstance(value, shape) or isinstance(value, bool):
-                expected = _NAMES[shape[0]]
-                raise ValueError(f"not a {what}: {name} is {value!r:.40}, expected {expected}")
+            if not isinstance(value, shape) or kind is bool:
+                found = f"{name} is {value!r:.40}, expected {_NAMES[shape[0]]}"
+                raise ValueError(f"not a {what}: {found}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"not a {what}: {name} is {value}, expected a finite number")
             known[name] = value
     return known, other
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,11 @@ class FileStore:
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""
         start = self.folder / prefix.rpartition("/")[0]
-        try:
-            found = [p for p in start.rglob("*") if _is_kept(p)]
-        except OSError as error:
-            raise StoreError(_sentence("list", start, error)) from error
-        names = (path.relative_to(self.folder).as_posix() for path in found)
+        skip = len(os.path.join(self.folder, ""))
+        names = []
+        for folder, _, files in os.walk(start, onerror=_refuse):
+            beginning = os.path.join(folder, "")[skip:].replace(os.sep, "/")
+            names += [beginning + name for name in files if _is_kept(name)]
         return sorted(name for name in names if name.startswith(prefix))
 
     def _prepare(self) -> None:
@@ -113,9 +114,14 @@ def _parse(line: bytes) -> dict[str, Any]:
     return record
 
 
-def _is_kept(path: Path) -> bool:
+def _is_kept(name: str) -> bool:
     """Not a lock, and not a file that is being written."""
-    return path.is_file() and path.suffix != ".lock" and not file.is_temporary(path.name)
+    return not name.endswith(".lock") and not file.is_temporary(name)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # nobody wrote anything there yet
+        raise StoreError(_sentence("list", Path(error.filename), error)) from error
 
 
 def _sentence(verb: str, path: Path, error: OSError) -> str:

@@ -1,0 +1,231 @@
+"""``loki history``: every attempt of every task, one line each."""
+
+from __future__ import annotations
+
+import heapq
+import json as jsonlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import amount, line, since_moment, span, speaks_plainly
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from loki.memory.attempt import Attempt
+    from loki.workspace import Workspace
+
+RESULTS = ("success", "failed", "unverified", "interrupted", "infrastructure")
+COLORS = {"success": "green", "failed": "red"}
+NOTHING = "none"
+"""Asks for failures without a pattern or strategy, or attempts outside git."""
+
+_WIDTH = 60
+"""Most characters of what was done or went wrong."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which attempts are wanted; None: any.
+
+    Attributes:
+        pattern, strategy: ids; ``none`` for those without.
+        result: one of `RESULTS`.
+        since: begun then or later.
+        branch: of git.
+    """
+
+    pattern: str | None = None
+    strategy: str | None = None
+    result: str | None = None
+    since: datetime | None = None
+    branch: str | None = None
+
+    def takes(self, attempt: Attempt) -> bool:
+        """Whether an attempt is wanted."""
+        from loki.base.time import moment
+
+        missing = NOTHING if attempt.result == "failed" else ""
+        begun = moment(attempt.timestamp) if self.since else None
+        return (
+            self.pattern in {None, attempt.pattern_matched or missing}
+            and self.strategy in {None, attempt.strategy_used or missing}
+            and self.result in {None, shown_result(attempt)}
+            and self.branch in {None, attempt.branch or NOTHING}
+            and (self.since is None or (begun is not None and begun >= self.since))
+        )
+
+
+@speaks_plainly
+def command(
+    task: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only this task: its id, or how it begins."),
+    ] = None,
+    pattern: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only failures of this pattern, like type-error; 'none': of no pattern."),
+    ] = None,
+    strategy: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Only failures answered with this strategy, like context_expand; 'none': with none."
+        ),
+    ] = None,
+    result: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}."),
+    ] = None,
+    since: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only what began since: a time back, like 2d or 90m, or a date."),
+    ] = None,
+    branch: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only attempts on this git branch."),
+    ] = None,
+    last: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Only the newest so many."),
+    ] = None,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line, for each attempt.")
+    ] = False,
+) -> None:
+    """List what was tried, over all tasks: one line an attempt, the newest last, and a total.
+
+    Example: `loki history --since 2d --result failed`; `loki history --pattern type-error --last 20`
+
+    `loki show TASK` tells all of one task, `loki report` what it all amounts to.
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    if result is not None and result not in RESULTS:
+        raise UsageError(f"--result is {result!r}: expected one of {', '.join(RESULTS)}")
+    now = workspace.clock.now()
+    start = None if since is None else since_moment("--since", since, now)
+    tasks = workspace.tasks() if task is None else [find(workspace.tasks(), task)]
+    tally = Tally()
+    width = max(map(len, tasks), default=0)
+    wanted = Filter(pattern, strategy, result, start, branch)
+    told = (
+        (attempt.timestamp, id_, attempt.attempt, tell(id_, attempt, width, json=json))
+        for id_, attempt in tally.counting(select(workspace, tasks, wanted))
+    )
+    shown = sorted(told) if last is None else sorted(heapq.nlargest(last, told))
+    for *_, text in shown:
+        typer.echo(text)
+    if not json:
+        typer.echo(tally.total(len(shown)))
+
+
+def select(
+    workspace: Workspace, tasks: Iterable[str], wanted: Filter
+) -> Iterator[tuple[str, Attempt]]:
+    """The attempts that are wanted, each with its task's id."""
+    for execution, attempts in workspace.executions(tasks):
+        for attempt in attempts:
+            if wanted.takes(attempt):
+                yield execution.task, attempt
+
+
+@dataclass
+class Tally:
+    """What the attempts amount to that were counted."""
+
+    attempts: int = 0
+    results: Counter[str] = field(default_factory=Counter)
+    tasks: set[str] = field(default_factory=set)
+    duration_ms: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def counting(self, attempts: Iterable[tuple[str, Attempt]]) -> Iterator[tuple[str, Attempt]]:
+        """The same attempts, counted as they pass."""
+        for task, attempt in attempts:
+            self.attempts += 1
+            self.results[shown_result(attempt)] += 1
+            self.tasks.add(task)
+            self.duration_ms += int(attempt.duration_ms)
+            self.tokens += int(attempt.tokens or 0)
+            self.cost += attempt.cost or 0
+            yield task, attempt
+
+    def total(self, shown: int) -> str:
+        """The last line."""
+        if not self.attempts:
+            return "No attempt here that is as you asked: see `loki history --help`."
+        counted = ", ".join(f"{self.results[n]:,} {n}" for n in RESULTS if self.results[n])
+        hidden = f" (the newest {shown:,} are shown)" if shown < self.attempts else ""
+        made = amount(self.attempts, "attempt")
+        parts = [f"{made} in {amount(len(self.tasks), 'task')}{hidden}: {counted}"]
+        parts.append(span(self.duration_ms))
+        parts += [f"{self.tokens:,} tokens"] if self.tokens else []
+        parts += [f"cost {self.cost:,.2f}"] if self.cost else []
+        return "; ".join(parts)
+
+
+def tell(task: str, attempt: Attempt, width: int, *, json: bool = False) -> str:
+    """An attempt's line: columns for people, or an object as JSON."""
+    if json:
+        return jsonlib.dumps(row(task, attempt))
+    result = shown_result(attempt)
+    shown = typer.style(f"{result:<{len(RESULTS[-1])}}", fg=COLORS.get(result, "yellow"))
+    answer = attempt.pattern_matched or ("-" if result == "success" else "no pattern")
+    if attempt.strategy_used:
+        answer = f"{answer} -> {attempt.strategy_used}"
+    said = attempt.action if result == "success" else attempt.error or attempt.action
+    when = line(attempt.timestamp[:19].replace("T", " "))
+    number = f"{line(task):<{width}} {attempt.attempt:>3}"
+    columns = f"{span(attempt.duration_ms):>7}  {line(answer):<33}  {line(said, _WIDTH)}"
+    return f"{when}  {number}  {shown}  {columns}".rstrip()
+
+
+def row(task: str, attempt: Attempt) -> dict[str, Any]:
+    """What is told of an attempt: its figures, and what it was about."""
+    from loki.memory.metrics import measure_attempt
+
+    figures = measure_attempt(attempt)
+    return {
+        "task": task,
+        "attempt": attempt.attempt,
+        "execution": attempt.execution,
+        "timestamp": attempt.timestamp,
+        "result": shown_result(attempt),
+        "success": figures.success,
+        "counts": figures.counts,
+        "duration_ms": figures.duration_ms,
+        "delay_ms": int(attempt.delay_ms),
+        "action": attempt.action,
+        "error": attempt.error,
+        "phase": attempt.phase,
+        "pattern_matched": attempt.pattern_matched,
+        "confidence": attempt.confidence,
+        "strategy_used": attempt.strategy_used,
+        "signature": attempt.signature,
+        "fingerprint": attempt.fingerprint,
+        "files_modified": list(attempt.files_modified),
+        "checks": {check.name: check.passed for check in attempt.checks},
+        "validation_passed": figures.validation_passed,
+        "validation_gates_run": figures.validation_gates_run,
+        "validation_violations": figures.validation_violations,
+        "agent": attempt.agent,
+        "model": attempt.model,
+        "tokens": attempt.tokens,
+        "cost": attempt.cost,
+        "branch": attempt.branch,
+        "commit": attempt.commit,
+    }
+
+
+def shown_result(attempt: Attempt) -> str:
+    """How an attempt ended, in one word: what infrastructure failed is called so."""
+    return "infrastructure" if attempt.infrastructure else attempt.result
