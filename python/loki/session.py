@@ -9,25 +9,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from loki.action.check import Check
-from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive
+from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive, record_of
 from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
 from loki.action.performer import Performer
+from loki.action.resumption import standing
 from loki.action.state import Setting, State
 from loki.action.task import Outcome, TaskSpec
 from loki.base.error import UsageError
 from loki.base.time import Duration
 from loki.decision.backoff import Backoff
-from loki.decision.past import Past, PastFailure
 from loki.memory import task_record
+from loki.memory.intervention import Intervention
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from loki.workspace import Workspace
-
-ENDED = ("success", "failed", "escalated", "unverified")
-"""Statuses after which the same task begins anew; any other one is gone on with."""
 
 
 class Task:
@@ -38,9 +36,12 @@ class Task:
         outcome: how it ended: status, attempts, files, pattern, reason; None until then.
     """
 
-    def __init__(self, workspace: Workspace, spec: TaskSpec) -> None:
+    def __init__(
+        self, workspace: Workspace, spec: TaskSpec, intervention: Intervention | None = None
+    ) -> None:
         self.workspace = workspace
         self.spec = spec
+        self._intervention = intervention
         self.outcome: Outcome | None = None
         self._session: Session | None = None
         self._performer: Performer | None = None
@@ -120,6 +121,8 @@ class Task:
     def _guarded(self, agent: AnyAgent) -> Session:
         session = self._running()
         session.breaker = self.workspace.breakers()[breaker_of(agent)]
+        assert self._performer is not None
+        self._performer.recorder.saw_agent(record_of(agent))
         return session
 
     def _running(self) -> Session:
@@ -130,47 +133,27 @@ class Task:
         return self._session
 
     def _prepare(self) -> tuple[State, Performer]:
-        spec, workspace = self.spec, self.workspace
-        kept = task_record.load(workspace.store, spec.id)
-        before = workspace.history(spec.id).attempts()
-        ended = (kept.get("outcome") or {}).get("status") in ENDED
-        execution = (
-            int(kept.get("execution", 0)) + 1 if ended or not kept else int(kept["execution"])
-        )
-        performer = workspace.performer(spec, execution, threading.Event())
-        performer.recorder.seen_failing = frozenset(
-            (str(check), str(test)) for check, test in kept.get("seen_failing", [])
-        )
+        spec, workspace, help_ = self.spec, self.workspace, self._intervention
+        record = task_record.load(workspace.store, spec.id)
+        stands = standing(record, workspace.history(spec.id).attempts(), help_)
+        performer = workspace.performer(spec, stands.execution, threading.Event())
+        recorder = performer.recorder
+        recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
+        recorder.agent = record.get("agent")
         performer.executor.recover()
-        past = [
-            PastFailure(failure, attempt.strategy_used, attempt.infrastructure)
-            for attempt in before
-            if attempt.execution == execution
-            and attempt.result == "failed"
-            and (failure := attempt.recognized()) is not None
-        ]
+        changed = record.get("tree") not in {None, "", performer.shown_digest()} if help_ else False
         loop = workspace.config.loop
-        files = performer.executor.changed_files()
         setting = Setting(
             spec,
             workspace.patterns,
-            execution,
+            stands.execution,
             loop.infrastructure_retries,
             Backoff(loop.backoff, cap=loop.backoff_cap),
         )
-        state = State(
-            setting,
-            last_number=before[-1].attempt if before else 0,
-            made=sum(attempt.execution == execution for attempt in before),
-            past=Past.of(past),
-            worked=bool(files) and not ended,
-            files=files,
-            seen_failing=performer.recorder.seen_failing,
-            tokens=sum(a.tokens or 0 for a in before if a.execution == execution),
-            cost=sum(a.cost or 0.0 for a in before if a.execution == execution),
-        )
-        performer.recorder.save_task(None)
-        return state, performer
+        if help_ is not None:
+            recorder.answered(record.get("outcome") or {})
+        recorder.save_task(None)
+        return stands.state(setting, performer.executor.changed_files(), changed=changed), performer
 
 
 class OpenAttempt:

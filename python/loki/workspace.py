@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from loki.action.position import Position
 from loki.action.task import TaskSpec, task_id
 from loki.base import file
 from loki.base.error import StoreError, UsageError
-from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+from loki.base.time import Clock, Duration, SystemClock, argument_seconds, isoformat
 from loki.config import load as load_config
 from loki.decision.budget import Budget
+from loki.memory import task_record
 from loki.memory.history import History
 from loki.memory.sign import Signs
 from loki.memory.store import ForgivingStore
@@ -26,6 +28,7 @@ from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.action.performer import Performer
+    from loki.action.undo import Undone
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
     from loki.memory.metrics import ExecutionMetrics
@@ -104,17 +107,12 @@ class Workspace:
         """
         from loki.session import Task
 
-        if max_attempts is not None and max_attempts < 1:
-            raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
-        retries = self.config.loop.max_retries if max_attempts is None else max_attempts - 1
-        timeout = self.config.loop.check_timeout
-        resolved = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
-        if missing := missing_programs(resolved, self.root):
-            raise UsageError(missing[0])
+        default = self.config.loop.max_retries
+        retries = default if max_attempts is None else _retries(max_attempts)
         spec = TaskSpec(
             _safe_id(id) if id else task_id(title),
             title,
-            resolved,
+            self._checks(checks),
             kind,
             complexity,
             retries,
@@ -125,16 +123,110 @@ class Workspace:
 
     def _budget(self, time: Duration | None, tokens: int | None, cost: float | None) -> Budget:
         limits = self.config.limits
-        seconds = limits.time if time is None else argument_seconds("max_time", time)
-        try:
-            return Budget(
-                limits.attempts,
-                seconds,
-                limits.tokens if tokens is None else tokens,
-                limits.cost if cost is None else cost,
-            )
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+        known = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
+        return _limited(known, time, tokens, cost)
+
+    def resume(
+        self,
+        task: str,
+        *,
+        context: str = "",
+        checks: Sequence[str | Check] | None = None,
+        max_attempts: int | None = None,
+        max_time: Duration | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        wait: bool | None = None,
+    ) -> Task:
+        """A task that stopped, to be gone on with inside ``with``: what it was asked to do is kept.
+
+        Its attempts, signs, files and the tests that were seen failing stay. Where it had ended, or
+        where there is context, its retries begin anew; else it goes on as it stood. Its checks run
+        first: what a person has mended by hand is success.
+
+        Args:
+            task: its id.
+            context: what a person knows and the agent cannot; every later briefing has it.
+            checks, max_attempts, max_time, max_tokens, max_cost, wait: instead of what the task was
+                begun with, as for `task`. Limits count from here on, where a person steps in.
+
+        Raises:
+            UsageError: there is no such task, nothing is left to do, or a check held a secret.
+
+        Example:
+            >>> import tempfile
+            >>> workspace = Workspace(tempfile.mkdtemp())
+            >>> with workspace.task("try", checks=["false"], max_attempts=1) as task:
+            ...     task.run(lambda briefing: {"a.txt": "a"}).status
+            'failed'
+            >>> with workspace.resume(task.spec.id, context="b.txt is wanted, too") as task:
+            ...     task.run(lambda briefing: {"b.txt": "b"}).attempts
+            2
+        """
+        from loki.action import resumption, specification
+        from loki.memory.intervention import Intervention, said
+        from loki.session import Task
+
+        record = self._record(task)
+        resumption.must_be_resumable(record)
+        spec = specification.from_dict(record, None if checks is None else ())
+        spec = replace(
+            spec,
+            checks=self._checks(spec.checks if checks is None else checks),
+            max_retries=spec.max_retries if max_attempts is None else _retries(max_attempts),
+            budget=_limited(spec.budget, max_time, max_tokens, max_cost),
+            wait=spec.wait if wait is None else wait,
+        )
+        words = said(context)
+        if not resumption.is_help(record, words):
+            return Task(self, spec)
+        return Task(self, spec, Intervention(isoformat(self.clock.now()), context=words))
+
+    def abort(self, task: str, *, force: bool = False) -> Undone:
+        """Give a task up: its changes are undone, and what asked for a person is answered.
+
+        Args:
+            task: its id.
+            force: restore also files that somebody changed since.
+
+        Returns:
+            What was restored; where there are conflicts and no ``force``, nothing was done at all.
+
+        Raises:
+            UsageError: there is no such task, or it has ended well.
+        """
+        from loki.action.resumption import aborted, must_be_resumable
+        from loki.memory.intervention import from_record
+        from loki.people.escalation import with_answer
+
+        record = self._record(task)
+        must_be_resumable(record)
+        with self.exclusive():
+            journal = self.journal(task)
+            journal.recover()
+            undone = journal.undo(force=force)
+            if undone.conflicts and not force:
+                return undone
+            after = aborted(record, isoformat(self.clock.now()))
+            page = (record.get("outcome") or {}).get("page")
+            text = self.store.get(page) if page else None
+            if page and text and page.startswith("escalations/"):
+                self.store.put(page, with_answer(text, from_record(after)[-1]))
+            task_record.save(self.store, after)
+        return undone
+
+    def _record(self, task: str) -> dict[str, Any]:
+        record = task_record.load(self.store, task) if task in self.tasks() else {}
+        if not record:
+            raise UsageError(f"no task {task!r} here: `loki show` lists them")
+        return record
+
+    def _checks(self, checks: Sequence[str | Check]) -> tuple[Check, ...]:
+        timeout = self.config.loop.check_timeout
+        resolved = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
+        if missing := missing_programs(resolved, self.root):
+            raise UsageError(missing[0])
+        return resolved
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""
@@ -238,6 +330,27 @@ def _safe_id(text: str) -> str:
     if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
         raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
     return text
+
+
+def _limited(
+    budget: Budget, time: Duration | None, tokens: int | None, cost: float | None
+) -> Budget:
+    """A budget with some limits said anew."""
+    try:
+        return replace(
+            budget,
+            seconds=budget.seconds if time is None else argument_seconds("max_time", time),
+            tokens=budget.tokens if tokens is None else tokens,
+            cost=budget.cost if cost is None else cost,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _retries(max_attempts: int) -> int:
+    if max_attempts < 1:
+        raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
+    return max_attempts - 1
 
 
 def _is_writable(folder: Path) -> bool:

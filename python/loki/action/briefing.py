@@ -34,6 +34,7 @@ class Facts:
 
     Attributes:
         title: what is to be achieved.
+        said: what people have said about it since it was begun, oldest first.
         kind: kind of the task.
         checks: the commands that decide.
         number: number of the attempt; left: how many more may follow it.
@@ -47,6 +48,7 @@ class Facts:
     """
 
     title: str
+    said: Sequence[str] = ()
     kind: str = "bug_fix"
     checks: Sequence[str] = ()
     number: int = 1
@@ -123,7 +125,13 @@ def _task(facts: Facts) -> str:
     if facts.checks:
         lines += ["", "It is done when each of these exits with 0:", ""]
         lines += [f"    {command}" for command in facts.checks]
+    for words in facts.said:
+        lines += ["", "A person who looked at it says, and you can rely on it:", "", _quoted(words)]
     return "\n".join(lines)
+
+
+def _quoted(words: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in words.splitlines())
 
 
 def _error(facts: Facts) -> str:

@@ -315,6 +315,12 @@ def breaker_of(agent: AnyAgent) -> str:
     return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
 
 
+def record_of(agent: AnyAgent) -> dict[str, Any]:
+    """What is kept of an agent with its task: what it says of itself, else its name."""
+    to_dict = getattr(agent, "to_dict", None)
+    return dict(to_dict()) if callable(to_dict) else {"name": name_of(agent)}
+
+
 def as_event(answer: Any, name: str, description: str = "") -> Event:
     """What an agent answered, as an event; anything that is no proposal is `Malformed`."""
     if isinstance(answer, Proposal):

@@ -35,11 +35,12 @@ def finish(
 ) -> tuple[State, tuple[Effect, ...]]:
     """End the task with a status and, where a person has something to read, a page."""
     failure = None if status in {"success", "unverified"} else state.failure
+    attempts = state.made_before + state.made
     elapsed = now - (state.started or now)
     outcome = Outcome(
         state.setting.task.id,
         status,
-        state.made,
+        attempts,
         state.files,
         failure.match.pattern if failure and failure.match else None,
         reason,
@@ -53,7 +54,7 @@ def finish(
     effects: list[Effect] = []
     if status == "failed" and trigger != "budget":
         effects.append(say(state, f"dead_letter reason={trigger}"))
-    shown = f"status={status} total_attempts={state.made} duration_ms={outcome.duration_ms}"
+    shown = f"status={status} total_attempts={attempts} duration_ms={outcome.duration_ms}"
     return state, (*effects, Finish(outcome, failure), say(state, shown))
 
 

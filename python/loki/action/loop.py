@@ -110,7 +110,8 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
     if state.worked:
-        return finish(state, now, "success", "every check passes")
+        after = " after a person's help" if state.helped else ""
+        return finish(state, now, "success", f"every check passes{after}")
     if state.setting.task.done_when_passing:
         reason = "nothing to do: every check passed before the first attempt"
         return finish(state, now, "success", reason)

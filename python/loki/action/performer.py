@@ -84,7 +84,7 @@ class Performer:
             Amend: self.recorder.amend,
             Observe: self.recorder.observe,
             Say: self._say,
-            Finish: self.recorder.finish,
+            Finish: self._finish,
         }
 
     def perform(self, effect: Effect) -> Event | None:
@@ -103,7 +103,8 @@ class Performer:
             kind=self.task.kind,
             checks=[shlex.join(check.command) for check in self.task.checks],
             number=ask.attempt,
-            left=max(0, self.task.max_retries - sum(not a.infrastructure for a in made)),
+            left=max(0, self.task.max_retries - len(self.recorder.counted)),
+            said=self.recorder.said,
             signs=self.recorder.signs.armed,
             failure=ask.failure,
             also_failing=failing[1:],
@@ -143,7 +144,12 @@ class Performer:
 
     def shown_digest(self) -> str:
         """Digest of the project as the agent was shown it; equal trees have equal digests."""
-        entries = sorted(self._shown().entries.items())
+        return self.digest(self._shown())
+
+    @staticmethod
+    def digest(tree: Tree) -> str:
+        """Digest of a tree; equal trees have equal digests."""
+        entries = sorted(tree.entries.items())
         return hashlib.sha256(repr(entries).encode("utf-8", "backslashreplace")).hexdigest()
 
     def _shown(self) -> Tree:
@@ -168,6 +174,11 @@ class Performer:
         self._log(f"waiting {effect.seconds:.1f} s: {effect.reason}")
         self.clock.wait(effect.seconds, self.cancelled)
         return Waited()
+
+    def _finish(self, effect: Finish) -> None:
+        if effect.outcome.status != "success":
+            self.recorder.tree = self.digest(Tree.scan(self.root, self._seen))
+        self.recorder.finish(effect)
 
     def _say(self, effect: Say) -> None:
         level = logging.WARNING if effect.warning else logging.INFO

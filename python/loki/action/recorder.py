@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from loki.action import specification
 from loki.action.event import Amend, Finish, Keep, Observe
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import tell
@@ -16,9 +16,10 @@ from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import DeadLetter, blocked_reason
 from loki.memory.dead_letters import DeadLetters
 from loki.memory.history import History
+from loki.memory.intervention import Intervention, last_attempt_before, words_of
 from loki.memory.sign import ARMED, Signs
 from loki.memory.store import Store
-from loki.people.escalation import Escalation
+from loki.people.escalation import Escalation, with_answer
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -38,6 +39,9 @@ class Recorder:
         seen_failing: (check, test) of tests that were seen failing before.
         patterns: the pattern set.
         changes: tells how each path that differs was changed: created, modified or deleted.
+        interventions: how people stepped in, oldest first.
+        agent: what is known of the agent that works on it, to go on with it later.
+        tree: digest of the project where the task ended last, or "".
     """
 
     task: TaskSpec
@@ -49,6 +53,9 @@ class Recorder:
     seen_failing: frozenset[tuple[str, str]] = frozenset()
     patterns: PatternSet = field(default_factory=PatternSet.default)
     changes: Callable[[], Mapping[str, str]] = dict
+    interventions: tuple[Intervention, ...] = ()
+    agent: Mapping[str, Any] | None = None
+    tree: str = ""
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -57,6 +64,23 @@ class Recorder:
     def attempts(self) -> list[Attempt]:
         """The attempts of this execution, oldest first."""
         return [a for a in self.history.attempts() if a.execution == self.execution]
+
+    @property
+    def counted(self) -> list[Attempt]:
+        """Those that count for the retry budget: of the work, since a person last stepped in."""
+        since = last_attempt_before(self.interventions, self.execution)
+        return [a for a in self.attempts() if a.attempt > since and not a.infrastructure]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What people said in this execution, oldest first."""
+        return words_of(self.interventions, self.execution)
+
+    def saw_agent(self, agent: Mapping[str, Any]) -> None:
+        """Remember who works on the task, on disk where that is new."""
+        if agent != self.agent:
+            self.agent = agent
+            self.save_task(None)
 
     def saw_failing(self, tests: frozenset[tuple[str, str]]) -> None:
         """Remember tests that were seen failing, on disk where there are new ones."""
@@ -97,11 +121,20 @@ class Recorder:
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome, dead_letter)
 
+    def answered(self, outcome: Mapping[str, Any]) -> None:
+        """Note a person's answer on the page that asked for it.
+
+        Args:
+            outcome: what the task had ended with; its last intervention is the answer.
+        """
+        page = outcome.get("page") if outcome.get("status") == "escalated" else None
+        text = self.store.get(page) if page else None
+        if page and text and self.interventions:
+            self.store.put(page, with_answer(text, self.interventions[-1]))
+
     def _escalation_page(
         self, outcome: Outcome, failure: Failure | None, made: Sequence[Attempt]
     ) -> str:
-        checks = " ".join(f"--check {shlex.quote(c.name)}" for c in self.task.checks)
-        command = f"loki run --task {shlex.quote(self.task.title)} {checks}".strip()
         return render_escalation(
             Escalation(
                 self.task.id,
@@ -111,7 +144,7 @@ class Recorder:
                 failure,
                 made,
                 outcome.files,
-                command,
+                self.said,
             )
         )
 
@@ -121,15 +154,13 @@ class Recorder:
         """Keep what the task is and how it stands."""
         data = {
             "version": 1,
-            "id": self.task.id,
-            "title": self.task.title,
-            "kind": self.task.kind,
-            "complexity": self.task.complexity,
-            "checks": [{"kind": c.kind, "command": list(c.command)} for c in self.task.checks],
-            "max_retries": self.task.max_retries,
+            **specification.to_dict(self.task),
+            "agent": self.agent,
             "execution": self.execution,
             "updated_at": isoformat(self.clock.now()),
             "seen_failing": sorted(map(list, self.seen_failing)),
+            "interventions": [intervention.to_dict() for intervention in self.interventions],
+            "tree": self.tree,
             "outcome": outcome.to_dict() if outcome else None,
             "dead_letter": dead_letter,
         }

@@ -86,7 +86,8 @@ class State:
         phase: where it stands.
         started: when this execution began.
         last_number: number of the last attempt in the task's life.
-        made: attempts made in this execution.
+        made: attempts made in this execution, since a person last stepped in.
+        made_before: those before that; no limit counts them.
         past: what failed before in this execution.
         current: the attempt in flight.
         failure: what failed last.
@@ -99,6 +100,7 @@ class State:
             the project as it was shown then, or `APPLIED`.
         altered: a fix changed the project since the last proposal.
         worked: a change, fix or command has taken effect in this task.
+        helped: a person stepped in after the task had stopped.
         files: paths changed since the task began.
         seen_failing: (check, test) of tests that were seen failing.
         wait_seconds: the wait that it is in, or was in last.
@@ -112,6 +114,7 @@ class State:
     started: datetime | None = None
     last_number: int = 0
     made: int = 0
+    made_before: int = 0
     past: Past = field(default_factory=Past)
     current: Current | None = None
     failure: Failure | None = None
@@ -123,6 +126,7 @@ class State:
     proposed: Mapping[str, str] = field(default_factory=dict)
     altered: bool = False
     worked: bool = False
+    helped: bool = False
     files: tuple[str, ...] = ()
     seen_failing: frozenset[tuple[str, str]] = frozenset()
     wait_seconds: float = 0.0

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loki.action.agent import Briefing, Proposal
 from loki.action.change import Change
 from loki.action.process import Finished, run
+from loki.action.specification import kept_command
 from loki.action.tree import Tree
 from loki.action.words import assignments, split
 from loki.agents.last_words import is_outage, wait_asked
@@ -27,7 +28,7 @@ from loki.base.error import AgentError, UsageError
 from loki.base.time import Duration, argument_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 DESCRIPTION_LINES = 5
 """Last lines of what the agent prints that become the description. Chosen, not measured."""
@@ -132,6 +133,35 @@ class CommandAgent:
         self.breaker = breaker or breaker_of(words)
         self.timeout = argument_seconds("timeout", timeout)
         self.pass_environment = tuple(pass_environment)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept of it with a task, JSON-able; ``masked`` where its command holds a secret."""
+        return {
+            "name": self.name,
+            **kept_command(self.command),
+            "briefing": self.briefing,
+            "timeout": self.timeout,
+        }
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> CommandAgent:
+        """The agent that `to_dict` told of.
+
+        Raises:
+            UsageError: it was no command, or one that held a secret.
+        """
+        if kept.get("masked"):
+            raise UsageError(
+                f"the agent's command `{' '.join(kept['command'])}` holds a secret, which loki does "
+                "not keep: say it again (--agent-command)"
+            )
+        if not kept.get("command"):
+            raise UsageError(
+                "the task was not worked on by a command, so loki cannot start its agent again: "
+                "say which (--agent-command)"
+            )
+        command = tuple(map(str, kept["command"]))
+        return cls(command, timeout=kept["timeout"], briefing=kept["briefing"], name=kept["name"])
 
     def propose(self, briefing: Briefing) -> Proposal:
         """What the agent does about a briefing.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import breakers, demo, explain, history, patterns, run, show, undo
+from loki.cli import breakers, demo, explain, history, patterns, resume, run, show, undo
 
 app = typer.Typer(
     name="loki",
@@ -47,6 +47,7 @@ def _options(
 
 
 app.command("run")(run.command)
+app.command("resume")(resume.command)
 app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
 app.command("history")(history.command)

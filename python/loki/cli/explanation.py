@@ -15,7 +15,7 @@ import typer
 
 from loki.memory.recall import Earlier, recall
 from loki.memory.store import masked
-from loki.people.escalation import GUIDANCE
+from loki.people.guidance import UNKNOWN, guidance
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.signature import mask_secrets
 from loki.recognition.site import fix_commands, fix_for
@@ -217,10 +217,14 @@ def _next(workspace: Workspace, failure: Failure, command: str | None) -> dict[s
         "steps": list(strategy.steps) if strategy else [],
         "fix_command": _fix(own, failure, command) if fixable else None,
         "to": "person" if person else "agent",
-        "guidance": GUIDANCE.get(failure.pattern_id) or GUIDANCE.get(failure.kind)
-        if person
-        else None,
+        "guidance": _guidance(failure) if person else None,
     }
+
+
+def _guidance(failure: Failure) -> str | None:
+    """What a person can do; nothing where there is nothing to say about this kind."""
+    found = guidance(failure.pattern_id, failure.kind)
+    return None if found == guidance(UNKNOWN) else found.do
 
 
 def _fix(own: str | None, failure: Failure, command: str | None) -> str | None:

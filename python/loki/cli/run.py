@@ -14,6 +14,8 @@ from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.resume import ask_person
+from loki.people.escalation import options
 
 
 @speaks_plainly
@@ -78,13 +80,20 @@ def command(
     agent_timeout: Annotated[
         Optional[str], typer.Option(help="Time for one answer. [default: 30m]")  # noqa: UP045
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Where a person is needed, ask on the terminal at once and go on."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")] = False,
 ) -> None:
     """Work on a task until its checks pass, a person is needed, or attempts run out.
 
     The checks run once before the first attempt, and after each. A proposal is validated before a
     byte of the project changes; every attempt is on disk under `.loki/tasks/`. Ctrl-C stops at
-    once and leaves everything whole; the same command goes on from there.
+    once and leaves everything whole; the same command goes on from there. Where a person is needed,
+    it ends with three ways to go on (`loki resume`).
 
     An agent that cannot be reached is asked again after growing waits. After three failures within
     a minute its circuit breaker opens, for all who use it (`loki breakers`): the task is paused,
@@ -102,9 +111,7 @@ def command(
     from loki.workspace import Workspace
 
     log_to_console()
-    # Also where a shell started loki in the background and so had it ignore SIGINT.
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
+    take_signals()
     workspace = Workspace(project)
     limit = workspace.config.loop.agent_timeout
     if agent_timeout is not None:
@@ -129,11 +136,24 @@ def command(
     )
     with prepared as entered:
         outcome = entered.run(agent)
+    if ask:
+        outcome = ask_person(workspace, outcome, agent)
+    report(outcome, project, json=json)
+
+
+def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
+    """Tell how a run ended, and end with its exit code."""
     if json:
         show_json(outcome.to_dict())
     else:
         typer.echo(_tell(outcome, str(project)))
     raise typer.Exit(outcome.exit_code)
+
+
+def take_signals() -> None:
+    """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
 
 
 def _way(briefing: str | None) -> str | None:
@@ -164,7 +184,13 @@ def _tell(outcome: Outcome, project: str) -> str:
         )
     if outcome.page:
         lines.append(f"read:    {Path(project) / '.loki' / outcome.page}")
-    where = "" if project == "." else f" --project {project}"
+    where = "" if project == "." else f" --project {shlex.quote(project)}"
+    if outcome.status == "escalated":
+        lines.append("You decide:")
+        lines += [
+            f"  {number}. {option.name}: {option.command}{where}"
+            for number, option in enumerate(options(outcome.task_id), 1)
+        ]
     if outcome.breaker:
         lines.append(f"resume:  {_resume(outcome)}")
         lines.append(f"breaker: loki breakers show {shlex.quote(outcome.breaker)}{where}")

@@ -1,26 +1,28 @@
-"""The page by which a person is asked to take over."""
+"""The page by which a person is asked to take over.
+
+It tells what happened, what was tried and why it failed, what may help, the three ways to go on with
+the command for each, and what exactly the person must decide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from loki.base.markdown import bullets
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import error_chain
+from loki.memory.intervention import ABORT, Intervention
+from loki.people.guidance import Guidance, guidance
 from loki.recognition.failure import Failure
 
-GUIDANCE: Mapping[str, str] = {
-    "permission-error": "Give the user that runs the check the rights it lacks, or change the owner.",
-    "merge-conflict": "Resolve the conflict markers by hand; only a person knows which side is right.",
-    "git-error": "Put the repository in order by hand before anything else writes to it.",
-    "auth-error": "Supply valid credentials; loki does not guess or create them.",
-    "env-missing": "Set the missing environment variable or file where the check runs.",
-    "memory-limit": "Give the check more memory, or make the case smaller.",
-    "infrastructure": "See whether the service is reachable, then run the task again.",
-    "stopped": "Read the reason above; loki went no further on purpose.",
-}
-"""What helps, by pattern or trigger."""
+MAX_PLACES = 8
+"""Places that a person is pointed at; chosen, not measured."""
+
+AWAITING, ANSWERED = "### Awaiting", "### Answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Escalation:
         failure: the last failure, or None.
         attempts: of this execution, oldest first.
         files: paths changed.
-        command: how to go on.
+        said: what people have said about it already, oldest first.
     """
 
     task_id: str
@@ -44,7 +46,53 @@ class Escalation:
     failure: Failure | None
     attempts: Sequence[Attempt]
     files: Sequence[str]
+    said: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to go on.
+
+    Attributes:
+        name: what it is called.
+        command: what does it.
+        cost: what speaks for and against it.
+    """
+
+    name: str
     command: str
+    cost: str
+
+
+def options(task_id: str) -> tuple[Option, Option, Option]:
+    """The three ways to go on with an escalated task.
+
+    Example:
+        >>> [option.command for option in options("fix-login-1a2b3c")][0]
+        'loki resume fix-login-1a2b3c'
+    """
+    command = f"loki resume {shlex.quote(task_id)}"
+    return (
+        Option(
+            "Fix by hand and retry",
+            command,
+            "Costs your time; most certain where rights, credentials or a decision are missing. The "
+            "checks run first, and your edits stay yours: `loki undo` does not touch them.",
+        ),
+        Option(
+            "Give context",
+            f'{command} --context "…"',
+            "Cheapest where the agent lacks something that you know. It stands in every later "
+            "briefing, and the retries begin anew; may end here again where knowledge was not what "
+            "is missing.",
+        ),
+        Option(
+            "Abort",
+            f"{command} --abort",
+            "Restores the files as they were before the task. Nothing is lost but the attempts, "
+            "which stay on record.",
+        ),
+    )
 
 
 def file_name(timestamp: str, task_id: str) -> str:
@@ -60,6 +108,7 @@ def file_name(timestamp: str, task_id: str) -> str:
 def render(escalation: Escalation) -> str:
     """The page: what happened, what it means, the options, and what the person must decide."""
     failed = sum(attempt.result == "failed" for attempt in escalation.attempts)
+    advice = _advice(escalation)
     return f"""\
 ## Escalation: {escalation.title}
 
@@ -77,60 +126,130 @@ def render(escalation: Escalation) -> str:
 
 ### Agent Analysis
 
-{_analysis(escalation)}
+{_analysis(escalation.attempts)}
 
 Files changed so far, left as they are:
 
 {bullets(escalation.files)}
+{_said(escalation.said)}
+### Guidance
+
+{_guidance(escalation, advice)}
 
 ### Recommended Options
 
-1. **Fix by hand and retry.** {_guidance(escalation)} Then: `{escalation.command}`.
-   Costs your time; most certain where rights, credentials or a decision are missing.
-2. **Give context.** Say what the agent cannot know in the task's text and run it again.
-   Cheapest where the task was ambiguous; may end here again where it was not.
-3. **Abort.** `loki undo {escalation.task_id}` restores the files as they were.
-   Nothing is lost but the attempts.
+{_options(escalation, advice)}
 
-### Awaiting
+{AWAITING}
 
-Decide which of the three it is{_question(escalation)}.
+Decide {advice.decide}{_at_stake(escalation)}; then take one of the three options.
 """
+
+
+def with_answer(page: str, intervention: Intervention) -> str:
+    """The page after a person answered it: what it awaited is answered.
+
+    Args:
+        page: what `render` gave.
+        intervention: the answer.
+    """
+    # The last one: what a tool printed may look like one.
+    head, asked, _ = page.rpartition(f"\n{AWAITING}\n")
+    head = (head if asked else page).rstrip()
+    if intervention.kind == ABORT:
+        answer = f"{intervention.at}: a person aborted the task; its changes were undone."
+    elif intervention.context:
+        quoted = "\n".join(f"> {line}".rstrip() for line in intervention.context.splitlines())
+        answer = f"{intervention.at}: a person resumed the task, and said:\n\n{quoted}"
+    else:
+        answer = f"{intervention.at}: a person resumed the task."
+    return f"{head}\n\n{ANSWERED}\n\n{answer}\n"
+
+
+def _advice(escalation: Escalation) -> Guidance:
+    match = escalation.failure.match if escalation.failure else None
+    kinds = (match.pattern, match.kind) if match else ()
+    return guidance(*kinds, escalation.trigger)
 
 
 def _summary(failure: Failure | None) -> str:
     if failure is None:
         return "No check has failed."
-    where = ":".join(str(part) for part in (failure.path, failure.line) if part)
-    ticks = "````"
-    while ticks in failure.excerpt:
-        ticks += "`"
-    place = f" at `{where}`" if where else ""
+    longest = max((len(run) for run in re.findall(r"`+", failure.excerpt)), default=0)
+    ticks = "`" * max(4, longest + 1)
+    place = f" at `{failure.place}`" if failure.place else ""
     return f"{failure.message}{place}\n\n{ticks}text\n{failure.excerpt}\n{ticks}"
 
 
-def _analysis(escalation: Escalation) -> str:
-    strategies = list(
-        dict.fromkeys(a.strategy_used for a in escalation.attempts if a.strategy_used)
-    )
-    if not strategies:
+def _analysis(attempts: Sequence[Attempt]) -> str:
+    """What each strategy led to, in the attempt after it."""
+    lines = []
+    for before, after in pairwise(attempts):
+        if not before.strategy_used:
+            continue
+        if after.result != "failed":
+            came = f"attempt {after.attempt} was {after.result}"
+        elif after.fingerprint == before.fingerprint:
+            came = f"attempt {after.attempt} failed in the same way"
+        else:
+            came = f"attempt {after.attempt} failed otherwise: {_line(after.error)}"
+        lines.append(f"`{before.strategy_used}` answered attempt {before.attempt}; {came}.")
+    if not lines:
         return "No strategy was tried: this kind of failure is not retried automatically."
-    return f"Tried: {', '.join(strategies)}. None of them made the checks pass."
+    return bullets(lines)
 
 
-def _guidance(escalation: Escalation) -> str:
-    pattern = (
-        escalation.failure.match.pattern if escalation.failure and escalation.failure.match else ""
-    )
-    return (
-        GUIDANCE.get(pattern) or GUIDANCE.get(escalation.trigger) or "Mend what the summary shows."
-    )
+def _said(said: Sequence[str]) -> str:
+    if not said:
+        return ""
+    return f"\nSaid by a person before, and it was not enough:\n\n{bullets([_line(s) for s in said])}\n"
 
 
-def _question(escalation: Escalation) -> str:
+def _guidance(escalation: Escalation, advice: Guidance) -> str:
+    parts = [advice.do]
+    if advice.causes:
+        parts.append(f"Likely causes:\n\n{bullets(advice.causes)}")
+    if places := _places(escalation):
+        parts.append(f"Where to look:\n\n{bullets(places)}")
+    return "\n\n".join(parts)
+
+
+def _places(escalation: Escalation) -> list[str]:
+    """Files and lines, the failure's own first, then its stack, then what was named before."""
     failure = escalation.failure
-    return (
-        f", and for the first: how `{failure.path}` is to be mended"
-        if failure and failure.path
-        else ""
-    )
+    found: dict[str, str] = {}
+    if failure and failure.path:
+        reporter = f", where {failure.tool} reports it" if failure.tool else ""
+        found[_place(failure.path, failure.line)] = reporter
+    for frame in reversed(failure.frames if failure else ()):
+        if frame.in_project:
+            found.setdefault(_place(frame.path, frame.line), f", in {frame.function or 'its body'}")
+    for attempt in reversed(escalation.attempts):
+        earlier = attempt.failure or {}
+        if earlier.get("path"):
+            place = _place(earlier["path"], earlier.get("line"))
+            found.setdefault(place, f", where attempt {attempt.attempt} failed")
+    return [f"`{place}`{why}" for place, why in found.items()][:MAX_PLACES]
+
+
+def _place(path: str, line: int | None) -> str:
+    return f"{path}:{line}" if line else path
+
+
+def _options(escalation: Escalation, advice: Guidance) -> str:
+    by_hand, *others = options(escalation.task_id)
+    parts = [f"1. **{by_hand.name}.** {advice.do} Then: `{by_hand.command}`\n   {by_hand.cost}"]
+    parts += [
+        f"{number}. **{option.name}.** `{option.command}`\n   {option.cost}"
+        for number, option in enumerate(others, 2)
+    ]
+    return "\n".join(parts)
+
+
+def _at_stake(escalation: Escalation) -> str:
+    failure = escalation.failure
+    return f", at `{failure.place}`" if failure and failure.path else ""
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "none given").split())[:200]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from loki.memory.attempt import Attempt, CheckRecord, shorten
 from loki.memory.history import History, page_row, read_page, render_page
 from loki.memory.page import SURROGATE
-from loki.people.escalation import Escalation
-from loki.people.escalation import render as render_escalation
 from loki.stores.files import FileStore
 from support.loop import MakeFailure
 
@@ -231,34 +228,3 @@ def test_output_is_kept_by_its_ends() -> None:
     assert kept.endswith("\n" + "c" * 1500)
     assert "9000 characters left out" in kept
     assert shorten("x" * 2000) == "x" * 2000
-
-
-def test_the_escalation_page_says_what_to_decide(make_failure: MakeFailure) -> None:
-    failure = replace(make_failure(), excerpt="```\nignore the above\n````")
-    page = render_escalation(
-        Escalation(
-            "t",
-            "Fix it",
-            "env-missing",
-            "KEY is not set",
-            failure,
-            [attempt()],
-            ["a.py"],
-            "loki run",
-        )
-    )
-    for part in (
-        "## Escalation: Fix it",
-        "**Task ID:** t",
-        "**Failure Count:** 1",
-        "**Trigger:** env-missing: KEY is not set",
-        "### Failure Summary",
-        "### Attempts Log",
-        "### Agent Analysis",
-        "**Fix by hand and retry.** Set the missing environment variable",
-        "**Give context.**",
-        "**Abort.** `loki undo t`",
-        "### Awaiting",
-    ):
-        assert part in page
-    assert "\n`````text\n```\nignore the above\n````\n`````\n" in page

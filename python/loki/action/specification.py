@@ -1,0 +1,85 @@
+"""A task's specification as it is kept in ``task.json``, so that its id is enough to go on with it.
+
+Secrets are not kept: a command that holds one is kept masked, and has to be said again.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from loki.action.check import Check
+from loki.action.task import TaskSpec
+from loki.base.error import UsageError
+from loki.decision.budget import Budget
+from loki.recognition.signature import mask_secrets
+
+MASKED = "masked"
+
+
+def kept_command(words: Sequence[str]) -> dict[str, Any]:
+    """A command as it is kept; ``masked`` is true where it held a secret and so cannot be run again.
+
+    Example:
+        >>> kept_command(["pytest", "-q"])
+        {'command': ['pytest', '-q']}
+        >>> kept_command(["agent", "--password", "hunter2hunter2"])["masked"]
+        True
+    """
+    joined = shlex.join(words)
+    masked = mask_secrets(joined)
+    if masked == joined:
+        return {"command": list(words)}
+    return {"command": [masked], MASKED: True}
+
+
+def to_dict(spec: TaskSpec) -> dict[str, Any]:
+    """JSON-able form of a specification."""
+    data = {field.name: _plain(getattr(spec, field.name)) for field in fields(spec)}
+    checks = [_check_to_dict(check) for check in spec.checks]
+    return {**data, "checks": checks, "budget": asdict(spec.budget)}
+
+
+def from_dict(record: Mapping[str, Any], checks: Sequence[Check] | None = None) -> TaskSpec:
+    """The specification in a task's record.
+
+    Args:
+        record: what `to_dict` gave, perhaps with more in it.
+        checks: used instead of those in the record; None: those in the record.
+
+    Raises:
+        UsageError: a check held a secret, or the record cannot be read.
+    """
+    try:
+        found = tuple(map(_check_from_dict, record["checks"])) if checks is None else tuple(checks)
+        names = {field.name for field in fields(TaskSpec)} & record.keys()
+        budget = Budget(**record.get("budget") or {})
+        values = {name: record[name] for name in names}
+        return TaskSpec(**{**values, "checks": found, "budget": budget})
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"what is kept of task {record.get('id')} cannot be read ({error!r}): begin it anew with "
+            "`loki run`"
+        ) from error
+
+
+def _check_to_dict(check: Check) -> dict[str, Any]:
+    data = {field.name: _plain(getattr(check, field.name)) for field in fields(check)}
+    return {**data, **kept_command(check.command)}
+
+
+def _plain(value: Any) -> Any:
+    return mask_secrets(value) if isinstance(value, str) else value
+
+
+def _check_from_dict(data: Mapping[str, Any]) -> Check:
+    if data.get(MASKED):
+        raise UsageError(
+            f"the check `{' '.join(data['command'])}` holds a secret, which loki does not keep: "
+            "say the checks again (--check)"
+        )
+    known = {field.name for field in fields(Check)}
+    values = {key: value for key, value in data.items() if key in known}
+    return Check(**{**values, "command": tuple(map(str, data["command"]))})

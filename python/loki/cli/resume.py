@@ -1,0 +1,206 @@
+"""``loki resume``: a person answers a task that stopped, and it goes on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import LokiError, UsageError
+from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from loki.action.task import Outcome
+    from loki.agents.command import CommandAgent
+    from loki.workspace import Workspace
+
+
+@speaks_plainly
+def command(
+    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    context: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="What you know and the agent cannot; every later briefing has it."),
+    ] = None,
+    context_file: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The same from a file; '-' is the standard input."),
+    ] = None,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Give the task up, and restore the files.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --abort: also files that somebody changed since.")
+    ] = False,
+    agent_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Another agent than before. [default: the one it was run with]"),
+    ] = None,
+    check: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Other checks than before; repeat it for more."),
+    ] = None,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    max_attempts: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Attempts from here on. [default: as many as before]"),
+    ] = None,
+    max_time: Annotated[
+        Optional[str], typer.Option(help="Wall time from here on, like 30m or 2h.")  # noqa: UP045
+    ] = None,
+    max_tokens: Annotated[
+        Optional[int], typer.Option(min=1, help="Tokens from here on.")  # noqa: UP045
+    ] = None,
+    max_cost: Annotated[
+        Optional[float], typer.Option(help="US dollars from here on.")  # noqa: UP045
+    ] = None,
+    wait: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option("--wait/--no-wait", help="As for `loki run`. [default: as before]"),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask at once where it needs a person again.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")] = False,
+) -> None:
+    """Go on with a task that stopped: escalated, out of attempts or time, paused or interrupted.
+
+    What it was run with is kept: its checks, its limits, its agent's command. The checks run first:
+    where you have mended it by hand, it ends in success and your edits stay yours. Where you answer
+    an escalation, the retries begin anew; what led nowhere before still binds.
+
+    Exit codes: those of `loki run`; 0 after --abort.
+
+    Example: `loki resume fix-the-login --context "the sign is wrong in calc.py, not in the test"`
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    id_ = find(workspace.tasks(), task)
+    if abort:
+        if context is not None or context_file is not None:
+            raise UsageError("--abort goes on with nothing: expected it without a context")
+        give_up(workspace, id_, force=force, json=json)
+        return
+    from loki.cli.run import report, take_signals
+
+    log_to_console()
+    take_signals()
+    agent = agent_of(workspace, id_, agent_command)
+    prepared = workspace.resume(
+        id_,
+        context=_context(context, context_file),
+        checks=check,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+        wait=wait,
+    )
+    with prepared as entered:
+        outcome = entered.run(agent)
+    if ask:
+        outcome = ask_person(workspace, outcome, agent)
+    report(outcome, project, json=json)
+
+
+def agent_of(workspace: Workspace, id_: str, agent_command: str | None) -> CommandAgent:
+    """The agent that a task was run with, or another command.
+
+    Raises:
+        UsageError: its command is not known, holds a secret, or does not exist.
+    """
+    from loki.action.words import unrunnable
+    from loki.agents.command import CommandAgent
+    from loki.memory import task_record
+
+    if agent_command is not None:
+        timeout = workspace.config.loop.agent_timeout
+        agent = CommandAgent(agent_command, timeout=timeout)
+    else:
+        kept = task_record.load(workspace.store, id_).get("agent") or {}
+        agent = CommandAgent.from_dict(kept)
+    if problem := unrunnable(agent.command, workspace.root):
+        raise UsageError(f"unknown agent: {problem}")
+    return agent
+
+
+def give_up(workspace: Workspace, id_: str, *, force: bool = False, json: bool = False) -> None:
+    """Abort a task and say what was restored; where somebody changed files since, fail."""
+    undone = workspace.abort(id_, force=force)
+    if undone.conflicts and not force:
+        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+        fail(
+            f"nothing was restored and the task stays open, because files changed since ({listing});"
+            " --force overwrites them",
+            1,
+        )
+    if json:
+        show_json({"task_id": id_, "status": "failed", "restored": list(undone.restored)})
+        return
+    for path in undone.restored:
+        typer.echo(f"restored {path}")
+    typer.echo(f"aborted {id_}: `loki show {shlex.quote(id_)}` still tells every attempt.")
+
+
+def ask_person(workspace: Workspace, outcome: Outcome, agent: Any) -> Outcome:
+    """Ask on the terminal what is to become of a task that needs a person, until it does not.
+
+    Without a terminal, nothing is asked.
+
+    Args:
+        workspace: the project.
+        outcome: how the task ended.
+        agent: who goes on with it.
+    """
+    while outcome.status == "escalated" and sys.stdin.isatty():
+        tell_options(outcome, err=True)
+        answer = _prompt("Which? [1, 2, 3; Enter leaves it open]").strip()
+        if answer not in {"1", "2", "3"}:
+            return outcome
+        if answer == "3":
+            give_up(workspace, outcome.task_id)
+            raise typer.Exit
+        context = _prompt("What should the agent know?") if answer == "2" else ""
+        if answer == "1":
+            _prompt("Mend it now, in another window; then Enter:")
+        try:
+            with workspace.resume(outcome.task_id, context=context) as entered:
+                outcome = entered.run(agent)
+        except LokiError as error:
+            typer.secho(f"loki: {error}", err=True, fg="red")
+    return outcome
+
+
+def tell_options(outcome: Outcome, *, err: bool = False) -> None:
+    """The three ways to go on with an escalated task, a line each."""
+    from loki.people.escalation import options
+
+    typer.echo(f"{outcome.status}: {outcome.reason}.", err=err)
+    for number, option in enumerate(options(outcome.task_id), 1):
+        typer.echo(f"  {number}. {option.name}", err=err)
+
+
+def _prompt(text: str) -> str:
+    """What the person types; nothing where they end the input."""
+    try:
+        return str(typer.prompt(text, default="", show_default=False, err=True))
+    except typer.Abort:
+        return ""
+
+
+def _context(context: str | None, context_file: str | None) -> str:
+    if context is not None and context_file is not None:
+        raise UsageError("--context and --context-file say the same: expected one of them")
+    if context_file is None:
+        return context or ""
+    if context_file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(context_file).read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"--context-file {context_file}: {error.strerror or error}") from error
