@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loki.action.change import Change as Change
     from loki.action.change import Edit as Edit
     from loki.action.check import Check as Check
+    from loki.action.pipeline_outcome import PipelineOutcome as PipelineOutcome
     from loki.action.task import Outcome as Outcome
     from loki.agents.command import CommandAgent as CommandAgent
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from loki.decision.breakers import Breakers as Breakers
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
+    from loki.pipeline import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -58,6 +60,7 @@ _ROOMS = {
     "loki.action.agent": ("Agent", "Briefing", "Proposal"),
     "loki.action.change": ("Change", "Edit"),
     "loki.action.check": ("Check",),
+    "loki.action.pipeline_outcome": ("PipelineOutcome",),
     "loki.action.task": ("Outcome",),
     "loki.agents.command": ("CommandAgent",),
     "loki.agents.scripted": ("ScriptedAgent",),
@@ -74,6 +77,7 @@ _ROOMS = {
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.retry_after": ("retry_after",),
     "loki.decision.retry_budget": ("RetryBudget",),
+    "loki.pipeline": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),

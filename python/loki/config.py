@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -66,6 +67,19 @@ class ExecuteConfig(BaseModel):
     """Globs of whole commands, like ``pip install *``; none is allowed by itself."""
 
 
+class AgentConfig(BaseModel):
+    """``[agents.<name>]``: an agent that pipelines call by its name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str = Field(min_length=1)
+    """As for ``loki run --agent-command``."""
+    breaker: str | None = Field(default=None, min_length=1)
+    timeout: Seconds | None = None
+    """For one answer; ``[loop] agent_timeout`` where nothing is said."""
+    briefing: Literal["stdin", "argument"] | None = None
+
+
 class Config(BaseModel):
     """Everything in ``.loki/config.toml``."""
 
@@ -74,6 +88,7 @@ class Config(BaseModel):
     loop: LoopConfig = LoopConfig()
     limits: LimitsConfig = LimitsConfig()
     execute: ExecuteConfig = ExecuteConfig()
+    agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
 
 
 def load(path: Path) -> Config:
@@ -107,17 +122,20 @@ def _explain(error: ValidationError, text: str, path: Path) -> ConfigError:
     keys = [str(key) for key in problem["loc"]]
     line, column = _find(text, keys)
     if problem["type"] == "extra_forbidden":
-        model: type[BaseModel] = Config
-        for key in keys[:-1]:
-            annotation = model.model_fields[key].annotation
-            assert isinstance(annotation, type)
-            model = annotation
-        reason = (
-            f"unknown setting {'.'.join(keys)}: expected one of {', '.join(model.model_fields)}"
-        )
+        names: tuple[str, ...] = _settings(keys[:-1])
+        reason = f"unknown setting {'.'.join(keys)}: expected one of {', '.join(names)}"
     else:
         reason = f"{'.'.join(keys)}: {problem['msg'].removeprefix('Value error, ')}"
     return ConfigError(reason, file=str(path), line=line, column=column)
+
+
+def _settings(keys: list[str]) -> tuple[str, ...]:
+    """The settings that there are below a key."""
+    found: Any = Config
+    for key in keys:
+        is_table_of_tables = not isinstance(found, type)  # agents.<name>
+        found = get_args(found)[1] if is_table_of_tables else found.model_fields[key].annotation
+    return tuple(found.model_fields)
 
 
 def _find(text: str, keys: list[str]) -> tuple[int, int]:
@@ -125,7 +143,11 @@ def _find(text: str, keys: list[str]) -> tuple[int, int]:
     line, column = 0, 0
     wanted = list(keys)
     for number, content in enumerate(text.splitlines(), 1):
-        if wanted and re.match(rf"\s*\[*\s*['\"]?{re.escape(wanted[0])}\b", content):
-            line, column = number, content.index(wanted[0]) + 1
+        begin = 0
+        while wanted and (
+            found := re.match(rf"[\s\[.'\"]*({re.escape(wanted[0])})\b['\"]?", content[begin:])
+        ):
+            line, column = number, begin + found.start(1) + 1
+            begin += found.end()
             wanted.pop(0)
     return line, column

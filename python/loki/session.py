@@ -34,6 +34,8 @@ class Task:
     Attributes:
         spec: what is to be achieved.
         outcome: how it ended: status, attempts, files, pattern, reason; None until then.
+        has_project: whoever works on it holds the project already, for more than this task.
+        make_performer: makes what performs the loop's effects.
     """
 
     def __init__(
@@ -43,6 +45,10 @@ class Task:
         self.spec = spec
         self._intervention = intervention
         self.outcome: Outcome | None = None
+        self.has_project = False
+        self.make_performer: Callable[[TaskSpec, int, threading.Event], Performer] = (
+            workspace.performer
+        )
         self._session: Session | None = None
         self._performer: Performer | None = None
         self._open: OpenAttempt | None = None
@@ -50,7 +56,8 @@ class Task:
 
     def __enter__(self) -> Task:
         """Take the project for this run, mend what a crash left, and go on where it stood."""
-        self._stack.enter_context(self.workspace.exclusive())
+        if not self.has_project:
+            self._stack.enter_context(self.workspace.exclusive())
         try:
             state, performer = self._prepare()
         except BaseException:
@@ -136,7 +143,7 @@ class Task:
         spec, workspace, help_ = self.spec, self.workspace, self._intervention
         record = task_record.load(workspace.store, spec.id)
         stands = standing(record, workspace.history(spec.id).attempts(), help_)
-        performer = workspace.performer(spec, stands.execution, threading.Event())
+        performer = self.make_performer(spec, stands.execution, threading.Event())
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
         recorder.agent = record.get("agent")

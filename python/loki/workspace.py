@@ -23,12 +23,14 @@ from loki.memory import task_record
 from loki.memory.history import History
 from loki.memory.sign import Signs
 from loki.memory.store import ForgivingStore
+from loki.recognition.definition import hint
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.action.undo import Undone
+    from loki.agents.command import CommandAgent
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
     from loki.memory.metrics import ExecutionMetrics
@@ -266,6 +268,38 @@ class Workspace:
 
         path = self.folder / "state" / "circuit-breakers.json"
         return Breakers(path, clock=self.clock, **knobs)
+
+    def agent(self, name: str) -> CommandAgent:
+        """An agent that the configuration names.
+
+        Args:
+            name: as in ``[agents.<name>]`` of ``.loki/config.toml``.
+
+        Raises:
+            UsageError: there is none of that name, or its program does not exist.
+        """
+        from loki.action.words import unrunnable
+        from loki.agents.command import CommandAgent
+
+        known = self.config.agents
+        if name not in known:
+            there = f"there are: {', '.join(known)}" if known else "there is none"
+            raise UsageError(
+                f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
+                f'({there}){hint(name, known)}. Add `[agents.{name}]` with `command = "…"`, or '
+                f"say --agent {name}=COMMAND"
+            )
+        said = known[name]
+        agent = CommandAgent(
+            said.command,
+            timeout=self.config.loop.agent_timeout if said.timeout is None else said.timeout,
+            briefing=said.briefing,
+            name=name,
+            breaker=said.breaker,
+        )
+        if problem := unrunnable(agent.command, self.root):
+            raise UsageError(f"agent {name}: {problem}")
+        return agent
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""

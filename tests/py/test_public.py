@@ -14,6 +14,13 @@ import pytest
 import loki
 from support.project import CHECK, RIGHT, make_project
 
+STAGES = f"""
+version: 1
+name: p
+stages:
+  - {{id: mend, agent: a, description: Make add add., checks: ["{CHECK}"]}}
+"""
+
 
 def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
     """One plain use of every public name."""
@@ -61,6 +68,8 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
             loki.PatternSet.default().patterns["lint-error"], loki.Pattern
         ),
         "PatternSet": lambda: loki.PatternSet.default().match(text),
+        "Pipeline": lambda: loki.Pipeline.loads(STAGES).run(solve, path=project()).status,
+        "PipelineOutcome": lambda: loki.PipelineOutcome("p-1", "p", "escalated").exit_code,
         "Proposal": lambda: loki.Proposal(loki.Change.nothing()).change.is_empty,
         "RetryBudget": lambda: loki.RetryBudget().try_withdraw(),
         "ScriptedAgent": lambda: loki.ScriptedAgent([{"a": "b"}]).propose(briefing).change.paths,

@@ -47,6 +47,7 @@ class Proposal:
         model: name of the model, where there is one.
         tokens: tokens used, where known.
         cost: money spent in US dollars, where known.
+        output: all that it printed, where it is a program.
     """
 
     change: Change
@@ -56,6 +57,7 @@ class Proposal:
     model: str | None = None
     tokens: int | None = None
     cost: float | None = None
+    output: str = ""
 
 
 class Agent(Protocol):

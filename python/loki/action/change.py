@@ -239,11 +239,22 @@ def _file_diff(edit: Edit, tree: Tree) -> str:
         old = tree.read(edit.path)
     except OSError:
         old = None
-    new = edit.after
-    names = ("/dev/null" if old is None else f"a/{edit.path}",
-             "/dev/null" if new is None else f"b/{edit.path}")  # fmt: skip
-    if max(len(old or b""), edit.size) > MAX_DIFF_SIZE or b"\0" in (old or b"") + (new or b""):
-        return f"Files {names[0]} and {names[1]} differ ({len(old or b'')} → {edit.size} bytes)\n"
+    return file_diff(edit.path, old, edit.after, edit.size)
+
+
+def file_diff(path: str, old: bytes | None, new: bytes | None, size: int = 0) -> str:
+    """A unified diff of one file.
+
+    Args:
+        path: the file.
+        old: what it held, new: what it holds; None: there is none.
+        size: bytes of what it holds, where that is more than is given.
+    """
+    size = max(size, len(new or b""))
+    names = ("/dev/null" if old is None else f"a/{path}",
+             "/dev/null" if new is None else f"b/{path}")  # fmt: skip
+    if max(len(old or b""), size) > MAX_DIFF_SIZE or b"\0" in (old or b"") + (new or b""):
+        return f"Files {names[0]} and {names[1]} differ ({len(old or b'')} → {size} bytes)\n"
     before, after = (_lines(content or b"") for content in (old, new))
     lines = difflib.unified_diff(before, after, *names)
     return "".join(

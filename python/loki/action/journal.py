@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from loki.action.change import UNKNOWN, Change, Edit
+from loki.action.change import UNKNOWN, Change, Edit, file_diff
 from loki.action.place import Place, State, ancestors, umask
 from loki.action.record import DiskShelf, MemoryShelf, Record, Shelf, Step
 from loki.action.transaction import (
@@ -338,6 +338,19 @@ class Journal:
             for path, known in net(records).items()
             if known.start != known.end
         }
+
+    def diff(self) -> str:
+        """What the task has changed so far, as a unified diff for people to read.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        records, _ = self._shelf.load()
+        parts = []
+        for path, known in sorted(net(records).items()):
+            old, new = (self._shelf.get(s.hash) if s else None for s in (known.start, known.end))
+            parts.append(file_diff(path, old, new) if known.start != known.end else "")
+        return "".join(parts)
 
 
 @contextlib.contextmanager

@@ -189,7 +189,8 @@ class CommandAgent:
             self._check(done, briefing)
             end = Tree.scan(start.root, previous=start, also=start.entries)
             change = Change.between(start, end)
-        return Proposal(change, _description(done), agent=self.name)
+        printed = done.stdout.decode("utf-8", "replace") if isinstance(done, Finished) else ""
+        return Proposal(change, _description(done), agent=self.name, output=printed)
 
     def _run(self, briefing: Briefing, scratch: Path) -> Finished:
         text = str(briefing)

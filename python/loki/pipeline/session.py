@@ -1,0 +1,393 @@
+"""One process's work on a run of a pipeline: performs what the pure machine asks for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from loki.action import pipeline_record
+from loki.action.check import Check
+from loki.action.driver import AnyAgent
+from loki.action.pipeline import step
+from loki.action.pipeline_outcome import PipelineOutcome, outcome_of
+from loki.action.pipeline_spec import StageSpec
+from loki.action.pipeline_state import (
+    SETTLED,
+    AskApproval,
+    Effect,
+    Event,
+    Interrupted,
+    OutputsRead,
+    ReadOutputs,
+    RollBack,
+    RolledBack,
+    RunStage,
+    RunState,
+    Say,
+    StageEnded,
+    Wait,
+    Waited,
+)
+from loki.action.plan import planner
+from loki.action.resumption import ENDED
+from loki.action.stage import Input, StageAgent, section, summary
+from loki.action.task import Outcome, TaskSpec
+from loki.action.words import split
+from loki.base.error import LokiError
+from loki.decision.budget import Budget
+from loki.memory import task_record
+from loki.people.stage_approval import StageApproval, render
+from loki.session import Task
+
+if TYPE_CHECKING:
+    from loki.action.performer import Performer
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+MAX_FILE = 1_000_000
+"""Bytes of a file that is handed on. Chosen, not measured."""
+
+LEAST_SECONDS = 0.001
+"""A time that is over as soon as it is looked at."""
+
+
+class PipelineSession:
+    """A run, from stage to stage.
+
+    Args:
+        workspace: the project; the caller holds it exclusively.
+        state: where to begin.
+        agents: by name.
+        file: the pipeline's, as its record calls it.
+        wait: whether stages wait while a breaker is open; None: as their time-out allows.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: RunState,
+        agents: Mapping[str, AnyAgent],
+        file: str,
+        wait: bool | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.state = state
+        self._agents = agents
+        self._file = file
+        self._wait = wait
+        self._cancelled = threading.Event()
+        self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
+            ReadOutputs: lambda _: OutputsRead(self._outputs()),
+            Wait: self._pause,
+            RollBack: self._roll_back,
+            AskApproval: self._ask_approval,
+            Say: self._say,
+        }
+
+    def answer(self, event: Event) -> StageWork | PipelineOutcome:
+        """Go on with an event up to the next stage's work, or the end."""
+        pending: Event | None = event
+        while pending is not None:
+            try:
+                work, pending = self._advance(pending)
+            except KeyboardInterrupt:
+                if self.state.status:  # it has just ended
+                    self._save()
+                    break
+                work, pending = None, Interrupted()
+            if work is not None:
+                return work
+        return outcome_of(self.state)
+
+    def cancel(self) -> None:
+        """End a wait, from another thread."""
+        self._cancelled.set()
+
+    def _advance(self, event: Event) -> tuple[StageWork | None, Event | None]:
+        now = self.workspace.clock.now()
+        self.state, effects = step(self.state, event, now)
+        folder = pipeline_record.folder(self.state.run)
+        line = pipeline_record.event_to_dict(event, self.state, now)
+        self.workspace.store.append(f"{folder}/events.jsonl", line)
+        self._save()
+        answer: Event | None = None
+        for effect in effects:
+            if isinstance(effect, RunStage):
+                return self._work(effect)
+            answer = self._perform(effect) or answer
+        return None, answer
+
+    def _perform(self, effect: Effect) -> Event | None:
+        perform = self._performs.get(type(effect))
+        return perform(effect) if perform else None
+
+    def _save(self) -> None:
+        data = pipeline_record.to_dict(self.state, self._file, self.workspace.clock.now())
+        pipeline_record.save(self.workspace.store, data)
+
+    # --- a stage's task ---------------------------------------------------------------------------
+
+    def _work(self, effect: RunStage) -> tuple[StageWork | None, Event | None]:
+        """The stage's task, to be worked on; or how it ended, where nobody has taken note yet."""
+        record = task_record.load(self.workspace.store, self.state.task_id(effect.stage))
+        marker = self._marker(record)
+        if marker and marker != self.state.current.marker:
+            return None, self._ended(record["outcome"], marker)
+        stage = self.state.here
+        told = section(self.state.spec, stage, self._inputs(stage), self.state.current.context)
+        plan = stage if stage.mode == "plan" else None
+        agent = StageAgent(self._agents[stage.agent], told, plan)
+        return StageWork(self, self._task(stage, effect, record), agent), None
+
+    def _task(self, stage: StageSpec, effect: RunStage, record: Mapping[str, Any]) -> Task:
+        workspace, run, id_ = self.workspace, self.state.run, self.state.task_id(stage.id)
+        task = workspace.task(
+            stage.description,
+            kind=stage.kind,
+            complexity=stage.complexity,
+            checks=checks_of(stage, workspace),
+            wait=self._wait,
+            id=id_,
+        )
+        task.has_project = True
+        # The budget counts one execution; the run's limit counts all of them.
+        goes_on = record.get("execution") if not self._marker(record) else None
+        history = workspace.history(id_).attempts()
+        earlier = sum(attempt.execution != goes_on for attempt in history)
+        left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)
+        budget = narrowed(task.spec.budget, left, max(LEAST_SECONDS, effect.max_seconds))
+        task.spec = replace(task.spec, budget=budget)
+        if stage.mode == "plan":
+            documents = tuple(output.name for output in stage.outputs)
+
+            def make(spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
+                return planner(workspace.performer(spec, execution, cancelled), run, documents)
+
+            task.make_performer = make
+        return task
+
+    def _marker(self, record: Mapping[str, Any]) -> str:
+        """Names the ending of a task that ended; "" where it can be gone on with."""
+        outcome = record.get("outcome") or {}
+        if outcome.get("status") not in ENDED:
+            return ""
+        made = len(self.workspace.history(str(record["id"])).attempts())
+        return f"{record.get('execution')}/{made}/{record.get('updated_at')}"
+
+    def ended(self, outcome: Outcome) -> StageEnded:
+        """How the stage's task ended, and what the stage hands on."""
+        record = task_record.load(self.workspace.store, outcome.task_id)
+        return self._ended(outcome.to_dict(), self._marker(record), outcome)
+
+    def interrupted(self) -> StageEnded:
+        """The stage's task was interrupted before it could say so itself."""
+        return StageEnded("interrupted", self._made(), reason="interrupted; run it again to go on")
+
+    def _made(self) -> int:
+        return len(self.workspace.history(self.state.task_id(self.state.here.id)).attempts())
+
+    def _ended(
+        self, kept: Mapping[str, Any], marker: str, outcome: Outcome | None = None
+    ) -> StageEnded:
+        stage = self.state.here
+        files = () if stage.mode == "plan" else tuple(kept.get("files_modified") or ())
+        status = str(kept["status"])
+        return StageEnded(
+            status,
+            self._made(),
+            marker,
+            str(kept.get("trigger") or ""),
+            str(kept.get("reason") or ""),
+            files,
+            kept.get("failure_pattern"),
+            kept.get("page"),
+            outcome.retry_at if outcome else None,
+            self._hand_on(stage, files) if status == "success" else (),
+        )
+
+    # --- what flows from stage to stage -----------------------------------------------------------
+
+    def _hand_on(self, stage: StageSpec, files: tuple[str, ...]) -> tuple[str, ...]:
+        """Keep what the stage hands on; a plan's documents are kept already."""
+        store, run, id_ = self.workspace.store, self.state.run, self.state.task_id(stage.id)
+        for output in stage.outputs if stage.mode == "agent" else ():
+            if output.file:
+                text = self._read(output.file)
+            else:
+                passed = [
+                    a for a in self.workspace.history(id_).attempts() if a.result == "success"
+                ]
+                diff = self.workspace.journal(id_).diff()
+                text = summary(output.name, stage, files, [a.action for a in passed], diff)
+            store.put(pipeline_record.output_document(run, output.name), text)
+        return tuple(output.name for output in stage.outputs)
+
+    def _read(self, path: str) -> str:
+        try:
+            with (self.workspace.root / path).open("rb") as file:
+                return file.read(MAX_FILE).decode("utf-8", "replace")
+        except OSError as error:
+            logger.warning("%s cannot be handed on: %s", path, error.strerror or error)
+            return ""
+
+    def _outputs(self) -> dict[str, dict[str, str]]:
+        """The texts that stages which are done have handed on."""
+        found: dict[str, dict[str, str]] = {}
+        for id_, stage in self.state.stages.items():
+            if stage.status in SETTLED:
+                found[id_] = {name: self._output(name) or "" for name in stage.outputs}
+        return found
+
+    def _output(self, name: str) -> str | None:
+        return self.workspace.store.get(pipeline_record.output_document(self.state.run, name))
+
+    def _inputs(self, stage: StageSpec) -> list[Input]:
+        return [self._input(name) for name in stage.inputs]
+
+    def _input(self, name: str) -> Input:
+        makers = [
+            stage.id
+            for stage in self.state.spec.stages
+            if name in {output.name for output in stage.outputs}
+        ]
+        if not makers:
+            return Input(name, "a parameter", self.state.parameters.get(name, ""))
+        maker = makers[0]
+        if self.state.of(maker).status == "skipped":
+            return Input(name, f"of stage {maker}", "(nothing: this stage was skipped)")
+        file = self.workspace.folder / pipeline_record.output_document(self.state.run, name)
+        return Input(name, f"of stage {maker}", self._output(name) or "", str(file))
+
+    # --- the other effects ------------------------------------------------------------------------
+
+    def _pause(self, effect: Wait) -> Event:
+        logger.info("[pipeline] run=%s waiting %.1f s %s", self.state.run, effect.seconds,
+                    effect.reason)  # fmt: skip
+        self.workspace.clock.wait(effect.seconds, self._cancelled)
+        return Interrupted() if self._cancelled.is_set() else Waited()
+
+    def _say(self, effect: Say) -> None:
+        level = logging.WARNING if effect.warning else logging.INFO
+        logger.log(level, "[pipeline] %s", effect.message)
+
+    def _ask_approval(self, effect: AskApproval) -> None:
+        state = self.state
+        stage = state.here
+        given = [self._input(name) for name in stage.inputs]
+        done = [
+            f"{id_}: {view.status}" + (f", changed {', '.join(view.files)}" if view.files else "")
+            for id_, view in state.stages.items()
+            if view.status in SETTLED
+        ]
+        asked = StageApproval(
+            state.run,
+            state.spec.name,
+            stage.id,
+            state.task_id(stage.id),
+            stage.agent,
+            stage.mode,
+            stage.description,
+            powers_of(stage, self.workspace),
+            done,
+            [one.file or one.name for one in given],
+            f"loki pipeline resume {state.run}",
+        )
+        page = state.of(effect.stage).page
+        assert page is not None
+        self.workspace.store.put(page, render(asked))
+
+    def _roll_back(self, effect: RollBack) -> Event:
+        try:
+            if effect.step.kind == "undo":
+                return self._undo(effect.step.subject)
+            return self._run_command(effect.step.subject)
+        except (LokiError, OSError) as error:
+            return RolledBack("failed", str(error))
+
+    def _undo(self, stage: str) -> Event:
+        journal = self.workspace.journal(self.state.task_id(stage))
+        undone = journal.undo()
+        if undone.conflicts:
+            found = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+            return RolledBack("conflict", f"nothing was restored: {found}")
+        return RolledBack("done", f"restored {', '.join(undone.restored) or 'nothing'}")
+
+    def _run_command(self, command: str) -> Event:
+        stage = self.state.here
+        spec = TaskSpec(self.state.task_id(stage.id), stage.description)
+        executor = self.workspace.performer(spec, 1, self._cancelled).executor
+        finished, _ = executor.run(split(command))
+        if finished.is_success:
+            return RolledBack("done")
+        return RolledBack("failed", f"exit code {finished.exit_code}")
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """A stage's task, for a driver to work on; what it gives is the session's next event.
+
+    Attributes:
+        session: whose it is.
+        task: the task.
+        agent: who works on it.
+    """
+
+    session: PipelineSession
+    task: Task
+    agent: StageAgent
+
+    def run(self) -> Event:
+        """Work on it."""
+        try:
+            with self.task as task:
+                outcome = task.run(self.agent)
+        except KeyboardInterrupt:
+            return self.session.interrupted()
+        return self.session.ended(outcome)
+
+    async def arun(self) -> Event:
+        """The same without blocking the event loop."""
+        with self.task as task:
+            outcome = await task.arun(self.agent)
+        return self.session.ended(outcome)
+
+
+def checks_of(stage: StageSpec, workspace: Workspace) -> tuple[Check, ...]:
+    """The checks of a stage: its own, and that the files are there which it is to hand on."""
+    timeout = workspace.config.loop.check_timeout
+    files = [output.file for output in stage.outputs if output.file]
+    return (
+        *(Check.of(command, timeout) for command in stage.checks),
+        *(Check(("test", "-s", f), "command", f"{f} is there", timeout) for f in files),
+    )
+
+
+def powers_of(stage: StageSpec, workspace: Workspace) -> list[str]:
+    """What a stage may do, in sentences, for the person who lets it."""
+    if stage.mode == "plan":
+        names = ", ".join(output.name for output in stage.outputs)
+        return [f"Write {names}; nothing in the project changes."]
+    allowed = ", ".join(f"`{glob}`" for glob in workspace.config.execute.allow_commands)
+    tries = stage.retry.max_attempts
+    return [
+        "Change files of the project, as far as the gates let it.",
+        f"Run commands: {allowed or 'none'}.",
+        f"Decided by: {', '.join(f'`{check}`' for check in stage.checks)}.",
+        f"Up to {tries} tr{'y' if tries == 1 else 'ies'} in {stage.timeout_seconds / 60:g} minutes.",
+    ]
+
+
+def narrowed(budget: Budget, attempts: int | None, seconds: float) -> Budget:
+    """A budget with further limits.
+
+    Example:
+        >>> narrowed(Budget(attempts=5, seconds=60), 3, 90.0)
+        Budget(attempts=3, seconds=60, tokens=None, cost=None)
+    """
+    limits = [limit for limit in (budget.attempts, attempts) if limit is not None]
+    least = seconds if budget.seconds is None else min(budget.seconds, seconds)
+    return replace(budget, attempts=min(limits, default=None), seconds=least)
