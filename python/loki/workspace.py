@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
     from loki.memory.metrics import ExecutionMetrics
+    from loki.memory.review import Review
     from loki.session import Task
 
 FOLDER = ".loki"
@@ -257,6 +258,17 @@ class Workspace:
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
         return Journal(self.folder / "tasks" / task / "undo", self.root)
+
+    def review(self) -> Review:
+        """What loki would like to learn here, for a person to decide on."""
+        from loki.memory.candidate import Candidates
+        from loki.memory.dead_letters import DeadLetters
+        from loki.memory.review import Review
+
+        # Not the store that goes on in memory: a decision that is not kept is none.
+        store = FileStore(self.folder)
+        letters = DeadLetters(self.store, self.patterns)
+        return Review(Candidates(store), letters, self.folder / "failure-patterns.yml")
 
     def breakers(self, **knobs: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.

@@ -57,7 +57,7 @@ class Candidates:
 
         Returns:
             The candidate as it stands now; None where a person has decided on it, or, of patterns,
-            on one that shares half of its signals' words.
+            on one from some of the same tasks that has half of its signals' words.
         """
         for known in self.all():
             if not _same(known, candidate):
@@ -211,6 +211,9 @@ def _same(known: Candidate, new: Candidate) -> bool:
     if known.id == new.id:
         return True
     if known.kind != "pattern" or new.kind != "pattern":
+        return False
+    # Words alone do not tell: other failures may be told in much the same words.
+    if not {one.task for one in known.sources} & {one.task for one in new.sources}:
         return False
     old, young = words(known.content), words(new.content)
     return len(old & young) >= ALIKE * len(old | young) > 0

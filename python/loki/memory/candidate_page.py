@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from loki.base.dump import dump
 from loki.base.markdown import bullets, code, fence, inline
 from loki.memory import page
-from loki.memory.page import dump, front_matter
+from loki.memory.page import front_matter
 from loki.memory.store import masked
+from loki.recognition.addition import as_entry
 
 FOLDER = "memory/candidates/"
 LEARNED = "memory/learned/"
@@ -163,18 +165,14 @@ def render(candidate: Candidate) -> str:
         SOURCES + bullets(told),
     ]
     if candidate.kind == "pattern":
-        parts.append("## What would be added\n\n" + fence(addition(candidate), "yaml"))
+        lines = as_entry(candidate.content)
+        parts.append("## What would be added\n\n" + fence("\n".join(lines), "yaml"))
     parts.append(
         f"## Decide\n\n- `loki review --approve {candidate.id}`\n"
         f'- `loki review --reject {candidate.id} --reason "…"`\n'
         f"- `loki review --defer {candidate.id}`"
     )
     return head + "\n" + "\n\n".join(part for part in parts if part) + "\n"
-
-
-def addition(candidate: Candidate) -> str:
-    """The YAML that the pattern file would get."""
-    return dump([candidate.content]).rstrip("\n")
 
 
 def read(text: str) -> Candidate:

@@ -300,9 +300,9 @@ def _context(letter: DeadLetter) -> list[str]:
     errors = list(dict.fromkeys(a.error for a in letter.attempts if a.error))
     actions = list(dict.fromkeys(inline(a.action) for a in letter.attempts if a.action.strip()))
     lines = [f"The last error: {inline(str(letter.failure))}"]
-    same = len(errors) == 1 and len(letter.attempts) > 1
-    met = "the same one each time" if same else f"{len(errors)} different"
-    lines.append(f"Errors met in {len(letter.attempts)} attempts: {met}")
+    if len(letter.attempts) > 1:
+        met = "the same one each time" if len(errors) == 1 else f"{len(errors)} different"
+        lines.append(f"Errors met in {len(letter.attempts)} attempts: {met}")
     if actions:
         lines.append(f"Tried already: {'; '.join(action[:100] for action in actions[-5:])}")
     lines.append(f"Strategies that did not help: {', '.join(letter.strategies) or 'none'}")

@@ -71,6 +71,15 @@ class DeadLetters:
         """The last dead letter of each task, in the order in which they were first written."""
         return [found for one in self.raw().values() if (found := _read(one))]
 
+    def matched_by(self, entry: Mapping[str, Any]) -> list[Record]:
+        """The dead letters that a pattern would be the best match of."""
+        kept = ((record, _failure(record)) for record in self.records())
+        return [
+            record
+            for record, failure in kept
+            if failure and learning.matches(entry, failure, self._patterns)
+        ]
+
     def raw(self) -> dict[str, dict[str, Any]]:
         """The same as plain data by task: most are looked at once and let go."""
         kept = self._store.records(LETTERS)
@@ -122,6 +131,7 @@ class DeadLetters:
         if len(alike_ones) < learning.FEWEST:
             return None
         candidates = Candidates(self._store)
+        alike_ones.sort(key=lambda one: (one[0].at, one[0].task))
         sources = [Source(one.task, one.message, one.at) for one, _ in alike_ones]
         matched = self._matched_by(letter.failure, candidates)
         if matched:
@@ -132,7 +142,10 @@ class DeadLetters:
         if entry is None:
             logger.info("[closed-loop] task=%s no pattern could be drawn", record.task)
             return None
-        return candidates.propose(Candidate.pattern(entry, sources, record.at, body=WHY))
+        made = candidates.propose(Candidate.pattern(entry, sources, record.at, body=WHY))
+        if made:
+            logger.info("[closed-loop] task=%s proposed pattern=%s", record.task, made.name)
+        return made
 
     def _unmatched(
         self, failure: Failure, known: Mapping[str, Mapping[str, Any]]
@@ -198,6 +211,6 @@ def _pointer(candidate: Candidate | None) -> str:
     return (
         "## Pattern learning candidate\n\n"
         f"{len(candidate.sources)} tasks failed like this, and no pattern knew it. A pattern is "
-        f"proposed: {code(candidate.name)}, in `{candidate.document}`. "
+        f"proposed: {code(candidate.name)}, in `.loki/{candidate.document}`. "
         f"`loki review` shows it and asks what to do with it."
     )

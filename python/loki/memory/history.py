@@ -15,8 +15,9 @@ from typing import Any
 
 import yaml
 
+from loki.base.dump import dump
 from loki.memory.attempt import Attempt
-from loki.memory.page import dump, front_matter
+from loki.memory.page import front_matter
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")

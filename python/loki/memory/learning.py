@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+from loki.base.dump import dump
 from loki.base.error import ConfigError
 from loki.memory.candidate_page import digest
-from loki.memory.page import dump
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import DEFAULT_STRATEGY, MEDIUM, PatternSet
 from loki.recognition.signature import normalize
@@ -208,9 +208,10 @@ def _signals(
         )
         if value and not _said_by(value, others)
     ]
+    said = seen[0].message
     for phrase in single:
-        apart = (p for p in single if p != phrase and p not in phrase and phrase not in p)
-        support = list(dict.fromkeys((*codes, *apart)))[:2]
+        apart = (p for p in single if p in said and p not in phrase and phrase not in p)
+        support = [word for word in dict.fromkeys((*codes, *apart)) if word not in phrase][:2]
         yield [{"word": phrase}, *({"word": word, "w": "weak"} for word in support)]
     for code in codes:
         for phrase in phrases:
@@ -236,14 +237,14 @@ def _same(values: Sequence[str | None]) -> str | None:
 
 
 def _phrases(seen: Sequence[Evidence]) -> list[str]:
-    """The longest phrases that all say, those of messages and long ones first."""
-    first, rest = seen[0], seen[1:]
-    found: dict[str, int] = {}
-    for number, line in enumerate(first.lines):
-        for phrase in _common(line, [one.folded for one in rest]):
-            found.setdefault(phrase, number)
-    longest = [p for p in found if not any(p != q and p in q for q in found)]
-    return sorted(longest, key=lambda p: (found[p] > 0, -len(p), p))
+    """The longest phrases that all say: those in lines with the message and long ones first."""
+    first, rest = seen[0], [one.folded for one in seen[1:]]
+    aside: dict[str, bool] = {}
+    for line in first.lines:
+        for phrase in _common(line, rest):
+            aside.setdefault(phrase, first.message not in line)
+    longest = [p for p in aside if not any(p != q and p in q for q in aside)]
+    return sorted(longest, key=lambda p: (aside[p], -len(p), p))
 
 
 def _common(line: str, haystacks: Sequence[str]) -> Iterator[str]:

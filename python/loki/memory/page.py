@@ -8,41 +8,15 @@ from typing import Any
 
 import yaml
 
+from loki.base.dump import dump
+
 _HEAD = re.compile(r"\A---\r?\n(.*?)^---[ \t]*\r?\n?", re.DOTALL | re.MULTILINE)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, as in names of files that are not UTF-8: nothing that YAML can say."""
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Texts of several lines in double quotes: no line of them can end a page's head or a fence."""
-
-
-def _text(dumper: yaml.representer.SafeRepresenter, text: str) -> yaml.ScalarNode:
-    style = None if text.isprintable() else '"'
-    plain = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", plain, style=style)
-
-
-_Dumper.add_representer(str, _text)
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
     """A page's head: YAML between two ``---`` lines."""
     return f"---\n{dump(fields)}---\n"
-
-
-def dump(data: Any) -> str:
-    """YAML as loki writes it: block style, in the given order, Unicode as it is.
-
-    Example:
-        >>> dump({"title": "a\\n---\\nb"})
-        'title: "a\\\\n---\\\\nb"\\n'
-    """
-    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return str(text)
 
 
 def parse(text: str) -> tuple[dict[str, Any], str]:

@@ -197,19 +197,19 @@ def _approach(
 
 def _thread(letters: Sequence[Record], shared: Shared) -> str:
     first, count = letters[0], len(letters)
-    pattern = f"failed with {code(first.pattern)}" if first.pattern else "matched no pattern"
-    said = [f"All {count} {pattern}"]
+    known = f"with {code(first.pattern)}" if first.pattern else "in a way that no pattern knows,"
+    said = [f"All {count} failed {known}"]
     if shared.extension:
         said.append(f"in {code('.' + shared.extension)} files")
     if shared.code:
         said.append(f"with the code {code(shared.code)}")
-    sentences = [" ".join(said)]
+    sentences = [" ".join(said).rstrip(",")]
     if shared.files:
         sentences.append(f"All name {_listed(shared.files)}")
     if shared.names:
         sentences.append(f"All speak of {_listed(shared.names)}")
-    if not shared.files and not shared.names and not shared.code:
-        sentences.append(f"All say {code(first.error)}" if first.error else "They say nothing else")
+    if first.error and all(one.error == first.error for one in letters):
+        sentences.append(f"All say {code(first.error)}")
     if shared.strategies:
         sentences.append(f"{_listed(shared.strategies)} helped in none of them")
     return ". ".join(sentences) + "."

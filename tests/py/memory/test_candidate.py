@@ -114,6 +114,14 @@ def test_a_rejected_pattern_comes_again_when_more_than_half_of_its_signals_chang
     assert candidates.propose(pattern("flux engine gone")) is not None  # 1 of 5
 
 
+def test_patterns_from_other_tasks_are_others(candidates: Candidates) -> None:
+    first = candidates.propose(pattern("alpha is out of it"))
+    other = replace(pattern("bravo is out of it"), sources=(Source("fix-z"),))
+    candidates.reject(pattern("alpha is out of it").id, "noise", "ada", NOON)
+    assert first is not None
+    assert candidates.propose(other) == other
+
+
 def test_an_open_one_gathers_sources(candidates: Candidates) -> None:
     candidates.propose(pattern())
     more = replace(pattern("flux capacitor"), sources=(SOURCES[1], Source("fix-c")))
@@ -244,7 +252,7 @@ def _decide(folder: str, id_: str, verdict: str, start: Any, results: Any) -> No
 def test_of_two_reviews_at_once_one_decides(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     candidates = Candidates(FileStore(tmp_path))
-    for number in range(3):
+    for number in range(2):
         made = candidates.propose(rule(f"rule {number}"))
         assert made is not None
         start, results = context.Barrier(2), context.Queue()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.base.dump import SURROGATE
 from loki.memory.attempt import Attempt, CheckRecord, shorten
 from loki.memory.history import History, page_row, read_page, render_page
-from loki.memory.page import SURROGATE
 from loki.stores.files import FileStore
 from support.loop import MakeFailure
 

@@ -1,0 +1,216 @@
+"""``loki review``: a person decides what loki learns."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import show_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from loki.memory.candidate import Candidate, Source
+    from loki.memory.review import Agenda, Review
+
+_CHOICES = "[a]pprove, [r]eject, [d]efer, [s]kip, [q]uit"
+
+
+@speaks_plainly
+def command(
+    approve: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Learn this one; may be said again.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID", help="Do not learn this one, for the --reason; may be said again."
+        ),
+    ] = None,
+    defer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Put this one off to a later review; may be said again."),
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why it is rejected.")] = "",
+    by: Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")] = "",
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Decide what loki learns from tasks that failed: patterns and lasting rules.
+
+    Nothing is learned without a person. An approved pattern is added to
+    `.loki/failure-patterns.yml`, where your comments and your formatting stay as they are; an
+    approved rule joins every later briefing. What is rejected is not proposed again. At most ten
+    are shown, the longest waiting first; once a week is often enough.
+
+    On a terminal each one is shown and asked about. In scripts:
+    `loki review --json`, then `loki review --approve pattern-1a2b3c4d`, or
+    `loki review --reject rule-1a2b3c4d --reason "that folder is gone"`.
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    review, now = workspace.review(), workspace.clock.now()
+    person = by.strip() or _user()
+    if reject and not reason.strip():
+        raise UsageError("--reject needs a --reason: it tells the next reader why")
+    decided = [_approved(review, review.approve(id_, person, now)) for id_ in approve or []]
+    decided += [_rejected(review.reject(id_, reason, person, now)) for id_ in reject or []]
+    decided += [_deferred(review.defer(id_, person, now)) for id_ in defer or []]
+    agenda = review.agenda(now)
+    if json:
+        show_json(_as_data(review, agenda, [candidate for candidate, _ in decided]))
+    elif decided:
+        for _, told in decided:
+            typer.echo(told)
+        typer.echo(
+            f"{agenda.waiting} more to decide." if agenda.waiting else "Nothing more to decide."
+        )
+    else:
+        _go_through(review, agenda, person, now)
+
+
+def _go_through(review: Review, agenda: Agenda, person: str, now: datetime) -> None:
+    """Show each candidate; ask about it where somebody can answer."""
+    typer.echo(_head(agenda))
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    for number, candidate in enumerate(agenda.candidates, 1):
+        typer.echo("\n" + _tell(review, candidate, f"{number} of {len(agenda.candidates)}"))
+        if asks and not _ask(review, candidate, person, now):
+            return
+    if agenda.candidates and not asks:
+        typer.echo("\nDecide with --approve ID, --reject ID --reason TEXT or --defer ID.")
+
+
+def _ask(review: Review, candidate: Candidate, person: str, now: datetime) -> bool:
+    """Ask about one candidate; False where the person has had enough."""
+    decide: dict[str, Callable[[], tuple[Candidate, str]]] = {
+        "a": lambda: _approved(review, review.approve(candidate.id, person, now)),
+        "r": lambda: _rejected(review.reject(candidate.id, typer.prompt("Why not?"), person, now)),
+        "d": lambda: _deferred(review.defer(candidate.id, person, now)),
+    }
+    while True:
+        answer = typer.prompt(f"\n{_CHOICES}", default="s").strip().lower()[:1]
+        if answer in {"s", "q"}:
+            return bool(answer == "s")
+        if answer in decide:
+            typer.echo(decide[answer]()[1])
+            return True
+        typer.echo("Say a, r, d, s or q.")
+
+
+def _head(agenda: Agenda) -> str:
+    last = f"Last review: {agenda.last[:10]}." if agenda.last else "There was no review yet."
+    if not agenda.waiting:
+        return f"Nothing to decide. {last}"
+    things = "1 candidate waits" if agenda.waiting == 1 else f"{agenda.waiting} candidates wait"
+    more = agenda.waiting - len(agenda.candidates)
+    shown = f", of which {len(agenda.candidates)} are for this review" if more else ""
+    due = " A review is due: once a week is usual." if agenda.is_due else ""
+    return f"{things}{shown}. {last}{due}"
+
+
+def _tell(review: Review, candidate: Candidate, number: str) -> str:
+    from loki.memory.review import is_put_off
+    from loki.recognition.addition import as_entry
+
+    what = f"{candidate.kind} {candidate.id}"
+    lines = [f"{typer.style(what, bold=True)} ({number}, since {candidate.created_at[:10]})"]
+    if candidate.deferrals:
+        times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
+        urge = ": decide it this time" if is_put_off(candidate) else ""
+        lines.append(typer.style(f"  put off {times}{urge}", fg="yellow" if urge else None))
+    if candidate.kind == "rule":
+        lines.append("  rule    " + "\n          ".join(_plain(candidate.name).splitlines()))
+    lines += [f"  from    {_source(source)}" for source in candidate.sources]
+    if candidate.kind == "pattern":
+        tasks = [record.task for record in review.would_match(candidate)]
+        lines.append(f"  matches {', '.join(map(_plain, tasks)) or 'no dead letter kept here'}")
+        lines.append(f"  adds to {_shown(review.pattern_file)}:")
+        lines += [f"    {line}" for line in as_entry(candidate.content)]
+    lines.append(f"  page    {_shown(review.pattern_file.parent / candidate.document)}")
+    return "\n".join(lines)
+
+
+def _source(source: Source) -> str:
+    error = " ".join(source.error.split())[:120]
+    return _plain(f"{source.task}: {error}" if error else source.task)
+
+
+def _approved(review: Review, candidate: Candidate) -> tuple[Candidate, str]:
+    if candidate.kind == "pattern":
+        told = f"added {_plain(candidate.name)} to {_shown(review.pattern_file)}"
+    else:
+        told = "the rule joins every later briefing"
+    return candidate, f"approved {candidate.id}: {told}"
+
+
+def _rejected(candidate: Candidate) -> tuple[Candidate, str]:
+    return candidate, f"rejected {candidate.id}: {_plain(candidate.reason)}"
+
+
+def _deferred(candidate: Candidate) -> tuple[Candidate, str]:
+    from loki.memory.review import is_put_off
+
+    times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
+    urge = ", which is often: decide it next time" if is_put_off(candidate) else ""
+    return candidate, f"deferred {candidate.id}: put off {times}{urge}"
+
+
+def _as_data(review: Review, agenda: Agenda, decided: list[Candidate]) -> dict[str, Any]:
+    return {
+        "last_review": agenda.last,
+        "is_due": agenda.is_due,
+        "waiting": agenda.waiting,
+        "decided": [_candidate(candidate) for candidate in decided],
+        "candidates": [
+            {
+                **_candidate(candidate),
+                "would_match": [record.task for record in review.would_match(candidate)],
+            }
+            for candidate in agenda.candidates
+        ],
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    from loki.memory.review import is_put_off
+
+    return {
+        "id": candidate.id,
+        "kind": candidate.kind,
+        "status": candidate.status,
+        "created_at": candidate.created_at,
+        "deferrals": candidate.deferrals,
+        "is_put_off": is_put_off(candidate),
+        "reason": candidate.reason or None,
+        "decided_at": candidate.decided_at or None,
+        "decided_by": candidate.decided_by or None,
+        candidate.kind: candidate.content,
+        "sources": [source.to_dict() for source in candidate.sources],
+        "page": candidate.document,
+    }
+
+
+def _shown(path: Path) -> str:
+    """A path as a person would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _plain(text: str) -> str:
+    """A text that nobody has checked, without what a terminal would take for commands."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
