@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,7 @@ from loki.action.check import Check, missing_programs
 from loki.action.journal import Journal
 from loki.action.position import Position
 from loki.action.task import TaskSpec, task_id
-from loki.base import file
-from loki.base.error import StoreError, UsageError
+from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds, isoformat
 from loki.config import load as load_config
 from loki.decision.budget import Budget
@@ -25,7 +24,7 @@ from loki.memory.sign import Signs
 from loki.memory.store import ForgivingStore
 from loki.recognition.definition import hint
 from loki.recognition.pattern import PatternSet
-from loki.stores.files import FileStore
+from loki.stores.files import FileStore, exclusive
 
 if TYPE_CHECKING:
     from loki.action.performer import Performer
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 FOLDER = ".loki"
 
-STALE = 3600.0
-"""Seconds after which nobody still writes a temporary file; chosen, not measured."""
 
 logger = logging.getLogger("loki")
 
@@ -324,15 +321,7 @@ class Workspace:
         Raises:
             UsageError: another run is at work here.
         """
-        with ExitStack() as stack:
-            try:
-                file.make_folder(self.folder)
-                stack.enter_context(file.lock(self.folder / "run", timeout=0))
-            except StoreError as error:
-                if (self.folder / "run.lock").exists() and _is_writable(self.folder):
-                    raise UsageError(f"another loki run is at work in {self.root}") from error
-                logger.warning("Could not persist: %s. Going on without a lock.", error)
-            file.sweep(self.folder, self.clock.now().timestamp() - STALE)
+        with exclusive(self.folder, self.clock.now().timestamp()):
             yield
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
@@ -397,15 +386,6 @@ def _retries(max_attempts: int) -> int:
     if max_attempts < 1:
         raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
     return max_attempts - 1
-
-
-def _is_writable(folder: Path) -> bool:
-    probe = folder / ".probe"
-    with suppress(OSError):
-        probe.touch()
-        probe.unlink()
-        return True
-    return False
 
 
 def describe(record: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from loki.action.change import UNKNOWN, Change, Edit, file_diff
+from loki.action.change import UNKNOWN, Change, Edit
 from loki.action.place import Place, State, ancestors, umask
 from loki.action.record import DiskShelf, MemoryShelf, Record, Shelf, Step
 from loki.action.transaction import (
@@ -24,7 +24,7 @@ from loki.action.transaction import (
     apply_error,
 )
 from loki.action.tree import Tree
-from loki.action.undo import Undone, net, steps_to_start
+from loki.action.undo import Undone, diff, net, steps_to_start
 
 if TYPE_CHECKING:
     import os
@@ -345,12 +345,7 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        records, _ = self._shelf.load()
-        parts = []
-        for path, known in sorted(net(records).items()):
-            old, new = (self._shelf.get(s.hash) if s else None for s in (known.start, known.end))
-            parts.append(file_diff(path, old, new) if known.start != known.end else "")
-        return "".join(parts)
+        return diff(net(self._shelf.load()[0]), self._shelf.get)
 
 
 @contextlib.contextmanager

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loki.action.change import file_diff
 from loki.action.record import Record, Shelf, Step
 from loki.action.transaction import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from loki.action.place import Place, State
 
@@ -63,6 +64,21 @@ def net(records: Iterable[Record]) -> dict[str, Net]:
                 is_foreign = known.is_foreign or known.end != step.before
                 found[step.path] = Net(known.start, step.after, is_foreign)
     return found
+
+
+def diff(known: Mapping[str, Net], get: Callable[[str], bytes | None]) -> str:
+    """A unified diff of what was done, for people to read.
+
+    Args:
+        known: by path, as `net` gives it.
+        get: the content of a hash.
+    """
+    parts = []
+    for path, one in sorted(known.items()):
+        if one.start != one.end:
+            old, new = (get(state.hash) if state else None for state in (one.start, one.end))
+            parts.append(file_diff(path, old, new))
+    return "".join(parts)
 
 
 def steps_to_start(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loki.base.error import UsageError
+from loki.base.error import ConfigError, UsageError
 from loki.cli.common import show_json, speaks_plainly
 
 if TYPE_CHECKING:
@@ -99,10 +99,14 @@ def _ask(review: Review, candidate: Candidate, person: str, now: datetime) -> bo
         answer = typer.prompt(f"\n{_CHOICES}", default="s").strip().lower()[:1]
         if answer in {"s", "q"}:
             return bool(answer == "s")
-        if answer in decide:
+        if answer not in decide:
+            typer.echo("Say a, r, d, s or q.")
+            continue
+        try:
             typer.echo(decide[answer]()[1])
             return True
-        typer.echo("Say a, r, d, s or q.")
+        except (UsageError, ConfigError) as error:  # it can still be put off, or skipped
+            typer.secho(str(error), fg="red")
 
 
 def _head(agenda: Agenda) -> str:
@@ -133,7 +137,7 @@ def _tell(review: Review, candidate: Candidate, number: str) -> str:
         tasks = [record.task for record in review.would_match(candidate)]
         lines.append(f"  matches {', '.join(map(_plain, tasks)) or 'no dead letter kept here'}")
         lines.append(f"  adds to {_shown(review.pattern_file)}:")
-        lines += [f"    {line}" for line in as_entry(candidate.content)]
+        lines += [f"    {_plain(line)}" for line in as_entry(candidate.content)]
     lines.append(f"  page    {_shown(review.pattern_file.parent / candidate.document)}")
     return "\n".join(lines)
 

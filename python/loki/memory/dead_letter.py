@@ -54,6 +54,7 @@ class Record:
         message: the last failure's message.
         strategies: what was tried, in order.
         mentions: the places that its failures named.
+        files: the paths that its attempts changed.
         failure: the last failure's fields, shortened.
     """
 
@@ -70,6 +71,7 @@ class Record:
     message: str = ""
     strategies: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    files: tuple[str, ...] = ()
     failure: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class Record:
         known = {name: data[name] for name in (f.name for f in fields(cls)) if name in data}
         try:
             known["strategies"] = tuple(known.get("strategies") or ())
+            known["files"] = tuple(known.get("files") or ())
             known["mentions"] = tuple(Mention(**one) for one in known.get("mentions") or ())
             return cls(**known)
         except TypeError as error:
@@ -137,6 +140,7 @@ class DeadLetter:
             failure.message[:MOST_KEPT],
             tuple(self.strategies),
             tuple(_mentions(self)),
+            tuple(self.files)[:MOST_MENTIONS],
             shortened(failure),
         )
 
@@ -240,7 +244,7 @@ def error_chain(attempts: Sequence[Attempt], last: str = "none left") -> str:
     answers: dict[str, list[str]] = {}
     for attempt in attempts:
         pattern = attempt.pattern_matched or "none"
-        again = " (same)" if pattern in answers else ""
+        again = " (same)" if attempt.pattern_matched in answers else ""
         before = answers.setdefault(pattern, [])
         strategy = attempt.strategy_used
         other = " (alternate)" if strategy and before and strategy not in before else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from loki.base.markdown import code
@@ -25,6 +26,9 @@ LETTERS = "memory/dead-letters.jsonl"
 
 MOST_OTHERS = 2000
 """Failures that a candidate is held against; chosen so that drawing one takes seconds at most."""
+
+MOST_COMPARED = 100
+"""Dead letters, the newest, that a suggestion or a pattern is drawn from; chosen, not measured."""
 
 MOST_SOLVED = 20
 """Similar tasks that are looked up for whether they succeeded later; chosen, not measured."""
@@ -59,7 +63,7 @@ class DeadLetters:
         """
         record, known = letter.record, self.raw()
         own = record.to_dict()
-        known.pop(record.task, None)
+        known.pop(record.task, None)  # what became of it before is in its attempts
         similar = [found for one in known.values() if alike(own, one) and (found := _read(one))]
         candidate = self._learn(letter, record, known)
         text = render(letter, len(similar), self._suggestions(record, similar), _pointer(candidate))
@@ -105,13 +109,14 @@ class DeadLetters:
             return ""
         pattern = self._patterns.patterns.get(record.pattern or "")
         own = (pattern.strategy, *(pattern.alternatives or ())) if pattern else ()
+        newest = sorted(similar, key=lambda one: (one.at, one.task))[: -MOST_COMPARED - 1 : -1]
         descriptions = {name: s.description for name, s in self._patterns.strategies.items()}
-        found = suggestion.suggest(record, similar, descriptions, own, list(self._solved(similar)))
-        return suggestion.render(found, similar)
+        solved = list(self._solved(newest))
+        found = suggestion.suggest(record, newest, descriptions, own, solved)
+        return suggestion.render(found, newest, len(similar))
 
     def _solved(self, similar: Sequence[Record]) -> Iterator[Solved]:
-        newest = sorted(similar, key=lambda one: (one.at, one.task), reverse=True)
-        for record in newest[:MOST_SOLVED]:
+        for record in similar[:MOST_SOLVED]:
             outcome = task_record.load(self._store, record.task).get("outcome") or {}
             if outcome.get("status") == "success":
                 attempts = History(self._store, record.task).attempts()
@@ -127,13 +132,15 @@ class DeadLetters:
         """The candidate that a dead letter belongs to, where there are enough like it."""
         if not learning.is_unmatched(record.confidence):
             return None
-        alike_ones = [(record, letter.failure), *self._unmatched(letter.failure, known)]
+        others = islice(self._unmatched(letter.failure, known), MOST_COMPARED - 1)
+        alike_ones = [*reversed(list(others)), (record, letter.failure)]
         if len(alike_ones) < learning.FEWEST:
             return None
         candidates = Candidates(self._store)
-        alike_ones.sort(key=lambda one: (one[0].at, one[0].task))
         sources = [Source(one.task, one.message, one.at) for one, _ in alike_ones]
         matched = self._matched_by(letter.failure, candidates)
+        if matched and not matched.is_open:
+            return None
         if matched:
             return candidates.propose(replace(matched, sources=tuple(sources)))
         failures = [failure for _, failure in alike_ones]
@@ -150,7 +157,8 @@ class DeadLetters:
     def _unmatched(
         self, failure: Failure, known: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[Record, Failure]]:
-        for raw in known.values():
+        """The newest first."""
+        for raw in reversed(list(known.values())):
             if raw.get("extension") != failure.extension or not raw.get("failure"):
                 continue
             record = _read(raw)
@@ -167,8 +175,8 @@ class DeadLetters:
         return best is not None and not learning.is_unmatched(best.confidence)
 
     def _matched_by(self, failure: Failure, candidates: Candidates) -> Candidate | None:
-        """The open candidate for a pattern that matches a failure already."""
-        patterns = (one for one in candidates.open() if one.kind == "pattern")
+        """The candidate for a pattern that matches a failure already."""
+        patterns = (one for one in candidates.all() if one.kind == "pattern")
         fitting = (
             one for one in patterns if learning.matches(one.content, failure, self._patterns)
         )

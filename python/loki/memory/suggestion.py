@@ -155,7 +155,9 @@ def _where(letters: Sequence[Record]) -> str:
     """The file that most of them name, the lines and the function named most in it."""
     files = Counter(path for one in letters for path in {m.path for m in one.mentions})
     if not files:
-        return ""
+        changed = Counter(path for one in letters for path in set(one.files))
+        path = min(changed, key=lambda name: (-changed[name], name), default="")
+        return f"{code(path)} (changed in {changed[path]} of {len(letters)})" if path else ""
     own = {mention.path for mention in letters[0].mentions}
     path = min(files, key=lambda name: (-files[name], name not in own, name))
     there = [m for one in letters for m in one.mentions if m.path == path]
@@ -190,7 +192,7 @@ def _approach(
     known = dict.fromkeys((*own, *STRATEGIES))
     left = next((name for name in known if name not in shared.tried and name != "escalate"), None)
     if left:
-        told = strategies.get(left, "")
+        told = " ".join(strategies.get(left, "").split())  # a project writes its own
         return f"{code(left)}, which none of them tried{f': {told}' if told else ''}"
     return f"every strategy was tried; {advice.of(kind).instead}"
 
@@ -222,23 +224,29 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 # --- the section of the page ----------------------------------------------------------------------
 
 
-def render(suggestion: Suggestion, similar: Sequence[Record]) -> str:
-    """The page's section: suggestions of at most 200 tokens, similar tasks, the common thread."""
+def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) -> str:
+    """The page's section: suggestions of at most 200 tokens, similar tasks, the common thread.
+
+    Args:
+        suggestion: what was found.
+        similar: the dead letters that it was drawn from.
+        count: how many there are in all, where that is more.
+    """
+    count = max(count, len(similar))
     items = [
         ("Most likely root cause", suggestion.cause),
         ("Specific area to investigate", suggestion.where),
         ("Alternative approach", suggestion.approach),
     ]
     items = [(name, text) for name, text in items if text]
-    failures = "failure" if len(similar) == 1 else "failures"
-    head = f"Based on {len(similar)} similar {failures}:"
+    head = f"Based on {count} similar {'failure' if count == 1 else 'failures'}:"
     room = MOST_TOKENS - tokens("## Smart suggestions\n\n" + head) - 2 * len(items)
     share = (room - sum(tokens(name) + 4 for name, _ in items)) // len(items)
     told = [f"**{name}:** {clip(text, share)}" for name, text in items]
     listed = sorted(similar, key=lambda one: (one.at, one.task), reverse=True)[:MOST_LISTED]
     lines = [_similar(one) for one in listed]
-    if len(similar) > len(listed):
-        lines.append(f"and {len(similar) - len(listed)} older ones")
+    if count > len(listed):
+        lines.append(f"and {count - len(listed)} older ones")
     return (
         f"## Smart suggestions\n\n{head}\n\n{numbered(told)}\n\n"
         f"### Similar failures\n\n{bullets(lines)}\n\n"

@@ -6,11 +6,12 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from loki.base import file
-from loki.base.error import StoreError
+from loki.base.error import StoreError, UsageError
 from loki.memory.store import Record
 
 IGNORED = """\
@@ -20,6 +21,9 @@ IGNORED = """\
 !failure-patterns.yml
 !verification-gates.yml
 """
+
+STALE = 3600.0
+"""Seconds after which nobody still writes a temporary file; chosen, not measured."""
 
 logger = logging.getLogger("loki")
 
@@ -126,3 +130,35 @@ def _refuse(error: OSError) -> None:
 
 def _sentence(verb: str, path: Path, error: OSError) -> str:
     return f"cannot {verb} {path}: {error.strerror or error}"
+
+
+@contextmanager
+def exclusive(folder: Path, now: float) -> Iterator[None]:
+    """One run at a time in a workspace; what runs that were killed left half written is removed.
+
+    Args:
+        folder: the workspace's folder.
+        now: seconds since the epoch.
+
+    Raises:
+        UsageError: another run is at work here.
+    """
+    with ExitStack() as stack:
+        try:
+            file.make_folder(folder)
+            stack.enter_context(file.lock(folder / "run", timeout=0))
+        except StoreError as error:
+            if (folder / "run.lock").exists() and _is_writable(folder):
+                raise UsageError(f"another loki run is at work in {folder.parent}") from error
+            logger.warning("Could not persist: %s. Going on without a lock.", error)
+        file.sweep(folder, now - STALE)
+        yield
+
+
+def _is_writable(folder: Path) -> bool:
+    probe = folder / ".probe"
+    with suppress(OSError):
+        probe.touch()
+        probe.unlink()
+        return True
+    return False

@@ -31,6 +31,7 @@ def test_apply_and_undo(project: Path, either: Journal) -> None:
     applied = either.apply(CHANGE)
     assert set(applied.paths) == set(CHANGE.paths)
     assert either.changed() == tuple(sorted(CHANGE.paths))
+    assert either.changes()["old/deep/gone.py"] == "deleted"
     after = picture(project)
     assert after["a.py"] == (0o644, b"new a\n")
     assert after["run.sh"] == (0o755, b"new run\n")
@@ -51,6 +52,7 @@ def test_undo_goes_back_to_the_start_of_many(project: Path, either: Journal) -> 
         either.apply(Change.write({"a.py": "1", "x/y": "1"}))
         either.apply(Change.write({"a.py": "2", "x/y": None, "z": "3"}))
         assert either.changed() == ("a.py", "z")
+        assert either.changes() == {"a.py": "modified", "z": "created"}
         assert either.undo().restored == ("a.py", "z")
         assert Tree.scan(project).entries == before
         assert not (project / "x").exists()

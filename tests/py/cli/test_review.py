@@ -218,6 +218,14 @@ def test_a_person_may_skip_defer_and_stop(project: Path) -> None:
     assert len(ids(project)) == 2
 
 
+def test_a_person_goes_on_where_a_file_cannot_be_added_to(project: Path) -> None:
+    (project / ".loki/failure-patterns.yml").write_text("version: 1\npatterns: []\n")
+    seen = on_terminal(project, "a\nd\ns\n")
+    assert "found version 1" in seen
+    assert "deferred pattern-" in seen
+    assert "2 of 2" in seen
+
+
 def test_the_help_teaches(tmp_path: Path) -> None:
     code, out, _ = loki("review", "--help", cwd=tmp_path)
     assert code == 0

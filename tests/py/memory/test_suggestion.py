@@ -92,6 +92,11 @@ def test_what_solved_a_similar_task_is_suggested_before_anything_else() -> None:
     assert found.approach == "what solved `b`: used an alias \\[x\\](http://y)"
 
 
+def test_without_a_place_what_was_changed_is_worth_a_look() -> None:
+    one, other = record("a", files=("z.py", "y.py")), record("b", files=("z.py",))
+    assert suggest(one, [other], {}).where == "`z.py` (changed in 2 of 2)"
+
+
 def test_without_a_place_nothing_is_said_of_one() -> None:
     text = render(suggest(record("a"), [record("b")], {}), [record("b")])
     assert "Specific area" not in text
