@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki.action import gate_config
 from loki.action.check import Check, missing_programs
 from loki.action.journal import Journal
 from loki.action.position import Position
@@ -67,6 +68,7 @@ class Workspace:
         self.clock: Clock = clock or SystemClock()
         self.config = load_config(self.folder / "config.toml")
         self.patterns = self._patterns()
+        self.gates = gate_config.load(self.folder / gate_config.FILE)
         self.store = ForgivingStore(FileStore(self.folder))
         self._position = Position(str(self.root))
 
@@ -354,7 +356,7 @@ class Workspace:
         checks = CheckRunner(
             self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
         )
-        return Performer(spec, executor, recorder, checks, self.patterns, self.clock, cancelled)
+        return Performer(spec, executor, recorder, checks, self.patterns, self.clock, self.gates, cancelled)
 
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from loki.action import gate, process
+from loki.action import process
 from loki.action.change import Change
 from loki.action.event import Executed
+from loki.action.gates.syntax import broken_files
 from loki.action.journal import Journal
 from loki.action.process import Finished
 from loki.base.error import LokiError, StoreError, UsageError
@@ -162,5 +163,5 @@ class Executor:
 
     def _config_failure(self, files: Sequence[str]) -> Failure | None:
         """Configs that a command wrote must parse too; proposed ones were checked before."""
-        found = gate.broken_files(self.root, files)
+        found = broken_files(self.root, files)
         return found.failure(self.patterns) if not found.passed else None

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import ast
-import json
-import sys
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from loki.action.change import Change, Edit
+from loki.action.change import Change
 from loki.action.refusal import refusals
 from loki.action.tree import Tree
+from loki.base import glob
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+if TYPE_CHECKING:
+    from loki.action.gate_config import Gates
+    from loki.action.gates.subject import Subject
 
 BLOCKING, ADVISORY = "blocking", "advisory"
 
-MAX_DEPTH = 100
-"""Levels of nesting in YAML; chosen, not measured. Real files have fewer than twenty."""
-
-JSON_WITH_COMMENTS = ("tsconfig", "jsconfig", ".eslintrc", "devcontainer", "settings", "launch")
-"""Stems of JSON files whose tools allow comments; a strict parser has no say in them."""
+PATTERNS = {"syntax_check": "syntax-error", "import_check": "import-not-found"}
+"""Id of the pattern that a gate's violations have; what others find is told by its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +61,15 @@ class Validation:
         gates: names of the gates that ran.
         violations: what they found.
         skipped: VALIDATE did not take place, because the caller edits by itself.
+        warnings: what was not looked at, why, and how to have it looked at.
+        durations: seconds that each gate took.
     """
 
     gates: tuple[str, ...] = ()
     violations: tuple[Violation, ...] = ()
     skipped: bool = False
+    warnings: tuple[str, ...] = ()
+    durations: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -91,6 +88,8 @@ class Validation:
             "skipped": self.skipped,
             "gates": list(self.gates),
             "violations": [str(v) for v in self.violations],
+            "warnings": list(self.warnings),
+            "durations_ms": {gate: round(took * 1000) for gate, took in self.durations.items()},
         }
 
     def failure(self, patterns: PatternSet) -> Failure:
@@ -107,171 +106,89 @@ class Validation:
             line=first.line,
             column=first.column,
             excerpt=excerpt,
-            pattern="syntax-error" if first.gate == "syntax_check" else None,
+            pattern=PATTERNS.get(first.gate),
             patterns=patterns,
         )
 
 
-Gate = Callable[[Change, Path, Tree], list[Violation]]
+Gate = Callable[["Subject"], "list[Violation]"]
 
 
-def validate(change: Change, root: Path, tree: Tree) -> Validation:
-    """Run every gate on a proposal, in order; nothing is written.
+def validate(
+    change: Change,
+    root: Path,
+    tree: Tree,
+    *,
+    kind: str = "bug_fix",
+    complexity: str = "medium",
+    config: Gates | None = None,
+    scope: Sequence[str] = (),
+    cancelled: threading.Event | None = None,
+) -> Validation:
+    """Run every gate that the configuration has for a task on a proposal; nothing is written.
 
     Args:
         change: the proposal.
         root: the project's folder.
         tree: the project as it is.
+        kind, complexity: of the task.
+        config: which gates run, and how much they count; None: the built-in configuration.
+        scope: globs of the files that the task is about; none: not said.
+        cancelled: ends what a gate runs when set.
 
-    A later gate does not run where an earlier one blocks: a change that may not be applied at all
-    need not be well written.
+    No gate runs behind one of `FIRST` that blocks: a change that may not be applied at all need not
+    be well written, and what does not parse cannot be judged further.
     """
-    ran: list[str] = []
+    from loki.action.gate_config import default
+    from loki.action.gates.subject import Subject
+
+    config = config or default()
+    ended = cancelled or threading.Event()
     found: list[Violation] = []
-    for name, gate in GATES:
-        ran.append(name)
-        found += gate(change, root, tree)
-        if any(v.severity == BLOCKING for v in found):
+    warnings: list[str] = []
+    durations: dict[str, float] = {}
+    gates = _gates()
+    for name in ("change_check", *config.for_task(kind, complexity)):
+        if name not in gates:
+            continue
+        subject = Subject(change, root, tree, config.setting(name), scope, ended)
+        start = time.monotonic()
+        violations = gates[name](subject)
+        durations[name] = time.monotonic() - start
+        found += violations if name == "change_check" else _weighed(violations, subject)
+        warnings += subject.warnings
+        if name in FIRST and any(v.severity == BLOCKING for v in found):
             break
-    return Validation(tuple(ran), tuple(found))
+    return Validation(tuple(durations), tuple(found), False, tuple(warnings), durations)
 
 
-def change_check(change: Change, root: Path, tree: Tree) -> list[Violation]:
+FIRST = ("change_check", "syntax_check")
+"""Gates behind which none runs if they block."""
+
+
+def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violation]:
+    """Violations with the severity that the configuration gives them."""
+    setting, weighed = subject.setting, []
+    for violation in violations:
+        path = violation.file
+        if path and glob.matches(path, setting.exclude):
+            continue
+        severity = setting.severity or violation.severity
+        if path and glob.matches(path, setting.advisory_in):
+            severity = ADVISORY
+        weighed.append(replace(violation, severity=severity))
+    return weighed
+
+
+def _gates() -> Mapping[str, Gate]:
+    from loki.action.gates.syntax import syntax_check
+
+    return {"change_check": change_check, "syntax_check": syntax_check}
+
+
+def change_check(subject: Subject) -> list[Violation]:
     """Refuse edits that leave the project, touch what is not theirs, or came too late."""
     return [
         Violation("change_check", BLOCKING, refusal.path, refusal.reason)
-        for refusal in refusals(change, root, tree)
+        for refusal in refusals(subject.change, subject.root, subject.tree)
     ]
-
-
-def syntax_check(change: Change, root: Path, tree: Tree) -> list[Violation]:
-    """Parse the proposed content of Python, JSON, TOML and YAML files.
-
-    A file that did not parse before either is only pointed out: its dialect may be one that the
-    parser does not know (templates, comments in JSON).
-    """
-    found = []
-    for edit in change.edits:
-        parse = _parser(edit.path)
-        if parse is None or edit.after is None:
-            continue
-        problem = _problem(parse, edit)
-        if problem is not None and tree.entries.get(edit.path) and _broken(parse, root, edit):
-            problem = replace(problem, severity=ADVISORY)
-        if problem is not None:
-            found.append(problem)
-    return found
-
-
-def broken_files(root: Path, paths: Sequence[str]) -> Validation:
-    """Run the syntax check on files as they are in the project now.
-
-    Args:
-        root: the project's folder.
-        paths: files that something other than a proposal wrote, relative to it.
-    """
-    found = []
-    for path in paths:
-        parse = _parser(path)
-        if parse is None or not (root / path).is_file():
-            continue
-        problem = _problem(parse, Edit(path, (root / path).read_bytes()))
-        if problem is not None:
-            found.append(problem)
-    return Validation(("syntax_check",), tuple(found))
-
-
-GATES: Sequence[tuple[str, Gate]] = (("change_check", change_check), ("syntax_check", syntax_check))
-
-
-class _Problem(Exception):
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(message)
-        self.line, self.column = line, column
-
-
-def _problem(parse: Callable[[str], None], edit: Edit) -> Violation | None:
-    try:
-        parse((edit.after or b"").decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        return Violation("syntax_check", BLOCKING, edit.path, f"not UTF-8: {error.reason}")
-    except _Problem as problem:
-        return Violation(
-            "syntax_check", BLOCKING, edit.path, str(problem), problem.line, problem.column
-        )
-    return None
-
-
-def _broken(parse: Callable[[str], None], root: Path, edit: Edit) -> bool:
-    try:
-        parse((root / edit.path).read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, _Problem):
-        return True
-    return False
-
-
-def _parser(path: str) -> Callable[[str], None] | None:
-    name = PurePosixPath(path)
-    if name.suffix == ".json" and any(name.stem.startswith(s) for s in JSON_WITH_COMMENTS):
-        return None
-    return _PARSERS.get(name.suffix.lower())
-
-
-def _parse_python(text: str) -> None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except SyntaxError as error:
-        raise _Problem(f"SyntaxError: {error.msg}", error.lineno, error.offset) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise _Problem(f"cannot be parsed: {error or type(error).__name__}") from error
-
-
-def _parse_json(text: str) -> None:
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _Problem(f"invalid JSON: {error.msg}", error.lineno, error.colno) from error
-    except RecursionError as error:
-        raise _Problem("invalid JSON: nested too deeply") from error
-
-
-def _parse_toml(text: str) -> None:
-    try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _Problem(f"invalid TOML: {error}") from error
-
-
-def _parse_yaml(text: str) -> None:
-    try:
-        # Events only: aliases are not expanded and tags are not built. The scanner's time grows with
-        # the square of the depth, so a hostile depth is refused before it costs anything.
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                depth += 1
-            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                depth -= 1
-            if depth > MAX_DEPTH:
-                raise _Problem(f"invalid YAML: nested deeper than {MAX_DEPTH} levels")
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise _Problem(
-            f"invalid YAML: {error.problem}",
-            mark.line + 1 if mark else None,
-            mark.column + 1 if mark else None,
-        ) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise _Problem(f"invalid YAML: {error}") from error
-
-
-_PARSERS: dict[str, Callable[[str], None]] = {
-    ".py": _parse_python,
-    ".pyi": _parse_python,
-    ".json": _parse_json,
-    ".toml": _parse_toml,
-    ".yml": _parse_yaml,
-    ".yaml": _parse_yaml,
-}

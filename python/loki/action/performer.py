@@ -33,6 +33,7 @@ from loki.action.event import (
     Waited,
 )
 from loki.action.executor import Executor
+from loki.action.gate_config import Gates
 from loki.action.recorder import Recorder
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
@@ -57,6 +58,7 @@ class Performer:
         checks: runs checks.
         patterns: the pattern set.
         clock: the time.
+        gates: which gates run, and how much they count.
         cancelled: ends whatever runs when set.
     """
 
@@ -66,6 +68,7 @@ class Performer:
     checks: CheckRunner
     patterns: PatternSet
     clock: Clock
+    gates: Gates
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -74,6 +77,7 @@ class Performer:
         self._report = Report()
         self._failed_check: Check | None = None
         self._seen: Tree | None = None
+        self._warned: set[str] = set()
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
             RunChecks: self._run_checks,
             Validate: self._validate,
@@ -136,7 +140,20 @@ class Performer:
 
     def _validate(self, effect: Validate) -> Event:
         change = effect.proposal.change.based_on(self._shown())
-        return Validated(gate.validate(change, self.root, self._shown()))
+        validation = gate.validate(
+            change,
+            self.root,
+            self._shown(),
+            kind=self.task.kind,
+            complexity=self.task.complexity,
+            config=self.gates,
+            cancelled=self.cancelled,
+        )
+        for warning in validation.warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                logger.warning("[closed-loop] task=%s %s", self.task.id, warning)
+        return Validated(validation)
 
     def _execute(self, effect: Execute) -> Event:
         change = effect.proposal.change.based_on(self._shown())

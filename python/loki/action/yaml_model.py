@@ -6,7 +6,7 @@ Size, depth and aliases are held to the limits of `loki.recognition.source`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -84,7 +84,9 @@ def _explain(
 ) -> ConfigError:
     problem = error.errors(include_url=False)[0]
     keys, forbidden = problem["loc"], problem["type"] == "extra_forbidden"
-    node = _node(root, keys, key=forbidden)
+    is_key = keys[-1:] == ("[key]",)
+    keys = keys[:-1] if is_key else keys
+    node = _node(root, keys, key=forbidden or is_key)
     where = ".".join(str(key) for key in keys)
     if forbidden:
         names = _fields(model, keys[:-1])
@@ -144,8 +146,11 @@ def _fields(model: type[BaseModel], keys: Sequence[str | int]) -> list[str]:
     """The names that a mapping may have; none where they are not told by the model."""
     inner: Any = model
     for key in keys:
-        known = inner.model_fields if _is_model(inner) else {}
-        inner = known[str(key)].annotation if str(key) in known else None
+        if _is_model(inner):
+            field = inner.model_fields.get(str(key))
+            inner = field.annotation if field else None
+        else:  # a mapping or a list of models
+            inner = next((part for part in get_args(inner) if _is_model(part)), None)
     return [f.alias or name for name, f in inner.model_fields.items()] if _is_model(inner) else []
 
 

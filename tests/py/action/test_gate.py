@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from loki.action.change import Change
-from loki.action.gate import ADVISORY, BLOCKING, Validation, broken_files, validate
+from loki.action.gate import ADVISORY, BLOCKING, Validation, validate
+from loki.action.gates.syntax import broken_files
 from loki.action.tree import Tree
 from loki.recognition.pattern import PatternSet
 

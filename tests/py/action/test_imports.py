@@ -177,6 +177,7 @@ def test_javascript() -> None:
         ("import { default as a, 'odd name' as b } from 'c'", ["c"]),
         ("import { from } from 'from'", ["from"]),
         ("import from from 'x'", ["x"]),
+        ("import a from '.'\nimport b from 'x'", [".", "x"]),
         ("import a\n  from\n  'x'", ["x"]),
         ("export { a }\nimport b from 'x'", ["x"]),
         ("export const from = 'x'", []),

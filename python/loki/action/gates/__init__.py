@@ -1,1 +1,1 @@
-"""Gates that look at more than one kind of fault, and what they know."""
+"""The gates: each judges a proposal by its content, before a byte of the project changes."""

@@ -32,14 +32,14 @@ class _Reader:
     def read(self) -> tuple[Import, ...]:
         brackets: list[str] = []
         for position, token in enumerate(self.tokens):
-            before = self._at(position - 1).text
+            before = self._at(position - 1)
             if token.kind == "sign" and token.text in "([{":
                 brackets.append(token.text)
             elif token.kind == "sign" and token.text in ")]}" and brackets:
                 brackets.pop()
             elif token.kind != "word" or token.text not in KEYWORDS or position < self.read_to:
                 continue
-            elif before != "." or self._is_spread(position):
+            elif before[:2] != ("sign", ".") or self._is_spread(position):
                 self._word(position, token.text, brackets)
         return tuple(self.found)
 

@@ -53,6 +53,7 @@ _OPERAND_FOLLOWS: Final = frozenset(
         "yield",
     ]
 )
+_PARTNERS: Final = {"(": ")", "[": "]", "{": "}"}
 _HEADS: Final = frozenset({"if", "while", "for", "with"})
 
 
@@ -62,6 +63,26 @@ def tokens_of(text: str) -> Iterator[Token]:
     The parts of a template with ``${`` come as several tokens of kind template around the code.
     """
     return _Lexer(text).run()
+
+
+def is_balanced(text: str) -> bool:
+    """Whether every bracket outside strings, comments and regexes has its partner.
+
+    Example:
+        >>> is_balanced("f({a: [1]}) // )"), is_balanced("if (a) {"), is_balanced("f(]")
+        (True, False, False)
+    """
+    lexer, opened = _Lexer(text), list[str]()
+    for token in lexer.run():
+        if token.kind == "sign" and token.text in _PARTNERS:
+            opened.append(_PARTNERS[token.text])
+        elif (
+            token.kind == "sign"
+            and token.text in {")", "]", "}"}
+            and (not opened or opened.pop() != token.text)
+        ):
+            return False
+    return not opened and not any(bracket == "`" for bracket, _ in lexer.brackets)
 
 
 class _Lexer:

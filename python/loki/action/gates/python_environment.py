@@ -1,0 +1,157 @@
+"""The Python that a project's checks run in: which interpreter, and which modules it can import.
+
+Nothing of the project is executed. The interpreter is asked for its version and its path; modules are
+then found as files on that path (`importlib.machinery.PathFinder` would run ``.pth`` lines, so folders
+are read instead).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from loki.action import process
+from loki.action.words import which
+from loki.base.error import LokiError
+
+VENVS = (".venv", "venv", "env", ".env")
+"""Folders that usually hold a project's virtual environment, in the order of use."""
+
+PROGRAMS = ("python3", "python")
+
+SECONDS = 10.0
+"""Until an interpreter that does not answer is given up; chosen, not measured."""
+
+_ASK = """
+import json, sys
+print(json.dumps({
+    "path": [p for p in sys.path if p],
+    "builtin": sorted(set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))),
+    "version": list(sys.version_info[:2]),
+}))
+"""
+
+
+@dataclass(frozen=True)
+class PythonEnvironment:
+    """What can be imported.
+
+    Attributes:
+        interpreter: the program.
+        folders: where modules are looked for.
+        modules: top-level names that are there.
+        is_whole: nothing hides what else may be there (import hooks of editable installs).
+    """
+
+    interpreter: str
+    folders: tuple[str, ...]
+    modules: frozenset[str]
+    is_whole: bool
+
+    def has(self, name: str) -> bool:
+        """Whether a top-level module is there."""
+        return name in self.modules
+
+    def may_have(self, module: str) -> bool:
+        """Whether a dotted module is there, or nobody can tell.
+
+        Only plain files are trusted to say no: a package may extend its path or make modules when it
+        runs, so below a package of the environment nothing is called missing.
+        """
+        return not self.is_whole or self.has(module.split(".", maxsplit=1)[0])
+
+
+def interpreter(root: Path) -> str | None:
+    """The program that the project's checks would run as ``python``; None where there is none.
+
+    Of the project's own environment, else of the one that is active, else the one on the ``PATH``.
+    """
+    places = [*(root / name for name in VENVS)]
+    active = os.environ.get("VIRTUAL_ENV")
+    if active:
+        places.append(Path(active))
+    for place in places:
+        for folder in ("bin", "Scripts"):
+            for program in PROGRAMS:
+                path = place / folder / program
+                if path.is_file() and (place / "pyvenv.cfg").is_file():
+                    return str(path)
+    return next((found for name in PROGRAMS if (found := which(name, root))), None)
+
+
+def environment(root: Path) -> PythonEnvironment | None:
+    """What the project's checks can import; None where no interpreter answers."""
+    program = interpreter(root)
+    if program is None:
+        return None
+    said = _ask(program, _stamp(program))
+    if said is None:
+        return None
+    folders = tuple(folder for folder in said["path"] if os.path.isdir(folder))
+    modules, is_whole = _modules(folders)
+    return PythonEnvironment(program, folders, frozenset(said["builtin"]) | modules, is_whole)
+
+
+def _stamp(program: str) -> float:
+    try:
+        return os.stat(program).st_mtime
+    except OSError:
+        return 0.0
+
+
+@lru_cache(maxsize=8)
+def _ask(program: str, _stamp: float) -> dict[str, list[str]] | None:
+    # PYTHONPATH counts, as it does for checks; the current folder does not.
+    try:
+        finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS)
+        said = json.loads(finished.stdout) if finished.is_success else None
+    except (LokiError, ValueError, OSError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _modules(folders: Iterable[str]) -> tuple[frozenset[str], bool]:
+    found: set[str] = set()
+    is_whole = True
+    for folder in folders:
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".pth"):
+                is_whole = is_whole and not _adds_hook(entry.path, found)
+            elif name.endswith((".py", ".so", ".pyd", ".pyc")):
+                found.add(name.split(".")[0])
+            elif "." not in name and name.isidentifier():
+                found.add(name)
+            elif name.endswith(".egg-link"):
+                is_whole = False
+    return frozenset(found), is_whole
+
+
+def _adds_hook(path: str, found: set[str]) -> bool:
+    """Read a ``.pth`` file: folders are looked into; a line that runs code may do anything."""
+    try:
+        lines = Path(path).read_text("utf-8", "replace").splitlines()[:1000]
+    except OSError:
+        return False
+    runs = False
+    for line in lines:
+        if line.startswith(("import ", "import\t")):
+            runs = runs or not any(known in line for known in _HARMLESS)
+        elif line.strip() and not line.startswith("#"):
+            folder = os.path.join(os.path.dirname(path), line.strip())
+            names, whole = _modules([folder]) if os.path.isdir(folder) else (frozenset(), True)
+            found |= names
+            runs = runs or not whole
+    return runs
+
+
+_HARMLESS = ("_virtualenv", "distutils-precedence", "_distutils_hack", "coverage", "a1_coverage")
+"""Code in ``.pth`` files that makes no module importable."""
