@@ -181,9 +181,14 @@ def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violatio
 
 
 def _gates() -> Mapping[str, Gate]:
+    from loki.action.gates.imports import import_check
     from loki.action.gates.syntax import syntax_check
 
-    return {"change_check": change_check, "syntax_check": syntax_check}
+    return {
+        "change_check": change_check,
+        "syntax_check": syntax_check,
+        "import_check": import_check,
+    }
 
 
 def change_check(subject: Subject) -> list[Violation]:

@@ -15,7 +15,7 @@ from loki.action.gate_config import GateSetting
 from loki.action.gates import grammar, syntax, toolchain
 from loki.action.gates.subject import Subject
 from loki.action.tree import Tree
-from support.toolchain import need
+from support.toolchain import need, need_node_modules
 
 
 def subject(root: Path, files: dict[str, str | bytes | None], seconds: float = 30.0) -> Subject:
@@ -220,3 +220,46 @@ def test_any_bytes_are_judged(project: Path, path: str, content: bytes) -> None:
 @pytest.mark.parametrize("text", ["(" * 100_000, "<a" * 50_000, "`${" * 30_000, "\0" * 1000])
 def test_hostile_text_ends(project: Path, path: str, text: str) -> None:
     assert len(check(project, {path: text})) <= 1
+
+
+@pytest.fixture
+def with_typescript(project: Path) -> Path:
+    """A project that has its compiler installed."""
+    (project / "node_modules").symlink_to(need_node_modules("typescript"))
+    return project
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "place", "message"),
+    [
+        ("a.ts", "let x: = 1;\n", (1, 8), "Type expected"),
+        ("a.ts", "class A {\n  f( {}\n}\n", (3, 1), "expected"),
+        ("a.tsx", "const é = <A><B></A>;\n", (1, 15), "no corresponding closing tag"),
+        ("a.mts", "export const a = ;", (1, 18), "Expression expected"),
+    ],
+)
+def test_the_projects_compiler_says_where(
+    with_typescript: Path, path: str, text: str, place: tuple[int, int], message: str
+) -> None:
+    (violation,) = check(with_typescript, {path: text})
+    assert violation.severity == BLOCKING
+    assert (violation.line, violation.column) == place
+    assert message in violation.description
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export interface Ref<in out A> { a: A }\n",
+        "export type * from './a';\n",
+        "let a: number = 'types are not looked at';\nimport './gone';\n",
+        "abstract class A { abstract accessor x: number; using = 1 }\n",
+    ],
+)
+def test_the_compiler_is_believed_where_the_grammar_lags(with_typescript: Path, text: str) -> None:
+    assert check(with_typescript, {"a.ts": text}) == []
+
+
+def test_a_grammar_that_lags_only_points_out(project: Path) -> None:
+    found = check(project, {"a.ts": "export interface Ref<in out A> { a: A }\n"})
+    assert [v.severity for v in found] == [ADVISORY]

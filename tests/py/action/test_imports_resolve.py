@@ -97,7 +97,9 @@ def test_python(importer: str, statement: str, paths: list[str]) -> None:
         ("src/pkg/a.py", "from .gone import f", MISSING, ".gone"),
         ("src/pkg/a.py", "from .sub.gone import f", MISSING, ".sub.gone"),
         ("tests/unit/test_a.py", "import pkg.gone", MISSING, "pkg.gone"),
-        ("setup.py", "from ... import f", MISSING, "..."),
+        ("setup.py", "from ... import f", EXTERNAL, ""),
+        ("tests/unit/test_a.py", "from .gone import f", EXTERNAL, ""),
+        ("tests/unit/test_a.py", "import space.gone", EXTERNAL, ""),
         # Names of a package may be anything that it defines.
         ("src/pkg/a.py", "from . import gone", FOUND, ""),
         # What hangs on a module may be there once it has run, as os.path is.

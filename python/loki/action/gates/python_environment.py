@@ -7,8 +7,10 @@ are read instead).
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,24 +47,22 @@ class PythonEnvironment:
         folders: where modules are looked for.
         modules: top-level names that are there.
         is_whole: nothing hides what else may be there (import hooks of editable installs).
+        is_own: the project's own, or the one that is active; not just any on the ``PATH``.
     """
 
     interpreter: str
     folders: tuple[str, ...]
     modules: frozenset[str]
     is_whole: bool
-
-    def has(self, name: str) -> bool:
-        """Whether a top-level module is there."""
-        return name in self.modules
+    is_own: bool = True
 
     def may_have(self, module: str) -> bool:
         """Whether a dotted module is there, or nobody can tell.
 
-        Only plain files are trusted to say no: a package may extend its path or make modules when it
-        runs, so below a package of the environment nothing is called missing.
+        Below a top-level package nothing is called missing: it may extend its path, or make modules
+        when it runs.
         """
-        return not self.is_whole or self.has(module.split(".", maxsplit=1)[0])
+        return not self.is_whole or module.split(".", maxsplit=1)[0] in self.modules
 
 
 def interpreter(root: Path) -> str | None:
@@ -70,17 +70,19 @@ def interpreter(root: Path) -> str | None:
 
     Of the project's own environment, else of the one that is active, else the one on the ``PATH``.
     """
-    places = [*(root / name for name in VENVS)]
+    on_path = (found for name in PROGRAMS if (found := which(name, root)))
+    return _own(root) or next(on_path, None)
+
+
+def _own(root: Path) -> str | None:
     active = os.environ.get("VIRTUAL_ENV")
-    if active:
-        places.append(Path(active))
-    for place in places:
+    for place in [*(root / name for name in VENVS), *([Path(active)] if active else [])]:
         for folder in ("bin", "Scripts"):
             for program in PROGRAMS:
                 path = place / folder / program
                 if path.is_file() and (place / "pyvenv.cfg").is_file():
                     return str(path)
-    return next((found for name in PROGRAMS if (found := which(name, root))), None)
+    return None
 
 
 def environment(root: Path) -> PythonEnvironment | None:
@@ -92,8 +94,9 @@ def environment(root: Path) -> PythonEnvironment | None:
     if said is None:
         return None
     folders = tuple(folder for folder in said["path"] if os.path.isdir(folder))
-    modules, is_whole = _modules(folders)
-    return PythonEnvironment(program, folders, frozenset(said["builtin"]) | modules, is_whole)
+    modules, is_whole = _known(folders, tuple(_stamp(folder) for folder in folders))
+    names = frozenset(said["builtin"]) | modules
+    return PythonEnvironment(program, folders, names, is_whole, _own(root) is not None)
 
 
 def _stamp(program: str) -> float:
@@ -112,6 +115,11 @@ def _ask(program: str, _stamp: float) -> dict[str, list[str]] | None:
     except (LokiError, ValueError, OSError):
         return None
     return said if isinstance(said, dict) else None
+
+
+@lru_cache(maxsize=8)
+def _known(folders: tuple[str, ...], _stamps: tuple[float, ...]) -> tuple[frozenset[str], bool]:
+    return _modules(folders)
 
 
 def _modules(folders: Iterable[str]) -> tuple[frozenset[str], bool]:
@@ -144,7 +152,7 @@ def _adds_hook(path: str, found: set[str]) -> bool:
     runs = False
     for line in lines:
         if line.startswith(("import ", "import\t")):
-            runs = runs or not any(known in line for known in _HARMLESS)
+            runs = runs or not (_is_harmless(line) or _is_mapping(path, line, found))
         elif line.strip() and not line.startswith("#"):
             folder = os.path.join(os.path.dirname(path), line.strip())
             names, whole = _modules([folder]) if os.path.isdir(folder) else (frozenset(), True)
@@ -153,5 +161,25 @@ def _adds_hook(path: str, found: set[str]) -> bool:
     return runs
 
 
+def _is_harmless(line: str) -> bool:
+    return any(known in line for known in _HARMLESS)
+
+
+def _is_mapping(path: str, line: str, found: set[str]) -> bool:
+    """Take the names from setuptools' finder of an editable install, which lists them."""
+    name = line.removeprefix("import ").split(";")[0].strip()
+    try:
+        text = Path(os.path.dirname(path), name + ".py").read_text("utf-8")
+        match = _MAPPING.search(text)
+        mapping = ast.literal_eval(match[1]) if match else None
+    except (OSError, ValueError, SyntaxError):
+        return False
+    if not isinstance(mapping, dict):
+        return False
+    found |= {str(module).split(".")[0] for module in mapping}
+    return True
+
+
+_MAPPING = re.compile(r"^MAPPING[^=]*= (\{.*\})$", re.MULTILINE)
 _HARMLESS = ("_virtualenv", "distutils-precedence", "_distutils_hack", "coverage", "a1_coverage")
 """Code in ``.pth`` files that makes no module importable."""

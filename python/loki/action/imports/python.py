@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,8 @@ FORGIVING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 BY_NAME = {"import_module", "__import__", "importorskip"}
 """Functions whose first argument is a module's name."""
 
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+_BREAK = re.compile("\r\n|[\r\n]")
 _BRANCHES = (ast.If, ast.Match, ast.While, ast.For)
 
 
@@ -26,7 +29,8 @@ def imports_of(text: str) -> tuple[Import, ...]:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    visitor = _Visitor(text.split("\n"))
+    # Expressions hold imports only as calls of these; without any, statements are enough to look at.
+    visitor = _Visitor(_BREAK.split(text), any(name in text for name in BY_NAME))
     visitor.walk(tree.body)
     return tuple(sorted(visitor.found, key=lambda i: (i.line, i.column)))
 
@@ -34,8 +38,8 @@ def imports_of(text: str) -> tuple[Import, ...]:
 class _Visitor:
     """Walks statements without recursion: a long ``elif`` chain is as deep as it is long."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: list[str], is_deep: bool) -> None:
+        self.lines, self.is_deep = lines, is_deep
         self.found: list[Import] = []
 
     def walk(self, body: Iterable[ast.AST]) -> None:
@@ -53,7 +57,7 @@ class _Visitor:
                     self._call(node)
                 stack += [
                     (child, optional or may_fail, typing or for_types)
-                    for child, may_fail, for_types in _children(node)
+                    for child, may_fail, for_types in _children(node, self.is_deep)
                 ]
 
     def _add(
@@ -92,7 +96,7 @@ class _Visitor:
         return line, len(before.decode("utf-8", "ignore")) + 1
 
 
-def _children(node: ast.AST) -> Sequence[tuple[ast.AST, bool, bool]]:
+def _children(node: ast.AST, is_deep: bool) -> Sequence[tuple[ast.AST, bool, bool]]:
     """(child, whether it may fail or not run, whether for types only), the last one first."""
     if isinstance(node, ast.Try) or (sys.version_info >= (3, 11) and isinstance(node, ast.TryStar)):
         forgiving = any(_forgives(handler.type) for handler in node.handlers)
@@ -105,13 +109,17 @@ def _children(node: ast.AST) -> Sequence[tuple[ast.AST, bool, bool]]:
             isinstance(call := item.context_expr, ast.Call) and any(map(_forgives, call.args))
             for item in node.items
         )
-        return [(child, forgiving, False) for child in (*node.items, *node.body)]
+        items = node.items if is_deep else ()
+        return [(child, forgiving, False) for child in (*items, *node.body)]
     if isinstance(node, ast.If) and _is_type_checking(node.test):
         return [(child, True, False) for child in node.orelse] + [
             (c, False, True) for c in node.body
         ]
     branches = isinstance(node, _BRANCHES)
-    return [(child, branches, False) for child in ast.iter_child_nodes(node)]
+    if is_deep:
+        return [(child, branches, False) for child in ast.iter_child_nodes(node)]
+    blocks = (getattr(node, name, None) for name in _BLOCKS)
+    return [(c, branches, False) for block in blocks if isinstance(block, list) for c in block]
 
 
 def _forgives(caught: ast.expr | None) -> bool:

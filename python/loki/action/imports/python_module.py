@@ -23,24 +23,37 @@ COMPILED = (".so", ".pyd")
 
 
 def locate(import_: Import, importer: str, files: Files) -> Location:
-    """Where a Python import leads."""
+    """Where a Python import leads.
+
+    One is missing only where nothing else can be meant: below a package that has an ``__init__``,
+    in a folder that is surely on the path. A folder without one may share its name with anything.
+    """
     if import_.level:
         return _relative(import_, importer, files)
     first, *rest = import_.module.split(".")
-    for root in _roots(first, importer, files):
-        reached = _step(posixpath.join(root, first), files)
-        if reached is not None:
-            return _inside(import_, posixpath.join(root, first), rest, files)
-    return Location(EXTERNAL)
+    missing = None
+    for root, is_sure in _roots(first, importer, files):
+        base = posixpath.join(root, first)
+        if _step(base, files) is None:
+            continue
+        location = _inside(import_, base, rest, files)
+        if location.state == FOUND and (location.paths or not rest):
+            return location
+        if is_sure and location.state == MISSING and _is_package(base, files):
+            missing = missing or location
+    return missing or Location(EXTERNAL)
 
 
 def _relative(import_: Import, importer: str, files: Files) -> Location:
     folder = importer
     for _ in range(import_.level):
         if not folder:
-            return Location(MISSING, missing=import_.written)
+            return Location(EXTERNAL)
         folder = folder.rpartition("/")[0]
-    return _inside(import_, folder, import_.module.split(".") if import_.module else [], files)
+    location = _inside(import_, folder, import_.module.split(".") if import_.module else [], files)
+    if location.state == MISSING and not _is_package(importer.rpartition("/")[0], files):
+        return Location(EXTERNAL)  # of no package, as far as can be seen: a sample, a template
+    return location
 
 
 def _inside(import_: Import, start: str, rest: list[str], files: Files) -> Location:
@@ -96,26 +109,22 @@ def _is_open(folder: str, files: Files) -> bool:
     return not any(word in text for word in (b"__path__", b"sys.modules", b"__getattr__"))
 
 
-def _roots(first: str, importer: str, files: Files) -> Iterable[str]:
-    """Folders to look for a top-level name in, the likeliest first."""
+def _roots(first: str, importer: str, files: Files) -> Iterable[tuple[str, bool]]:
+    """(folder to look for a top-level name in, whether it is surely on the path), likeliest first."""
     tried = dict.fromkeys(
         folder
         for folder in (*above(importer), *ROOTS)
         if not _is_package(folder, files) and files.is_folder(folder)
     )
-    yield from tried
+    yield from ((folder, True) for folder in tried)
     if first in sys.stdlib_module_names:
         return
-    for name in (f"{first}.py", f"{first}.pyi"):
-        for path in files.called(name):
-            folder = path.rpartition("/")[0]
-            if not _is_package(folder, files) and folder not in tried:
-                yield folder
-    for path in files.called("__init__.py"):
-        package = path.rpartition("/")[0]
-        folder, _, name = package.rpartition("/")
-        if name == first and not _is_package(folder, files) and folder not in tried:
-            yield folder
+    found = [path.rpartition("/")[0] for s in SOURCES for path in files.called(first + s)]
+    packages = (path.rpartition("/")[0] for path in files.called("__init__.py"))
+    found += [p.rpartition("/")[0] for p in packages if p.rpartition("/")[2] == first]
+    for folder in dict.fromkeys(found):
+        if folder not in tried and not _is_package(folder, files):
+            yield folder, False
 
 
 def _is_package(folder: str, files: Files) -> bool:
