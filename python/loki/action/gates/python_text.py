@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loki.action.gates.knowledge import knowledge
 
@@ -23,6 +23,8 @@ class Context:
         block: the statements among which it stands.
         is_optional: in an ``if``, ``try`` or the like, outside of any function.
         is_program: below ``if __name__ == "__main__"``.
+        tests: the conditions under which it runs, those of its function only.
+        is_handler: it handles an exception.
     """
 
     functions: tuple[Function, ...] = ()
@@ -30,6 +32,8 @@ class Context:
     block: tuple[ast.stmt, ...] = ()
     is_optional: bool = False
     is_program: bool = False
+    tests: tuple[ast.expr, ...] = ()
+    is_handler: bool = False
 
     @property
     def name(self) -> str:
@@ -60,13 +64,7 @@ def walk(tree: ast.Module) -> Iterator[tuple[ast.AST, Context]]:
             elif isinstance(value, list):
                 here = inside
                 if name in _BLOCKS and value and isinstance(value[0], ast.stmt):
-                    here = Context(
-                        inside.functions,
-                        inside.classes,
-                        tuple(value),
-                        inside.is_optional,
-                        inside.is_program,
-                    )
+                    here = replace(inside, block=tuple(value))
                 stack.extend((item, here) for item in value if isinstance(item, ast.AST))
 
 
@@ -74,20 +72,20 @@ _BLOCKS = frozenset({"body", "orelse", "finalbody"})
 
 
 def _inside(node: ast.AST, context: Context) -> Context:
-    functions, classes = context.functions, context.classes
-    optional, program = context.is_optional, context.is_program
     if isinstance(node, Function):
-        functions, optional = (*functions, node), False
-    elif isinstance(node, ast.ClassDef):
-        classes = (*classes, node)
-    elif isinstance(node, ast.If):
-        program = program or _asks_for_main(node.test)
-        optional = True
-    elif isinstance(node, (ast.Try, ast.With, ast.ExceptHandler, ast.Match)):
-        optional = True
-    else:
-        return context
-    return Context(functions, classes, context.block, optional, program)
+        functions = (*context.functions, node)
+        return replace(context, functions=functions, is_optional=False, tests=(), is_handler=False)
+    if isinstance(node, ast.ClassDef):
+        return replace(context, classes=(*context.classes, node))
+    if isinstance(node, ast.If):
+        is_program = context.is_program or _asks_for_main(node.test)
+        tests = (*context.tests, node.test)
+        return replace(context, is_optional=True, is_program=is_program, tests=tests)
+    if isinstance(node, ast.ExceptHandler):
+        return replace(context, is_optional=True, is_handler=True)
+    if isinstance(node, (ast.Try, ast.With, ast.Match)):
+        return replace(context, is_optional=True)
+    return context
 
 
 def _asks_for_main(test: ast.expr) -> bool:

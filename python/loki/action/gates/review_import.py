@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from loki.action.gate import ADVISORY
@@ -83,6 +84,8 @@ class Imports:
                 return None
             base = folder[: len(folder) - node.level + 1] + parts
             return self._file("/".join(base))
+        if parts and parts[0] in sys.stdlib_module_names:
+            return None
         folder = importer.split("/")[:-1]
         # The package's own root is the folder above the topmost one with an __init__.
         while folder and self._reader.exists_after("/".join((*folder, "__init__.py"))):
@@ -106,7 +109,7 @@ class Imports:
             return False
         folder = path.rpartition("/")[0]
         base = f"{folder}/{name}".lstrip("/")
-        known = {*self._reader.tree.entries, *self._edited}
+        known = (*self._reader.tree.entries, *self._reader.change.paths)
         return any(p.startswith((f"{base}.", f"{base}/")) for p in known)
 
     # --- JavaScript, TypeScript ---

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from loki.action.gates.addition import Addition
 
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
+_ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")
+_DEBUGGER = re.compile("debug|pdb|trac|breakpoint|interact|shell", re.IGNORECASE)
 _ELSEWHERE = frozenset({"test", "example", "vendored"})
 
 
@@ -76,12 +77,20 @@ class _Review:
                 continue
             if self._is_excused(node.body, context) or self._explained(node, handler):
                 continue
-            if kind == "Exception" and _falls_back(node, context):
+            # Going on without a word may be meant; so it is told from an oversight by more.
+            is_careless = kind != "Exception" or handler.name or self._wraps(node, handler)
+            if not is_careless and not _ends_function(node, context):
                 continue
             said = "except:" if handler.type is None else f"except {kind}:"
             description = f"'{said}' drops every error without a word"
             key = written(handler)
             yield self._finding("swallowed", "swallowed_error", handler, description, key=key)
+
+    def _wraps(self, node: ast.Try, handler: ast.ExceptHandler) -> bool:
+        """Whether code that was there before without a guard has been put into this one."""
+        added, last = self.addition.added, node.body[-1].end_lineno or node.lineno
+        body = set(range(node.body[0].lineno, last + 1))
+        return self.addition.before is not None and handler.lineno in added and not body & added
 
     def _suppressed(self, node: ast.With | ast.AsyncWith, context: Context) -> Iterator[Finding]:
         for item in node.items:
@@ -92,15 +101,19 @@ class _Review:
                 continue
             if self._is_excused(node.body, context) or self._comments(node.lineno - 1, node):
                 continue
+            if not _ends_function(node, context) or isinstance(node.body[-1], ast.Return):
+                continue
             description = f"{shown(written(call))} drops every error without a word"
             yield self._finding("suppressed", "swallowed_error", call, description)
 
     def _is_excused(self, body: list[ast.stmt], context: Context) -> bool:
         """Cleaning up, and probing for what may be missing, may fail."""
         known = knowledge().python
-        around = [function.name for function in context.functions]
-        if any(known["lenient"].search(n) or known["cleaning"].search(n) for n in around):
-            return True
+        for function in context.functions:
+            if known["lenient"].search(function.name) or known["cleaning"].search(function.name):
+                return True
+            if known["lenient_text"].search(ast.get_docstring(function) or ""):
+                return True
         if all(isinstance(s, (ast.Import, ast.ImportFrom, ast.Assign)) for s in body):
             return True
         calls = [call for s in body for call in ast.walk(s) if isinstance(call, ast.Call)]
@@ -126,9 +139,8 @@ class _Review:
     def _debugging(self, call: ast.Call, context: Context) -> Iterator[Finding]:
         known, called = knowledge(), dotted(call.func)
         if called in known.names["debugger_calls"]:
-            if "example" in self.addition.places or re.search("debug|pdb", context.name):
-                return
-            if self.is_script and self.addition.path.find("debug") >= 0:
+            about = f"{context.name} {self.addition.path}"
+            if "example" in self.addition.places or _DEBUGGER.search(about):
                 return
             description = f"{called}() stops the program"
             fix = "Remove it."
@@ -145,20 +157,38 @@ class _Review:
             yield from self._printed(call, context)
 
     def _printed(self, call: ast.Call, context: Context) -> Iterator[Finding]:
-        if any(keyword.arg == "file" for keyword in call.keywords):
-            return
-        if any(_is_debug_text(argument) for argument in call.args):
-            description = f"{shown(written(call))} is for debugging"
-            yield self._finding("debug_print", "debug_leftover", call, description)
-            return
-        printing = knowledge().python["printing"]
+        known = knowledge().python
         about = f"{context.name} {self.addition.path.rpartition('/')[2]}"
-        if "program" in self.addition.places or not context.functions or printing.search(about):
+        asked = " ".join(written(test) for test in context.tests)
+        if any(k.arg not in {"sep", "end", "flush"} for k in call.keywords) or (
+            known["tracing"].search(f"{about} {asked}")
+        ):
             return
-        if not call.args or len(call.args) > 1 or not _is_plain(call.args[0]):
+        if any(self._is_debug_text(argument) for argument in call.args):
+            is_rule = len(call.args) == 1 and _is_rule(call.args[0])
+            if not is_rule:
+                description = f"{shown(written(call))} is for debugging"
+                yield self._finding("debug_print", "debug_leftover", call, description)
             return
-        description = f"{shown(written(call))} in a library"
-        yield self._finding("print", "debug_leftover", call, description, unusual=True)
+        is_program = "program" in self.addition.places or not context.functions
+        if is_program or context.is_handler or known["printing"].search(about):
+            return
+        if len(call.args) == 1 and _is_plain(call.args[0]):
+            description = f"{shown(written(call))} in a library"
+            yield self._finding("print", "debug_leftover", call, description, unusual=True)
+
+    def _is_debug_text(self, argument: ast.expr) -> bool:
+        if isinstance(argument, ast.JoinedStr):
+            # ``f"{x=}"``: the tree has no sign of it.
+            last = argument.end_lineno or argument.lineno
+            line = self.addition.lexed.span(argument.lineno, last)
+            first = argument.values[:1]
+            return _ECHO.search(line) is not None or any(map(self._is_debug_text, first))
+        if isinstance(argument, ast.BinOp) and isinstance(argument.op, (ast.Add, ast.Mod)):
+            return self._is_debug_text(argument.left)
+        text = string_of(argument)
+        is_debug = text is not None and knowledge().python["debug_text"].search(text) is not None
+        return is_debug or _is_rule(argument)
 
     # --- injection ---
 
@@ -262,10 +292,20 @@ def _does_nothing(body: list[ast.stmt], kind: str) -> bool:
     return True
 
 
-def _falls_back(node: ast.Try, context: Context) -> bool:
-    """``try: return a`` with another answer behind it is a choice, not an oversight."""
-    is_last = bool(context.block) and context.block[-1] is node
-    return isinstance(node.body[-1], ast.Return) and not is_last
+def _ends_function(node: ast.stmt, context: Context) -> bool:
+    """Whether nothing of the function follows but the answer that there is none."""
+    if not context.functions or context.functions[-1].body != list(context.block):
+        return False
+    following = context.block[context.block.index(node) + 1 :]
+    return all(isinstance(s, ast.Return) and _is_nothing(s.value) for s in following)
+
+
+def _is_nothing(value: ast.expr | None) -> bool:
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    return value is None or (isinstance(value, ast.Constant) and not value.value)
 
 
 def _is_plain(argument: ast.expr) -> bool:
@@ -274,25 +314,11 @@ def _is_plain(argument: ast.expr) -> bool:
     )
 
 
-def _is_debug_text(argument: ast.expr) -> bool:
-    if isinstance(argument, ast.JoinedStr):
-        return _echoes(argument) or (bool(argument.values) and _is_debug_text(argument.values[0]))
-    if isinstance(argument, ast.BinOp) and isinstance(argument.op, (ast.Mult, ast.Add, ast.Mod)):
-        text = string_of(argument.left)
-        is_rule = text is not None and re.fullmatch(r"[=\-#*~>]{1,3}", text) is not None
-        return is_rule or (not isinstance(argument.op, ast.Mult) and _is_debug_text(argument.left))
-    text = string_of(argument)
-    return text is not None and knowledge().python["debug_text"].search(text) is not None
-
-
-def _echoes(text: ast.JoinedStr) -> bool:
-    """``f"{x=}"``: the parser writes it as the literal ``x=`` and the value by `repr`."""
-    return any(
-        isinstance(value, ast.FormattedValue)
-        and value.conversion == ord("r")
-        and (string_of(head) or "").endswith(f"{written(value.value)}=")
-        for head, value in itertools.pairwise(text.values)
-    )
+def _is_rule(argument: ast.expr) -> bool:
+    if isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Mult):
+        return re.fullmatch(r"[=\-#*~>+!]+", string_of(argument.left) or "") is not None
+    text = string_of(argument) or ""
+    return re.fullmatch(r"(?:[=\-#*~>+!]{3,}|>>)\s*", text) is not None
 
 
 def _shell(call: ast.Call) -> bool:

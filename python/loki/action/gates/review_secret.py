@@ -52,8 +52,9 @@ def secret_findings(addition: Addition) -> Iterator[Finding]:
     if language.lexer in {"hash", "none", "markup"}:
         for number in sorted(addition.added):
             line = addition.lexed.span(number, number)
-            yield from _in_value(addition, number, 1, line)
-            setting = _SETTING.match(line)
+            known = list(_in_value(addition, number, 1, line))
+            yield from known
+            setting = None if known else _SETTING.match(line)
             if setting and (said := _named(setting["name"], setting["value"])):
                 yield _finding(addition, number, setting.start("value") + 1, setting["value"], said)
     else:
@@ -69,9 +70,10 @@ def _in_strings(addition: Addition) -> Iterator[Finding]:
         value = lexed.text[begin + 1 : end - 1]
         if "\n" in value or value.startswith(('"', "''")):
             continue  # a docstring, a page of text
-        yield from _in_value(addition, number, lexed.column(begin), value)
+        known = list(_in_value(addition, number, lexed.column(begin), value))
+        yield from known
         head = lexed.text[max(lexed.starts[number - 1], begin - 120) : begin]
-        name = _NAME.search(head)
+        name = None if known else _NAME.search(head)
         if name and (said := _named(name["name"], value)):
             yield _finding(addition, number, lexed.column(begin), value, said)
 

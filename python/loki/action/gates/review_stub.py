@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from loki.action.gate import ADVISORY, BLOCKING
@@ -34,12 +35,15 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
         kind = _stub_kind(node)
         if not kind:
             continue
-        comment = _todo(addition, node)
+        comments = _comments(addition, node)
+        wanted = "todo_body" if kind == "..." else "todo_comment"
+        found = (knowledge().python[wanted].search(comment) for comment in comments)
+        comment = next((match[0] for match in found if match), "")
         if had is None:
             had = _bodies(addition.before or "")
         name = f"{context.name}.{node.name}".lstrip(".")
         was_written = had.get(name, False)
-        said = _said(kind, comment, was_written, node, context)
+        said = _said(kind, comment, bool(comments), was_written, node, context)
         if said is not None:
             description, severity = said
             yield Finding(
@@ -49,7 +53,12 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
 
 
 def _said(
-    kind: str, comment: str, was_written: bool, node: Function, context: Context
+    kind: str,
+    comment: str,
+    has_comment: bool,
+    was_written: bool,
+    node: Function,
+    context: Context,
 ) -> tuple[str, str] | None:
     """What to say of a stub, and how sure that is; None: nothing."""
     if kind == "raise":
@@ -62,9 +71,9 @@ def _said(
     if was_written:
         return "does nothing any more: it had a body before", BLOCKING
     is_named_so = knowledge().python["stub_names"].search(node.name) is not None
-    if kind != "pass" or is_named_so or context.functions or node.decorator_list:
-        return None
-    return "does nothing", ADVISORY
+    is_bare = kind == "pass" and not (context.functions or node.decorator_list or has_comment)
+    is_bare = is_bare and bool(node.args.args)  # what takes nothing may well do nothing
+    return ("does nothing", ADVISORY) if is_bare and not is_named_so else None
 
 
 def _said_of_raise(
@@ -86,6 +95,10 @@ def _is_meant(node: Function, context: Context) -> bool:
     decorators = " ".join(written(decorator) for decorator in node.decorator_list)
     if re.search(r"abstract|overload|override|deprecated|singledispatch", decorators):
         return True
+    if any("TYPE_CHECKING" in written(test) for test in context.tests):
+        return True
+    if not context.classes and [a.arg for a in node.args.args[:1]] in (["self"], ["cls"]):
+        return True  # it is put into a class later
     return any(
         abstract.search(name)
         for cls in context.classes
@@ -129,17 +142,25 @@ def _message(node: Function) -> str:
     return ""
 
 
-def _todo(addition: Addition, node: Function) -> str:
-    """The comment in a function that says what is still to be written."""
-    text = addition.lexed.span(node.lineno, (node.end_lineno or node.lineno) + 1)
-    lines = [line for line in text.split("\n") if line.lstrip().startswith("#") or "#" in line]
-    indent = node.col_offset
-    for line in lines:
-        begin = line.find("#")
-        match = knowledge().python["todo_comment"].search(line[begin:])
-        if match and begin > indent and "pragma" not in line:
-            return match[0]
-    return ""
+def _comments(addition: Addition, node: Function) -> list[str]:
+    """The comments in the body of a function; what follows it, but is indented, counts."""
+    lexed, arguments = addition.lexed, node.args
+    ends = [
+        node.lineno,
+        *(a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.expr)),
+    ]
+    ends += [a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.arg)]
+    first, last = max(ends), node.end_lineno or node.lineno
+    begins = lexed.starts
+    begin = bisect_left(lexed.comments, (begins[first - 1], 0))
+    found = []
+    for start, end in lexed.comments[begin:]:
+        line = lexed.line(start)
+        column = lexed.column(start) - 1
+        if line > last + 1 or (line > last and column <= node.col_offset):
+            break
+        found.append(lexed.text[start:end])
+    return [text for text in found if "pragma" not in text and "noqa" not in text]
 
 
 def _bodies(before: str) -> dict[str, bool]:
