@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -90,9 +91,13 @@ class Record:
         try:
             known["strategies"] = tuple(known.get("strategies") or ())
             known["files"] = tuple(known.get("files") or ())
+            for name in ("task", "title", "at", "error", "signature", "message"):
+                if name in known:
+                    known[name] = str(known[name] or "")
+            known["confidence"] = float(known.get("confidence") or 0)
             known["mentions"] = tuple(Mention(**one) for one in known.get("mentions") or ())
             return cls(**known)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"not a dead letter: {error}") from error
 
 
@@ -161,6 +166,16 @@ def alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
         return False
     same_code = a.get("code") is not None and a.get("code") == b.get("code")
     return same_code or a.get("error") == b.get("error")
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a path looks like a test's.
+
+    Example:
+        >>> is_test_file("tests/api.py"), is_test_file("src/latest.ts")
+        (True, False)
+    """
+    return bool(re.search(r"(^|[/_.-])(tests?|spec)([/_.-]|$)|Tests?\.", path))
 
 
 def shortened(failure: Failure) -> dict[str, Any]:
@@ -312,6 +327,7 @@ def _context(letter: DeadLetter) -> list[str]:
     lines.append(f"Strategies that did not help: {', '.join(letter.strategies) or 'none'}")
     files = {os.path.basename(path) for path in letter.files}
     named = letter.failure.path
-    if named and letter.files and os.path.basename(named) not in files:
+    # A test that fails is seldom what should have been changed.
+    if named and files and not is_test_file(named) and os.path.basename(named) not in files:
         lines.append(f"{code(named)}, where it fails, was not changed in any attempt")
     return lines

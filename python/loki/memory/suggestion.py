@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from loki.base.markdown import bullets, code, inline
 from loki.memory import advice
-from loki.memory.dead_letter import Record, numbered
+from loki.memory.dead_letter import Record, is_test_file, numbered
 
 MOST_TOKENS = 200
 """Of the suggestions, as the closed-loop document has it."""
@@ -110,7 +110,7 @@ def suggest(
     facts = {"code": code(shared.code)} if shared.code else {}
     if shared.files:
         facts["file"] = code(shared.files[0])
-        if re.search(r"(^|[/_.-])(tests?|spec)([/_.-]|$)|_test\.|Test\.", shared.files[0]):
+        if is_test_file(shared.files[0]):
             facts["test_file"] = facts["file"]
     if shared.names:
         facts["name"] = code(shared.names[0])
@@ -192,26 +192,28 @@ def _approach(
     known = dict.fromkeys((*own, *STRATEGIES))
     left = next((name for name in known if name not in shared.tried and name != "escalate"), None)
     if left:
-        told = " ".join(strategies.get(left, "").split())  # a project writes its own
+        told = inline(strategies.get(left, ""))
         return f"{code(left)}, which none of them tried{f': {told}' if told else ''}"
     return f"every strategy was tried; {advice.of(kind).instead}"
 
 
 def _thread(letters: Sequence[Record], shared: Shared) -> str:
-    first, count = letters[0], len(letters)
+    first = letters[0]
+    everyone = "Both" if len(letters[1:]) == 1 else f"All {len(letters)}"
+    each = everyone.split(maxsplit=1)[0]
     known = f"with {code(first.pattern)}" if first.pattern else "in a way that no pattern knows,"
-    said = [f"All {count} failed {known}"]
+    said = [f"{everyone} failed {known}"]
     if shared.extension:
         said.append(f"in {code('.' + shared.extension)} files")
     if shared.code:
         said.append(f"with the code {code(shared.code)}")
     sentences = [" ".join(said).rstrip(",")]
     if shared.files:
-        sentences.append(f"All name {_listed(shared.files)}")
+        sentences.append(f"{each} name {_listed(shared.files)}")
     if shared.names:
-        sentences.append(f"All speak of {_listed(shared.names)}")
+        sentences.append(f"{each} speak of {_listed(shared.names)}")
     if first.error and all(one.error == first.error for one in letters):
-        sentences.append(f"All say {code(first.error)}")
+        sentences.append(f"{each} say {code(first.error)}")
     if shared.strategies:
         sentences.append(f"{_listed(shared.strategies)} helped in none of them")
     return ". ".join(sentences) + "."

@@ -115,6 +115,11 @@ def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> 
     assert "1. `loki show t` tells every attempt." in page
 
 
+def test_a_failing_test_is_not_asked_to_be_changed(failure: Failure) -> None:
+    letter = letter_of(replace(failure, path="tests/preferences.spec.ts"))
+    assert "was not changed in any attempt" not in render(letter)
+
+
 def test_an_error_in_a_file_that_was_never_changed_is_pointed_out(failure: Failure) -> None:
     letter = replace(letter_of(failure), files={"src/other.ts": "modified"})
     assert "`src/preferences.ts`, where it fails, was not changed in any attempt" in render(letter)
@@ -186,8 +191,10 @@ def test_a_record_comes_back(failure: Failure) -> None:
 def test_a_record_of_an_older_version_loads() -> None:
     old = {"task": "t", "pattern": "type-error", "extension": "ts", "code": "TS1", "error": "x"}
     assert Record.from_dict({**old, "signature": "s", "mood": "new field"}).code == "TS1"
-    with pytest.raises(ValueError, match="not a dead letter"):
-        Record.from_dict({"title": "nobody's"})
+    assert Record.from_dict({**old, "title": None, "confidence": None}).title == ""
+    for wrong in ({"title": "nobody's"}, {**old, "strategies": 5}, {**old, "confidence": "high"}):
+        with pytest.raises(ValueError, match="not a dead letter"):
+            Record.from_dict(wrong)
 
 
 def test_dead_letters_are_alike_by_pattern_extension_and_code_or_error() -> None:

@@ -60,7 +60,7 @@ def test_what_only_some_share_is_not_said() -> None:
     assert (shared.files, shared.names, shared.code, shared.strategies) == ((), (), None, ())
     assert shared.tried == {"context_expand", "analyze_then_fix", "auto_fix"}
     thread = suggest(one, [other], {}).thread
-    assert thread == "All 2 failed with `type-error` in `.ts` files."
+    assert thread == "Both failed with `type-error` in `.ts` files."
 
 
 def test_a_shared_test_file_is_a_likely_cause() -> None:
