@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import breakers, demo, explain, history, patterns, resume, review, run, show, undo
+from loki.cli import breakers, demo, explain, history, patterns, report, resume, review, run, show, undo
 
 app = typer.Typer(
     name="loki",
@@ -52,6 +52,7 @@ app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
 app.command("history")(history.command)
 app.command("review")(review.command)
+app.command("report")(report.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")

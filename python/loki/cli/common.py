@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
@@ -133,6 +133,7 @@ def since_moment(option: str, text: str, now: datetime) -> datetime:
         UsageError: it is neither.
 
     Example:
+        >>> from datetime import timezone
         >>> now = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
         >>> since_moment("--since", "90m", now).isoformat()
         '2026-04-04T10:30:00+00:00'
@@ -143,9 +144,6 @@ def since_moment(option: str, text: str, now: datetime) -> datetime:
     if named is not None:
         return named
     try:
-        back = seconds(text)
-        return now - timedelta(seconds=back)
-    except OverflowError:
-        return datetime.min.replace(tzinfo=timezone.utc)
+        return now - timedelta(seconds=seconds(text))
     except ValueError as error:
         raise UsageError(f"{option}: {error}; a date like 2026-04-01 can be said, too") from error

@@ -213,7 +213,8 @@ def _pages(
     from loki.memory.sign import Signs
 
     folder = project / ".loki"
-    for branch in dict.fromkeys(one.branch for one in attempts):
+    for named in dict.fromkeys(one.branch for one in attempts):
+        branch = named and named.encode("utf-8", "replace").decode()
         signs = [s for s in Signs(workspace.store, branch).armed if task in s.tasks]
         for sign in signs:
             yield f"sign: seen {sign.count} times: {line(sign.failure.message)}"

@@ -1,0 +1,162 @@
+"""``loki report``: what all attempts amount to, as a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import line, show_json, since_moment, speaks_plainly
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from loki.memory.summary import Summary
+    from loki.workspace import Workspace
+
+HTML = (".html", ".htm")
+
+
+@speaks_plainly
+def command(
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("-o", "--output", help="Write it there; a name that ends in .html gets HTML."),
+    ] = None,
+    html: Annotated[
+        bool, typer.Option("--html", help="One HTML page with charts, which needs nothing else.")
+    ] = False,
+    since: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only executions worked on since: a time back, like 7d, or a date."),
+    ] = None,
+    task: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only this task: its id, or how it begins."),
+    ] = None,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Report on all attempts: outcomes, patterns, strategies and chains that fail, catches, costs.
+
+    Markdown on stdout; with charts as HTML. What each figure means stands in docs/design/history.md.
+
+    Example: `loki report -o report.html`; `loki report --since 7d`; `loki report --json | jq .strategies`
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    tasks = [find(workspace.tasks(), task)] if task is not None else None
+    start = since_moment("--since", since, workspace.clock.now()) if since is not None else None
+    summary = summarize(workspace, tasks, start)
+    if json:
+        show_json(as_data(summary))
+        return
+    page = _page(workspace, summary, output, start, tasks, html=html)
+    if output is None:
+        typer.echo(page, nl=False)
+        return
+    try:
+        output.write_text(page, "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
+    typer.echo(f"wrote {line(str(output))}", err=True)
+
+
+def summarize(
+    workspace: Workspace, tasks: list[str] | None = None, since: datetime | None = None
+) -> Summary:
+    """The figures over a project's executions.
+
+    Args:
+        workspace: the project.
+        tasks: ids of the tasks; all where nothing is said.
+        since: only executions whose last attempt began then or later.
+    """
+    from loki.base.time import moment
+    from loki.memory.summary import Summary
+
+    summary = Summary()
+    for execution, attempts in workspace.executions(tasks):
+        last = moment(attempts[-1].timestamp if attempts else execution.ended)
+        if since is None or (last is not None and last >= since):
+            summary.add(execution, attempts)
+    return summary
+
+
+def as_data(summary: Summary) -> dict[str, Any]:
+    """A summary as what JSON can hold: all it counted, and the rates made of it."""
+    rates = ("success_rate", "escalation_rate", "dead_letter_rate", "pre_validation_catch_rate")
+    means = ("mean_attempts_to_success", "mean_time_to_success_ms")
+    rate = ("success_rate", "mean_attempts")
+    return {
+        "first": summary.first,
+        "last": summary.last,
+        "tasks": summary.tasks,
+        "nothing_to_do": summary.nothing_to_do,
+        "executions": dict(summary.statuses),
+        "attempts": dict(summary.attempts),
+        **{name: getattr(summary, name) for name in (*rates, *means)},
+        "patterns": {n: _with(t, rate) for n, t in summary.patterns.items()},
+        "strategies": {
+            n: _with(t, (*rate, "task_success_rate", "flag")) for n, t in summary.strategies.items()
+        },
+        "chains_into_failure": [
+            {"strategies": links, **asdict(totals)} for links, totals in summary.chains_into_failure
+        ],
+        "pre_validation": {
+            "runs": summary.validation_runs,
+            "passed": summary.validation_passed,
+            "caught": summary.caught,
+            "failures": summary.failures,
+            "catches": dict(summary.catches.most_common()),
+        },
+        "regression_checks": {
+            "run": summary.regression_checks_run,
+            "skipped": summary.regression_checks_skipped,
+            "regressions_detected": summary.regressions_detected,
+            "regressions_auto_fixed": summary.regressions_auto_fixed,
+        },
+        "dead_letter_count": summary.dead_letter_count,
+        "dead_letters": [asdict(ending) for ending in summary.dead_letters],
+        "escalations": [asdict(ending) for ending in summary.escalations],
+        "checks": {n: _with(t, ("mean_ms",)) for n, t in summary.checks.items()},
+        "infrastructure": dict(summary.infrastructure),
+        "waited_ms": summary.waited_ms,
+        "agents": {n: asdict(t) for n, t in summary.agents.items()},
+        "hours": {hour: dict(counter) for hour, counter in sorted(summary.hours.items())},
+    }
+
+
+def _with(totals: Any, computed: tuple[str, ...]) -> dict[str, Any]:
+    return {**asdict(totals), **{name: getattr(totals, name) for name in computed}}
+
+
+def _page(
+    workspace: Workspace,
+    summary: Summary,
+    output: Path | None,
+    since: datetime | None,
+    tasks: list[str] | None,
+    *,
+    html: bool,
+) -> str:
+    from loki.base.time import isoformat
+    from loki.cli.report import html as html_page
+    from loki.cli.report import markdown
+    from loki.cli.report.sections import compose, pages_from
+
+    period = f"{summary.first[:16]} to {summary.last[:16]}".replace("T", " ")
+    about = [f"Attempts from {period} (UTC)."] if summary.first else []
+    about += [f"Only executions worked on since {isoformat(since)[:16]}."] if since else []
+    about += [f"Only the task {tasks[0]}."] if tasks else []
+    about.append(
+        f"Made by loki at {isoformat(workspace.clock.now())[:16].replace('T', ' ')} (UTC)."
+    )
+    title = f"loki report: {workspace.root.name or workspace.root}"
+    document = compose(summary, title, " ".join(about), pages_from(output, workspace.folder))
+    is_html = html or (output is not None and output.suffix.lower() in HTML)
+    return html_page.render(document) if is_html else markdown.render(document)

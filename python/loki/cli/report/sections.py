@@ -1,0 +1,374 @@
+"""What a report says: a summary's figures, put into words, tables and charts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from loki.cli.common import amount, span
+from loki.cli.report.document import (
+    Bars,
+    Block,
+    Cell,
+    Curve,
+    Document,
+    Facts,
+    Link,
+    Section,
+    Stacks,
+    Table,
+    Text,
+)
+from loki.cli.report.period import Axis, axis
+from loki.memory.summary import (
+    ENOUGH_USES,
+    NO_PATTERN,
+    RELIABLE,
+    WEAK,
+    CheckTotals,
+    Ending,
+    PatternTotals,
+    StrategyTotals,
+    Summary,
+)
+
+RESULTS = ("success", "failed", "unverified", "interrupted", "infrastructure")
+MOST_ROWS = 20
+"""Most rows of a table; chosen, not measured. What is left out is said."""
+
+PAGE = re.compile(r"(tasks|escalations)/(?!.*\.\.)[^\x00-\x1f\\]+\.md")
+"""Pages that a report may lead to, below ``.loki/``."""
+
+FLAGS = {"weak": f"weak: under {WEAK:.0%}", "reliable": f"reliable: over {RELIABLE:.0%}", "": ""}
+
+
+def compose(summary: Summary, title: str, about: str, pages: str) -> Document:
+    """The report on a summary.
+
+    Args:
+        summary: the figures.
+        title: name of the report.
+        about: which project, period and tasks.
+        pages: where ``.loki`` is, relative to where the report will be.
+    """
+    times = axis(summary.hours)
+    sections = [
+        Section("Overview", list(_overview(summary))),
+        Section("Outcomes over time", list(_over_time(summary, times))),
+        Section("By pattern", list(_patterns(summary))),
+        Section("By strategy", list(_strategies(summary))),
+        Section("Chains into failure", list(_chains(summary))),
+        Section("Caught before anything was written", list(_catches(summary))),
+        Section("Regressions", list(_regressions(summary))),
+        Section("Dead letters and escalations", list(_endings(summary, pages))),
+        Section("Slowest checks", list(_checks(summary))),
+        Section("Infrastructure", list(_infrastructure(summary))),
+        Section("Cost and tokens", list(_cost(summary, times))),
+    ]
+    return Document(
+        title, about, sections if summary.attempts or summary.statuses else sections[:1]
+    )
+
+
+def percent(share: float | None) -> str:
+    """A share in words.
+
+    Example:
+        >>> percent(0.333), percent(None)
+        ('33 %', '-')
+    """
+    return "-" if share is None else f"{share * 100:.0f} %"
+
+
+def number(value: float | None) -> str:
+    """A mean in words."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _overview(summary: Summary) -> Iterator[Block]:
+    if not summary.attempts and not summary.statuses:
+        yield Text("No attempt was made here yet, or none in this period: see `loki run --help`.")
+        return
+    ended, statuses = summary.ended, summary.statuses
+    open_ = sum(statuses.values()) - ended
+    still = f"{amount(open_, 'execution')} not ended" if open_ else ""
+    mean_time = summary.mean_time_to_success_ms
+    made = sum(summary.attempts.values())
+    yield Facts(
+        [
+            ("Tasks", f"{summary.tasks:,}", _nothing_to_do(summary)),
+            ("Executions that ended", f"{ended:,}", still),
+            ("Succeeded", percent(summary.success_rate), f"{statuses['success']:,}"),
+            ("Asked a person", percent(summary.escalation_rate), f"{statuses['escalated']:,}"),
+            ("Dead letters", percent(summary.dead_letter_rate), f"{summary.dead_letter_count:,}"),
+            (
+                "Attempts",
+                f"{made:,}",
+                f"{summary.attempts['infrastructure']:,} of them infrastructure",
+            ),
+            ("Attempts to success", number(summary.mean_attempts_to_success), "mean"),
+            ("Time to success", "-" if mean_time is None else span(mean_time), "mean, with waits"),
+        ]
+    )
+    if statuses["unverified"]:
+        count = amount(statuses["unverified"], "execution")
+        yield Text(f"{count} ended unverified: no check said whether the work was done.")
+
+
+def _nothing_to_do(summary: Summary) -> str:
+    count = summary.nothing_to_do
+    return f"{count:,} times nothing to do" if count else ""
+
+
+def _over_time(summary: Summary, times: Axis) -> Iterator[Block]:
+    series = []
+    for result in RESULTS:
+        hourly = {hour: float(counter[result]) for hour, counter in summary.hours.items()}
+        series.append((result, times.spread(hourly)))
+    yield Stacks(f"Attempts by {times.unit}, by how they ended", times.names, series)
+    shown = [(name, values) for name, values in series if any(values)]
+    rows = [
+        (time, *(f"{values[i]:,.0f}" for _, values in shown))
+        for i, time in enumerate(times.names)
+        if any(values[i] for _, values in shown)
+    ]
+    yield from _table([times.unit.capitalize(), *(name for name, _ in shown)], rows[::-1])
+
+
+def _patterns(summary: Summary) -> Iterator[Block]:
+    found = sorted(summary.patterns.items(), key=lambda one: (-one[1].failures, one[0]))
+    if not found:
+        yield Text("No attempt failed.")
+        return
+    yield Text(
+        "Success is of executions: the share of those that met the pattern, ended, and succeeded."
+    )
+    yield Bars(
+        "Failed attempts by pattern",
+        [(_named(name), totals.failures, f"{totals.failures:,}") for name, totals in found[:12]],
+    )
+    head = ("Pattern", "Failed attempts", "Executions", "Success", "Mean attempts")
+    yield from _table(head, [_pattern_row(name, totals) for name, totals in found])
+
+
+def _named(pattern: str) -> str:
+    return "(no pattern)" if pattern == NO_PATTERN else pattern
+
+
+def _pattern_row(name: str, totals: PatternTotals) -> tuple[str, ...]:
+    return (
+        _named(name),
+        f"{totals.failures:,}",
+        f"{totals.executions:,}",
+        percent(totals.success_rate),
+        number(totals.mean_attempts),
+    )
+
+
+def _strategies(summary: Summary) -> Iterator[Block]:
+    found = sorted(summary.strategies.items(), key=lambda one: (-one[1].uses, one[0]))
+    if not found:
+        yield Text("No strategy was used: nothing failed, or nothing was tried again.")
+        return
+    yield Text(
+        "A use is a success where the failure that it answered was not seen again, and a later "
+        "attempt showed that it is gone; uses of which nobody knows are left out. Of ten uses or "
+        f"more, under {WEAK:.0%} is weak and over {RELIABLE:.0%} reliable."
+    )
+    judged = [(n, t) for n, t in found if t.success_rate is not None]
+    yield Bars(
+        "Success of each strategy's uses",
+        [
+            (
+                name,
+                totals.success_rate or 0.0,
+                f"{percent(totals.success_rate)} of {_known(totals)}",
+            )
+            for name, totals in judged[:12]
+        ],
+        1.0,
+        ((WEAK, f"{WEAK:.0%}"), (RELIABLE, f"{RELIABLE:.0%}")),
+    )
+    head = (
+        "Strategy",
+        "Verdict",
+        "Uses",
+        "Mended",
+        "Not",
+        "Success",
+        "Tasks' success",
+        "Mean attempts",
+    )
+    yield from _table(head, [_strategy_row(name, totals) for name, totals in found], 2)
+
+
+def _known(totals: StrategyTotals) -> str:
+    return f"{totals.cured + totals.not_cured:,}"
+
+
+def _strategy_row(name: str, totals: StrategyTotals) -> tuple[str, ...]:
+    few = "" if totals.cured + totals.not_cured >= ENOUGH_USES else "too few uses to tell"
+    return (
+        name,
+        FLAGS[totals.flag] or few,
+        f"{totals.uses:,}",
+        f"{totals.cured:,}",
+        f"{totals.not_cured:,}",
+        percent(totals.success_rate),
+        percent(totals.task_success_rate),
+        number(totals.mean_attempts),
+    )
+
+
+def _chains(summary: Summary) -> Iterator[Block]:
+    found = summary.chains_into_failure
+    if not found:
+        yield Text("No execution failed after two strategies or more.")
+        return
+    yield Text(
+        "Strategies that followed one another in an execution (the last five), and how often it then "
+        "failed or needed a person."
+    )
+    rows = [
+        (
+            " → ".join(links),
+            f"{totals.failures:,}",
+            f"{totals.executions:,}",
+            percent(totals.failures / totals.executions),
+        )
+        for links, totals in found
+    ]
+    yield from _table(("Chain", "Into failure", "Executions", "Share"), rows)
+
+
+def _catches(summary: Summary) -> Iterator[Block]:
+    runs, passed = summary.validation_runs, summary.validation_passed
+    if not runs:
+        yield Text("VALIDATE never ran: whoever edits by themselves is not validated.")
+        return
+    rate = percent(summary.pre_validation_catch_rate)
+    note = f"{summary.caught:,} of {summary.failures:,} failed attempts"
+    yield Facts(
+        [
+            ("Runs of VALIDATE", f"{runs:,}", ""),
+            ("Passed", percent(passed / runs), f"{passed:,}"),
+            ("Failures caught", rate, note),
+        ]
+    )
+    common = summary.catches.most_common(12)
+    if common:
+        yield Bars("What blocked, by gate", [(n, c, f"{c:,}") for n, c in common])
+        yield from _table(("Gate", "Blocked"), [(name, f"{count:,}") for name, count in common])
+
+
+def _regressions(summary: Summary) -> Iterator[Block]:
+    run, skipped = summary.regression_checks_run, summary.regression_checks_skipped
+    if not run and not skipped:
+        yield Text("The regression check never had a say.")
+        return
+    fixed, found = summary.regressions_auto_fixed, summary.regressions_detected
+    yield Facts(
+        [
+            ("Checks run", f"{run:,}", ""),
+            ("Skipped", f"{skipped:,}", "too simple a task"),
+            ("Regressions found", f"{found:,}", "tests that passed before"),
+            ("Mended by a later attempt", f"{fixed:,}", ""),
+        ]
+    )
+
+
+def _endings(summary: Summary, pages: str) -> Iterator[Block]:
+    kinds = (
+        ("dead letter", summary.dead_letter_count, summary.dead_letters),
+        ("escalation", summary.statuses["escalated"], summary.escalations),
+    )
+    if not any(count for _, count, _ in kinds):
+        yield Text("None.")
+    for name, count, endings in kinds:
+        if not count:
+            continue
+        newest = f"; the newest {len(endings[:MOST_ROWS])}" if count > MOST_ROWS else ""
+        yield Text(f"{amount(count, name)}{newest}:")
+        rows = [_ending_row(ending, pages) for ending in endings[:MOST_ROWS]]
+        yield Table(("When", "Task", "Why"), rows, 3)
+
+
+def _ending_row(ending: Ending, pages: str) -> tuple[Cell, ...]:
+    task: Cell = ending.title
+    if ending.page and PAGE.fullmatch(ending.page):
+        task = Link(ending.title, f"{pages}/{ending.page}")
+    return ending.at[:16].replace("T", " "), task, ending.reason
+
+
+def _checks(summary: Summary) -> Iterator[Block]:
+    found = sorted(summary.checks.items(), key=lambda one: (-one[1].mean_ms, one[0]))
+    if not found:
+        yield Text("No check ran.")
+        return
+    yield Bars(
+        "Mean time of a run",
+        [(name, totals.mean_ms, span(totals.mean_ms)) for name, totals in found[:10]],
+    )
+    head = ("Check", "Runs", "Failed", "Mean", "Longest", "In all")
+    yield from _table(head, [_check_row(name, totals) for name, totals in found])
+
+
+def _check_row(name: str, totals: CheckTotals) -> tuple[str, ...]:
+    failed = f"{totals.failures:,} ({percent(totals.failures / totals.runs)})"
+    times = (totals.mean_ms, totals.most_ms, totals.total_ms)
+    return name, f"{totals.runs:,}", failed, *map(span, times)
+
+
+def _infrastructure(summary: Summary) -> Iterator[Block]:
+    count = sum(summary.infrastructure.values())
+    waited = span(summary.waited_ms)
+    if not count:
+        yield Text(f"No attempt failed for its sake; {waited} were spent waiting before attempts.")
+        return
+    yield Text(
+        f"{amount(count, 'attempt')} failed because of an agent, a service or a machine. They count for "
+        f"nothing else in this report. {waited} were spent waiting before attempts."
+    )
+    rows = [(_named(name), f"{many:,}") for name, many in summary.infrastructure.most_common()]
+    yield from _table(("Pattern", "Attempts"), rows)
+
+
+def _cost(summary: Summary, times: Axis) -> Iterator[Block]:
+    tokens = sum(agent.tokens for agent in summary.agents.values())
+    cost = sum(agent.cost for agent in summary.agents.values())
+    if not tokens and not cost:
+        yield Text("No agent said what it took.")
+        return
+    won = summary.statuses["success"]
+    yield Facts(
+        [
+            ("Tokens", f"{tokens:,}", f"{tokens / won:,.0f} for each success" if won else ""),
+            ("Cost", f"{cost:,.2f}", f"{cost / won:,.2f} for each success" if won else ""),
+        ]
+    )
+    if tokens and len(times.starts) > 1:
+        hourly = {hour: float(count) for hour, count in summary.hourly_tokens.items()}
+        yield Curve(f"Tokens by {times.unit}", times.names, times.spread(hourly))
+    found = sorted(summary.agents.items(), key=lambda one: (-one[1].cost, -one[1].tokens, one[0]))
+    rows = [
+        (name or "(nobody said who)", f"{one.attempts:,}", f"{one.tokens:,}", f"{one.cost:,.2f}")
+        for name, one in found
+    ]
+    yield from _table(("Agent", "Attempts", "Tokens", "Cost"), rows)
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[Cell]], words: int = 1
+) -> Iterator[Table | Text]:
+    """A table, cut where it would be too long to read."""
+    yield Table(head, rows[:MOST_ROWS], words)
+    if len(rows) > MOST_ROWS:
+        yield Text(f"{len(rows) - MOST_ROWS:,} more are left out here; --json has them.")
+
+
+def pages_from(report: Path | None, folder: Path) -> str:
+    """Where ``.loki`` is, relative to the report; to the working folder where it is printed."""
+    start = report.resolve().parent if report else Path.cwd()
+    return Path(os.path.relpath(folder.resolve(), start)).as_posix()
