@@ -23,6 +23,8 @@ MAX_LENGTH = 1000
 MAX_DEPTH = 30
 """Levels of nesting. Chosen, not measured."""
 
+_SHOWN = 40
+
 STATUSES = ("success", "skipped", "failed", "escalated")
 """What the status of an earlier stage can be."""
 
@@ -114,6 +116,8 @@ class Condition:
         if len(text) > MAX_LENGTH:
             reason = f"found {len(text)} characters, expected at most {MAX_LENGTH}"
             raise ConditionError(reason, MAX_LENGTH)
+        if not text.strip():
+            raise ConditionError(f"found nothing, expected {_GRAMMAR}")
         # In brackets, so that a condition may go over several lines.
         source = "(" + "".join(c if c == "\n" or c.isprintable() else " " for c in text) + "\n)"
         compiled = _Reader(source, scope).value(_parsed(source), 0)
@@ -202,7 +206,7 @@ class _Reader:
         for kinds, read in self._grammar.items():
             if isinstance(node, kinds):
                 return read(node, depth)
-        raise self._error(node, f"found {ast.unparse(node)[:40]!r}, expected {_GRAMMAR}")
+        raise self._error(node, f"found {self._shown(node)!r}, expected {_GRAMMAR}")
 
     def _constant(self, node: ast.Constant) -> _Typed:
         for type_, name in ((bool, "truth"), (str, "text"), (int, "number"), (float, "number")):
@@ -227,7 +231,7 @@ class _Reader:
         if isinstance(node.op, ast.Not):
             truth = self._truth(node.operand, depth + 1)
             return _Typed("truth", lambda known: not truth(known))
-        raise self._error(node, f"found {ast.unparse(node)[:40]!r}, expected {_GRAMMAR}")
+        raise self._error(node, f"found {self._shown(node)!r}, expected {_GRAMMAR}")
 
     def _truth(self, node: ast.expr, depth: int) -> Callable[[Known], Any]:
         found = self.value(node, depth)
@@ -340,9 +344,14 @@ class _Reader:
             elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 names.append(str(node.slice.value))
             else:
-                raise self._error(node, f"found {ast.unparse(node)[:40]!r}, expected {_GRAMMAR}")
+                raise self._error(node, f"found {self._shown(node)!r}, expected {_GRAMMAR}")
             node = node.value
         return [node.id, *reversed(names)]
+
+    def _shown(self, node: ast.expr) -> str:
+        # Not `ast.unparse`, whose recursion hostile texts exhaust.
+        text = " ".join((ast.get_source_segment(self._source, node) or "").split())
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
     def _error(self, node: ast.expr, reason: str) -> ConditionError:
         line = self._source.split("\n")[node.lineno - 1].encode()

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import breakers, demo, explain, history, patterns, report, resume, review, run, show, undo
+from loki.cli import (
+    breakers,
+    demo,
+    explain,
+    history,
+    patterns,
+    pipeline,
+    report,
+    resume,
+    review,
+    run,
+    show,
+    undo,
+)
 
 app = typer.Typer(
     name="loki",
@@ -57,3 +70,4 @@ app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(patterns.app, name="patterns")
+app.add_typer(pipeline.app, name="pipeline")

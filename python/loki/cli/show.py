@@ -70,8 +70,13 @@ def command(
     typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
 
 
-def find(tasks: list[str], wanted: str) -> str:
+def find(tasks: list[str], wanted: str, what: str = "task") -> str:
     """The id that is, or alone begins with, what was asked for.
+
+    Args:
+        tasks: ids that there are.
+        wanted: one of them, or how it begins.
+        what: what they are ids of.
 
     Raises:
         UsageError: there is none, or several.
@@ -82,9 +87,9 @@ def find(tasks: list[str], wanted: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{wanted!r} is the beginning of several tasks: {', '.join(found)}")
-    there = f"there are: {', '.join(tasks)}" if tasks else "there are no tasks here yet"
-    raise UsageError(f"no task {wanted!r}; {there}")
+        raise UsageError(f"{wanted!r} is the beginning of several {what}s: {', '.join(found)}")
+    there = f"there are: {', '.join(tasks)}" if tasks else f"there are no {what}s here yet"
+    raise UsageError(f"no {what} {wanted!r}; {there}")
 
 
 def _only(attempts: list[Attempt], number: int) -> list[Attempt]:

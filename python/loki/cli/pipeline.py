@@ -1,0 +1,400 @@
+"""``loki pipeline``: stages round the closed loop; run, checked, shown, and answered by a person."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import shlex
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.base.time import isoformat
+from loki.cli.common import log_to_console, show_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loki.action.driver import AnyAgent
+    from loki.action.pipeline_outcome import PipelineOutcome, StageOutcome
+    from loki.pipeline import Pipeline
+    from loki.workspace import Workspace
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Work in stages: plan, implement, verify; each in its own closed loop.\n\n"
+        "A pipeline is a YAML file. Its stages run in their order; each may have a condition, wait "
+        "for a person's approval, be tried again after it failed, and be rolled back. A run is on "
+        "disk at every step: whatever ends it, the same command goes on from there.\n\n"
+        "`loki pipeline check feature.yml` — all that is wrong with it\n\n"
+        '`loki pipeline run feature.yml --agent-command "claude -p"` — run it, or go on with it\n\n'
+        "`loki pipeline show` — what has run here, and how each stage stands\n\n"
+        "`loki pipeline resume feature-1 --approve` — let the stage begin that waits for you"
+    ),
+)
+
+File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
+Run = Annotated[str, typer.Argument(help="Id of the run, or how it begins.")]
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
+AgentOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--agent",
+        metavar="NAME=COMMAND",
+        help="Who works for the stages that name this agent; repeat it for more. "
+        "[default: [agents.NAME] in .loki/config.toml]",
+    ),
+]
+AgentCommand = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Who works for all stages whose agent no --agent names."),
+]
+MaxAttempts = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Attempts of all stages together. [default: the file's]"),
+]
+MaxTime = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Wall time for all of them, like 2h. [default: the file's]"),
+]
+Wait = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option(
+        "--wait/--no-wait",
+        help="Where an agent's circuit breaker is open: wait, or pause at once. [default: wait as "
+        "long as the stage's time-out allows]",
+    ),
+]
+_COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
+
+
+@app.command("run")
+@speaks_plainly
+def run(
+    file: File,
+    agent: AgentOption = None,
+    agent_command: AgentCommand = None,
+    from_stage: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--from",
+            metavar="STAGE",
+            help="Begin the last run again at this stage; those before it stay done.",
+        ),
+    ] = None,
+    param: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="NAME=VALUE", help="A parameter of the pipeline; repeat it for more."),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin another run, whatever became of the last.")
+    ] = False,
+    max_attempts: MaxAttempts = None,
+    max_time: MaxTime = None,
+    wait: Wait = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Run a pipeline, or go on with its last run where that has not ended.
+
+    Exit codes: 0 success, 1 loki itself could not work, 2 usage, 3 a person is needed, 4 a stage
+    failed, 5 out of attempts or time, 6 paused, 130 interrupted.
+
+    Example: `loki pipeline run feature.yml --agent tech-lead="claude -p" --param feature="dark mode"`
+    """
+    pipeline, workspace = _ready(file, project)
+    outcome = pipeline.run(
+        _agents(agent, agent_command, workspace),
+        path=workspace,
+        parameters=dict(_pair("--param", given) for given in param or ()),
+        from_stage=from_stage,
+        new=new,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        wait=wait,
+    )
+    _report(outcome, project, json, _agent_words(agent, agent_command))
+
+
+@app.command("resume")
+@speaks_plainly
+def resume(
+    run: Run,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Let the stage begin that waits for approval.")
+    ] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="End the run.")] = False,
+    note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    by: Annotated[str, typer.Option(help="Who says so. [default: the user]")] = "",
+    context: Annotated[
+        str, typer.Option(help="What to tell the agent of a stage that could not go on alone.")
+    ] = "",
+    agent: AgentOption = None,
+    agent_command: AgentCommand = None,
+    max_attempts: MaxAttempts = None,
+    max_time: MaxTime = None,
+    wait: Wait = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Go on with a run that waits for you, was paused, interrupted or killed.
+
+    Leave that you give is for that stage of that run alone, and kept with your name.
+
+    Example: `loki pipeline resume feature-1 --context "the staging key is in the vault"`
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    data = _find(workspace, run)
+    if not data.get("file"):
+        raise UsageError(f"run {data['run']} has no file: go on with it where it was begun")
+    pipeline, workspace = _ready(workspace.root / str(data["file"]), project)
+    outcome = pipeline.resume(
+        _agents(agent, agent_command, workspace),
+        run=str(data["run"]),
+        path=workspace,
+        approve=approve,
+        reject=reject,
+        by=by,
+        note=note,
+        context=context,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        wait=wait,
+    )
+    _report(outcome, project, json, _agent_words(agent, agent_command))
+
+
+@app.command("check")
+@speaks_plainly
+def check(file: File, project: Project = Path(), json: Json = False) -> None:
+    """Say all that is wrong with a pipeline: in its file, and with this project.
+
+    Example: `loki pipeline check feature.yml`
+    """
+    from loki.pipeline import Pipeline, flaws
+    from loki.workspace import Workspace
+
+    found = [str(flaw) for flaw in flaws(file)]
+    spec = None
+    if not found:
+        pipeline = Pipeline.load(file)
+        spec = pipeline.spec
+        found = [f"{file}: {sentence}" for sentence in pipeline.problems(Workspace(project))]
+    if json:
+        show_json({"file": str(file), "problems": found})
+    elif spec is None or found:
+        for sentence in found:
+            typer.echo(sentence)
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        typer.echo(f"{file}: cannot be used: {count}")
+    else:
+        agents = ", ".join(dict.fromkeys(stage.agent for stage in spec.stages))
+        stages = " → ".join(stage.id for stage in spec.stages)
+        typer.echo(f"{file}: fine; {stages}; agents: {agents}")
+    raise typer.Exit(2 if found else 0)
+
+
+@app.command("show")
+@speaks_plainly
+def show(
+    run: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(help="Id of the run, or how it begins; all runs where none."),
+    ] = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Show how the stages of a run stand, or which runs there are.
+
+    Example: `loki pipeline show feature-1`
+    """
+    from loki.action import pipeline_record
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    if run is None:
+        found = pipeline_record.runs(workspace.store)
+        if json:
+            show_json(found)
+        elif not found:
+            typer.echo("No pipeline has run here yet: see `loki pipeline run --help`.")
+        else:
+            for data in found:
+                reason = f": {data['reason']}" if data.get("reason") else ""
+                typer.echo(f"{data['run']}  {_styled(str(data['status']))}{reason}")
+        return
+    data = _find(workspace, run)
+    if json:
+        show_json(data)
+        return
+    typer.echo(_told(data, project))
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _ready(file: Path, project: Path) -> tuple[Pipeline, Workspace]:
+    from loki.pipeline import Pipeline
+    from loki.workspace import Workspace
+
+    log_to_console()
+    # Also where a shell started loki in the background and so had it ignore SIGINT.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+    return Pipeline.load(file), Workspace(project)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _pair(option: str, given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"{option} is {given!r}: expected a name, '=' and what it stands for")
+    return name.strip(), value
+
+
+def _agents(
+    agents: list[str] | None, command: str | None, workspace: Workspace
+) -> Mapping[str, AnyAgent]:
+    from loki.action.words import unrunnable
+    from loki.agents.command import CommandAgent
+    from loki.pipeline import EVERY_OTHER
+
+    said = dict(_pair("--agent", given) for given in agents or ())
+    if command is not None:
+        said[EVERY_OTHER] = command
+    timeout = workspace.config.loop.agent_timeout
+    found: dict[str, AnyAgent] = {}
+    for name, words in said.items():
+        own_name = None if name == EVERY_OTHER else name
+        made = CommandAgent(words, timeout=timeout, name=own_name)
+        if problem := unrunnable(made.command, workspace.root):
+            raise UsageError(f"agent {name}: {problem}")
+        found[name] = made
+    return found
+
+
+def _agent_words(agents: list[str] | None, command: str | None) -> str:
+    """The options that say who works, for a command that can be copied."""
+    words = [f"--agent {shlex.quote(given)}" for given in agents or ()]
+    words += [f"--agent-command {shlex.quote(command)}"] if command is not None else []
+    return "".join(f" {word}" for word in words)
+
+
+def _find(workspace: Workspace, wanted: str) -> dict[str, Any]:
+    from loki.action import pipeline_record
+    from loki.cli.show import find
+
+    known = pipeline_record.runs(workspace.store)
+    id_ = find([str(data["run"]) for data in known], wanted, "run")
+    return next(data for data in known if data["run"] == id_)
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def _report(outcome: PipelineOutcome, project: Path, json: bool, agents: str) -> None:
+    if json:
+        show_json(outcome.to_dict())
+    else:
+        typer.echo(_summary(outcome, project, agents))
+    raise typer.Exit(outcome.exit_code)
+
+
+def _summary(outcome: PipelineOutcome, project: Path, agents: str) -> str:
+    """What happened, and what to do next."""
+    count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
+    lines = [*map(_stage_line, outcome.stages), ""]
+    lines.append(f"{_styled(outcome.status)} after {count}: {outcome.reason}.")
+    if outcome.files:
+        lines.append(f"changed: {', '.join(outcome.files)}")
+    for step in outcome.rollback:
+        detail = f", {step.detail}" if step.detail else ""
+        lines.append(f"rollback: {step.kind} {step.subject}: {step.result}{detail}")
+    if outcome.page:
+        lines.append(f"read:    {project / '.loki' / outcome.page}")
+    where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
+    resume = f"loki pipeline resume {outcome.run}{where}{agents}"
+    if outcome.trigger == "approval" and outcome.status == "escalated":
+        lines.append(f"approve: {resume} --approve")
+        lines.append(f"reject:  loki pipeline resume {outcome.run}{where} --reject --note WHY")
+    elif outcome.status == "escalated":
+        lines.append(f"resume:  {resume} --context WHAT-YOU-KNOW")
+    elif outcome.status in {"paused", "interrupted"}:
+        when = f"   (from {isoformat(outcome.retry_at)} on)" if outcome.retry_at else ""
+        lines.append(f"resume:  {resume}{when}")
+    lines.append(f"details: loki pipeline show {outcome.run}{where}")
+    worked = [stage for stage in outcome.stages if stage.attempts]
+    if worked:
+        lines.append(f"         loki show {worked[-1].task_id}{where}")
+    return "\n".join(lines)
+
+
+def _stage_line(stage: StageOutcome) -> str:
+    tries = f"{stage.tries} tr{'y' if stage.tries == 1 else 'ies'}, " if stage.tries > 1 else ""
+    work = f"  {tries}{stage.attempts} att., {stage.seconds:.1f} s" if stage.tries else ""
+    why = f"  {stage.reason}" if stage.reason and stage.status != "success" else ""
+    return f"  {stage.id:<16} {_styled(f'{stage.status:<11}')}{work}{why}"
+
+
+def _styled(status: str) -> str:
+    color = _COLORS.get(status.strip())
+    return typer.style(status, fg=color) if color else status
+
+
+def _told(data: Mapping[str, Any], project: Path) -> str:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("stage", "status", "tries", "attempts", "time", "task", "why"):
+        table.add_column(column, overflow="fold")
+    for stage in data["stages"]:
+        table.add_row(
+            stage["id"], stage["status"], str(stage["tries"]), str(stage["attempts"]),
+            f"{stage['spent']:.1f} s", stage["task"] if stage["tries"] else "", _why(stage),
+        )  # fmt: skip
+    console = Console(width=None)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [f"{data['run']}: {_styled(str(data['status']))}" + _because(data)]
+    lines.append(f"  file        {data['file'] or '(none)'}")
+    lines += [f"  {name:<11} {_short(value)}" for name, value in data["parameters"].items()]
+    lines += ["", captured.get().rstrip()]
+    lines += [
+        f"rollback: {step['kind']} {step['subject']}: {step['result'] or 'to be done'} {step['detail']}"
+        for step in data["rollback"]
+    ]
+    outputs = [name for stage in data["stages"] for name in stage["outputs"]]
+    folder = project / ".loki" / "pipelines" / data["run"]
+    lines += ["", *(f"output: {folder / 'outputs' / name}.md" for name in outputs)]
+    pages = [stage["page"] for stage in data["stages"] if stage["page"]]
+    lines += [f"page:   {project / '.loki' / page}" for page in pages]
+    return "\n".join(lines).rstrip()
+
+
+def _because(data: Mapping[str, Any]) -> str:
+    return f": {data['reason']}" if data["reason"] else ""
+
+
+def _short(value: str) -> str:
+    shown = jsonlib.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= 60 else shown[:60] + "…"  # noqa: PLR2004
+
+
+def _why(stage: Mapping[str, Any]) -> str:
+    approval = stage["approval"]
+    leave = f"approved by {approval['by']} at {approval['at']}" if approval else ""
+    if approval and approval["note"]:
+        leave += f" ({approval['note']})"
+    return "; ".join(part for part in (leave, str(stage["reason"])) if part)
