@@ -213,15 +213,20 @@ def load(store: Store, run: str) -> dict[str, Any]:
     return data
 
 
+def ids(store: Store) -> list[str]:
+    """Ids of all runs."""
+    names = (name.split("/") for name in store.names("pipelines/"))
+    return [parts[1] for parts in names if parts[2:] == ["pipeline.json"]]
+
+
 def runs(store: Store) -> list[dict[str, Any]]:
     """The records of all runs, oldest first; damaged ones are left out with a warning."""
     found = []
-    for name in store.names("pipelines/"):
-        if name.endswith("/pipeline.json") and name.count("/") == 2:  # noqa: PLR2004
-            try:
-                found.append(load(store, name.split("/")[1]))
-            except UsageError as error:
-                logger.warning("%s", error)
+    for run in ids(store):
+        try:
+            found.append(load(store, run))
+        except UsageError as error:
+            logger.warning("%s", error)
     return sorted(found, key=lambda data: (str(data.get("begun")), number_of(str(data["run"]))))
 
 

@@ -266,8 +266,7 @@ class Pipeline:
         return {name: value for name, value in values.items() if value is not None}
 
     def _begun(self, workspace: Workspace, given: Mapping[str, str], limits: Limits) -> RunState:
-        known = [name.split("/")[1] for name in workspace.store.names("pipelines/")]
-        run = pipeline_record.next_id(self.spec.name, known)
+        run = pipeline_record.next_id(self.spec.name, pipeline_record.ids(workspace.store))
         return self._limited(RunState(run, self.spec, self._parameters(given)), limits)
 
     def _restored(
