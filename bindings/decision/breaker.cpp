@@ -104,7 +104,11 @@ void show_collector(PyHeapTypeObject* type) {
   type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
   type->ht_type.tp_traverse = [](PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
-    if (py::detail::is_holder_constructed(self)) {
+    // It may come while one is being made: pybind11 lays out the first of a subclass after it has
+    // been handed to the collector, and allocates for that.
+    const auto* made = reinterpret_cast<const py::detail::instance*>(self);
+    const bool is_laid_out = made->simple_layout || made->nonsimple.status != nullptr;
+    if (is_laid_out && py::detail::is_holder_constructed(self)) {
       Py_VISIT(py::handle(self).cast<ClockedBreaker&>().monotonic.ptr());
     }
     return 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -89,3 +90,14 @@ def test_what_is_no_text_is_a_type_error(wrong: object) -> None:
     for function in (loki.recognize, loki.clean, loki.normalize, loki.fingerprint):
         with pytest.raises(TypeError, match="expected str or a bytes-like object"):
             function(wrong)  # type: ignore[arg-type]
+
+
+def test_the_collector_may_come_while_an_object_is_made() -> None:
+    """In a process of its own: what this is about is a crash. The first of a subclass is special."""
+    code = (
+        "import gc, loki\n"
+        "gc.set_threshold(1)\n"
+        "for n in range(50): type(f'B{n}', (loki.Breaker,), {})()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
