@@ -130,7 +130,9 @@ def _approved(state: RunState, event: Approved, now: datetime) -> Step:
         after, effects = admit(state, now)
         return after, (line, *effects)
     approval = Approval(event.by, now, event.note, stage.digest)
-    state = with_stage(going_on(state), stage.id, approval=approval, trigger="", page=None)
+    state = with_stage(
+        going_on(state), stage.id, approval=approval, trigger="", reason="", page=None
+    )
     line = say(state, f"approved by={event.by}")
     after, effects = begin_try(state, now)
     return after, (line, *effects)

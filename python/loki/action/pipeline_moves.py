@@ -47,9 +47,8 @@ def admit(state: RunState, now: datetime) -> Step:
     stage, approval = state.here, state.current.approval
     if stage.requires_approval and (approval is None or approval.digest != stage.digest):
         page = page_of_approval(state, stage.id, now)
-        state = with_stage(
-            state, stage.id, approval=None, page=page, digest=stage.digest, trigger="approval"
-        )
+        waits = {"page": page, "trigger": "approval", "reason": "waits for a person's approval"}
+        state = with_stage(state, stage.id, approval=None, digest=stage.digest, **waits)
         return ask(replace(state, phase=Phase.APPROVAL))
     return begin_try(state, now)
 

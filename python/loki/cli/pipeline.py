@@ -39,7 +39,9 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
-Run = Annotated[str, typer.Argument(help="Id of the run, or how it begins.")]
+Run = Annotated[
+    str, typer.Argument(help="Id of the run, or how it begins; a pipeline's name for its last.")
+]
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
 AgentOption = Annotated[
@@ -207,7 +209,7 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
 def show(
     run: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Argument(help="Id of the run, or how it begins; all runs where none."),
+        typer.Argument(help="Id of the run, or the pipeline's name for its last; all where none."),
     ] = None,
     project: Project = Path(),
     json: Json = False,
@@ -296,6 +298,9 @@ def _find(workspace: Workspace, wanted: str) -> dict[str, Any]:
     from loki.cli.show import find
 
     known = pipeline_record.runs(workspace.store)
+    named = [data for data in known if data["pipeline"] == wanted]
+    if named:
+        return named[-1]  # a pipeline's name stands for its last run
     id_ = find([str(data["run"]) for data in known], wanted, "run")
     return next(data for data in known if data["run"] == id_)
 

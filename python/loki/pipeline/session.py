@@ -195,18 +195,21 @@ class PipelineSession:
     ) -> StageEnded:
         stage = self.state.here
         files = () if stage.mode == "plan" else tuple(kept.get("files_modified") or ())
-        status = str(kept["status"])
+        status, reason = str(kept["status"]), str(kept.get("reason") or "")
+        handed_on = self._hand_on(stage, files) if status == "success" else ()
+        if status == "success" and stage.mode == "plan":
+            reason = f"wrote {', '.join(handed_on)}"
         return StageEnded(
             status,
             self._made(),
             marker,
             str(kept.get("trigger") or ""),
-            str(kept.get("reason") or ""),
+            reason,
             files,
             kept.get("failure_pattern"),
             kept.get("page"),
             outcome.retry_at if outcome else None,
-            self._hand_on(stage, files) if status == "success" else (),
+            handed_on,
         )
 
     # --- what flows from stage to stage -----------------------------------------------------------

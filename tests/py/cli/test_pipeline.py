@@ -1,0 +1,173 @@
+"""`loki pipeline` as its users meet it: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.stages import AFTER, BEFORE, PIPELINE, make
+
+LOKI = (sys.executable, "-m", "loki", "pipeline")
+PLANNER = "sh -c 'cat > /dev/null; echo write three'"
+CODER = "sh -c 'cat > /dev/null; echo three > answer.txt; echo wrote it'"
+AGENTS = ("--agent", f"architect={PLANNER}", "--agent-command", CODER)
+
+
+def loki(*arguments: str, cwd: Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    done = subprocess.run([*LOKI, *arguments], cwd=cwd, capture_output=True, check=False, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make(tmp_path / "project")
+
+
+def test_run_and_show(project: Path) -> None:
+    code, out, err = loki("run", "answer.yml", *AGENTS, cwd=project)
+    assert code == 0, err
+    assert "success after 2 attempts: every stage is done." in out
+    assert "changed: answer.txt" in out
+    assert "[pipeline] run=answer-1 stage=implement (2/4) try=1/3 status=running" in err
+    assert (project / "answer.txt").read_text() == AFTER
+    code, out, _ = loki("show", cwd=project)
+    assert (code, out) == (0, "answer-1  success: every stage is done\n")
+    for wanted in ("answer", "answer-1", "answer-"):
+        code, out, _ = loki("show", wanted, cwd=project)
+        lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+        assert lines["implement"][:5] == ["implement", "success", "1", "1", lines["implement"][4]]
+        assert "output: .loki/pipelines/answer-1/outputs/plan.md" in out
+        assert "its condition does not hold" in " ".join(out.split())
+    code, out, _ = loki("show", "answer", "--json", cwd=project)
+    assert json.loads(out)["stages"][0]["outputs"] == ["plan"]
+    code, out, _ = loki("show", "--json", cwd=project)
+    assert [data["run"] for data in json.loads(out)] == ["answer-1"]
+    code, _, err = loki("show", "nothing", cwd=project)
+    assert (code, err) == (2, "loki: no run 'nothing'; there are: answer-1\n")
+
+
+def test_nothing_has_run_here_yet(project: Path) -> None:
+    code, out, _ = loki("show", cwd=project)
+    assert (code, out) == (0, "No pipeline has run here yet: see `loki pipeline run --help`.\n")
+
+
+def test_approve(tmp_path: Path) -> None:
+    text = PIPELINE.replace(
+        "agent: tech-lead\n", "agent: tech-lead\n    requires_approval: true\n", 1
+    )
+    project = make(tmp_path / "project", text)
+    code, out, _ = loki("run", "answer.yml", *AGENTS, cwd=project)
+    assert code == 3
+    (line,) = [line for line in out.splitlines() if line.startswith("approve:")]
+    (page,) = [line.split()[1] for line in out.splitlines() if line.startswith("read:")]
+    assert "Decide whether stage implement may begin." in (project / page).read_text()
+    assert (project / "answer.txt").read_text() == BEFORE
+    code, out, err = loki("resume", "answer", cwd=project)
+    assert (code, out) == (2, "")
+    assert "waits for approval: expected --approve or --reject" in err
+    words = shlex.split(line.removeprefix("approve:"))
+    assert words[:3] == ["loki", "pipeline", "resume"], "the line can be copied"
+    code, out, err = loki(*words[2:], "--by", "anna", "--json", cwd=project)
+    assert code == 0, err
+    assert json.loads(out)["status"] == "success"
+    _, out, _ = loki("show", "answer", cwd=project)
+    assert "approved by anna" in " ".join(out.split())
+
+
+def test_reject(tmp_path: Path) -> None:
+    text = PIPELINE.replace(
+        "agent: tech-lead\n", "agent: tech-lead\n    requires_approval: true\n", 1
+    )
+    project = make(tmp_path / "project", text)
+    loki("run", "answer.yml", *AGENTS, cwd=project)
+    code, out, _ = loki("resume", "answer", "--reject", "--note", "no", "--by", "ben", cwd=project)
+    assert code == 4
+    assert "failed after 1 attempt: ben rejected stage implement: no." in out
+
+
+def test_check(project: Path) -> None:
+    code, out, _ = loki("check", "answer.yml", cwd=project)
+    assert (code, out) == (
+        0,
+        "answer.yml: fine; plan → implement → polish → verify; agents: architect, tech-lead, qa\n",
+    )
+    text = PIPELINE.replace("mode: plan", "mode: plna").replace("inputs: [plan]", "inputs: [plam]")
+    (project / "answer.yml").write_text(text)
+    code, out, _ = loki("check", "answer.yml", cwd=project)
+    assert code == 2
+    assert [line.split(": ", 1)[0] for line in out.splitlines()] == [
+        "answer.yml:8:11", "answer.yml:15:14", "answer.yml:22:14", "answer.yml"
+    ]  # fmt: skip
+    assert out.endswith("answer.yml: cannot be used: 3 problems\n")
+    code, out, _ = loki("check", "answer.yml", "--json", cwd=project)
+    assert len(json.loads(out)["problems"]) == 3
+    code, _, err = loki("run", "answer.yml", cwd=project)
+    assert (code, err.split(": ", 1)[0]) == (2, "loki")
+
+
+def test_check_looks_at_the_project_too(project: Path) -> None:
+    text = PIPELINE.replace("sh check.sh", "no-such-program").replace(
+        "kind: bug_fix", "rollback: [make clean]"
+    )
+    (project / "answer.yml").write_text(text)
+    code, out, _ = loki("check", "answer.yml", cwd=project)
+    assert code == 2
+    assert "stage implement: " in out
+    assert "no-such-program" in out
+    assert "`make clean`, which is not allowed here: add it to allow_commands" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "unknown agent 'architect'"),
+        (("--agent", "architect"), "--agent is 'architect': expected a name, '='"),
+        (("--agent", "architect=no-such-program"), "agent architect: cannot run 'no-such-program'"),
+        (("--param", "question"), "--param is 'question': expected a name, '='"),
+        ((*AGENTS, "--param", "q=1"), "unknown parameter 'q'"),
+        ((*AGENTS, "--from", "verify"), "has not been run here yet"),
+        ((*AGENTS, "--max-time", "3"), "max_time"),
+    ],
+)
+def test_usage(project: Path, arguments: tuple[str, ...], reason: str) -> None:
+    code, out, err = loki("run", "answer.yml", *arguments, cwd=project)
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert not (project / ".loki/pipelines").exists()
+
+
+def test_ctrl_c_and_the_same_command_again(project: Path) -> None:
+    hanging = "sh -c 'echo asked > ../asked; exec sleep 600'"
+    command = [*LOKI, "run", "answer.yml", "--agent", f"architect={PLANNER}"]
+    work = subprocess.Popen(
+        [*command, "--agent-command", hanging],
+        cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert work.stderr is not None
+    for line in work.stderr:
+        if "task=answer-1-implement attempt=1 asking the agent" in line:
+            break
+    os.kill(work.pid, signal.SIGINT)
+    out, _ = work.communicate(timeout=60)
+    assert work.returncode == 130, out
+    assert "interrupted after" in out
+    assert "resume:  loki pipeline resume answer-1 --agent" in out
+    code, out, err = loki("run", "answer.yml", *AGENTS, "--json", cwd=project)
+    assert code == 0, err
+    assert json.loads(out)["run"] == "answer-1"
+
+
+def test_help_teaches() -> None:
+    for words in ([], ["run"], ["resume"], ["show"], ["check"]):
+        code, out, _ = loki(*words, "--help", cwd=Path())
+        assert code == 0
+        assert "loki pipeline" in out
