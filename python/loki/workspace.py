@@ -356,7 +356,9 @@ class Workspace:
         checks = CheckRunner(
             self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
         )
-        return Performer(spec, executor, recorder, checks, self.patterns, self.clock, self.gates, cancelled)
+        return Performer(
+            spec, executor, recorder, checks, self.patterns, self.clock, self.gates, cancelled
+        )
 
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"
