@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from loki.base.log import tell
 from loki.base.markdown import code
 from loki.memory import learning, suggestion, task_record
 from loki.memory.candidate import Candidate, Candidates, Source
@@ -147,11 +148,11 @@ class DeadLetters:
         tried = frozenset.intersection(*(frozenset(one.strategies) for one, _ in alike_ones))
         entry = learning.draw(failures, self._others(failures), self._patterns, tried)
         if entry is None:
-            logger.info("[closed-loop] task=%s no pattern could be drawn", record.task)
+            tell(record.task, "no pattern could be drawn")
             return None
         made = candidates.propose(Candidate.pattern(entry, sources, record.at, body=WHY))
         if made:
-            logger.info("[closed-loop] task=%s proposed pattern=%s", record.task, made.name)
+            tell(record.task, f"proposed pattern={made.name}")
         return made
 
     def _unmatched(
