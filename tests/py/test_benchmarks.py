@@ -16,6 +16,7 @@ from benchmarks import (
     decision,
     decision_cases,
     floors,
+    history,
     masker,
     recognition,
     references,
@@ -25,6 +26,7 @@ from benchmarks.cases import FAMILIES, cases
 from benchmarks.job import Case, Data
 from benchmarks.pattern_families import document, generated
 from benchmarks.scoring import Definition, required, score
+from loki.workspace import Workspace
 
 PEERS = ("ahocorasick_rs", "hyperscan", "matplotlib", "re2")
 LOGS = corpus.logs(7, 60_000)
@@ -204,3 +206,22 @@ def test_a_quick_run_of_decisions_is_sound(
     page = capsys.readouterr().out
     assert page == (tmp_path / "decision.md").read_text("utf-8")
     assert "ns a call" in page
+
+
+def test_the_histories_that_are_measured_are_as_the_loop_writes_them(tmp_path: Path) -> None:
+    """Every record can be read, each task has one or two executions, each ended."""
+    tasks = history.make(tmp_path, 60)
+    executions = list(Workspace(tmp_path).executions())
+    assert len({execution.task for execution, _ in executions}) == tasks
+    assert sum(len(attempts) for _, attempts in executions) >= 60
+    assert all(execution.has_ended for execution, _ in executions)
+    again = tmp_path / "again"
+    history.make(again, 60)
+    files = sorted(path.relative_to(again) for path in again.rglob("*.json*"))
+    assert all((again / f).read_bytes() == (tmp_path / f).read_bytes() for f in files)
+
+
+def test_what_is_measured_runs(tmp_path: Path) -> None:
+    rows = list(history.rows(tmp_path, 12))
+    assert len(rows) == len(history.COMMANDS)
+    assert (tmp_path / "report.html").exists()

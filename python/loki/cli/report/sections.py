@@ -41,7 +41,8 @@ MOST_ROWS = 20
 PAGE = re.compile(r"(tasks|escalations)/(?!.*\.\.)[^\x00-\x1f\\]+\.md")
 """Pages that a report may lead to, below ``.loki/``."""
 
-FLAGS = {"weak": f"weak: under {WEAK:.0%}", "reliable": f"reliable: over {RELIABLE:.0%}", "": ""}
+LOW, HIGH = f"{WEAK * 100:.0f} %", f"{RELIABLE * 100:.0f} %"
+FLAGS = {"weak": f"weak: under {LOW}", "reliable": f"reliable: over {HIGH}", "": ""}
 
 
 def compose(summary: Summary, title: str, about: str, pages: str) -> Document:
@@ -175,7 +176,7 @@ def _strategies(summary: Summary) -> Iterator[Block]:
     yield Text(
         "A use is a success where the failure that it answered was not seen again, and a later "
         "attempt showed that it is gone; uses of which nobody knows are left out. Of ten uses or "
-        f"more, under {WEAK:.0%} is weak and over {RELIABLE:.0%} reliable."
+        f"more, under {LOW} is weak and over {HIGH} reliable."
     )
     judged = [(n, t) for n, t in found if t.success_rate is not None]
     yield Bars(
@@ -189,7 +190,7 @@ def _strategies(summary: Summary) -> Iterator[Block]:
             for name, totals in judged[:12]
         ],
         1.0,
-        ((WEAK, f"{WEAK:.0%}"), (RELIABLE, f"{RELIABLE:.0%}")),
+        ((WEAK, LOW), (RELIABLE, HIGH)),
     )
     head = (
         "Strategy",
