@@ -134,6 +134,7 @@ class Helped:
         context: what it found for the next briefing: text, "" for nothing.
         files: paths that it changed.
         error: why it could not be carried out, or "".
+        acted: it changed something that is no file of the project, such as what is installed.
     """
 
     strategy: str
@@ -141,6 +142,7 @@ class Helped:
     context: str = ""
     files: tuple[str, ...] = ()
     error: str = ""
+    acted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

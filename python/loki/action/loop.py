@@ -251,9 +251,8 @@ def _helped(state: State, event: Helped, now: datetime) -> Step:
     assert state.failure is not None
     if event.error:
         return _other_strategy(state, event, now)
-    if event.files:
-        state = took_effect(state, event.files)
-        state = replace(state, altered=True)
+    if event.files or event.acted:
+        state = replace(took_effect(state, event.files), worked=True, altered=True)
     return _generate(replace(state, help=event), now)
 
 

@@ -76,6 +76,7 @@ class Performer:
         self.root = self.executor.root
         self._report = Report()
         self._failed_check: Check | None = None
+        self._failed_output = ""
         self._seen: Tree | None = None
         self._warned: set[str] = set()
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
@@ -127,7 +128,9 @@ class Performer:
     def _run_checks(self, _effect: RunChecks) -> Event:
         self._report = self.checks.run(self.task.checks, self._tell_check)
         first = self._report.first_failure
-        self._failed_check = first.check if first else None
+        self._failed_check, self._failed_output = None, ""
+        if first is not None:
+            self._failed_check, self._failed_output = first.check, first.output
         self.recorder.saw_failing(self._report.failing_tests)
         return Checked(self._report)
 
@@ -184,6 +187,9 @@ class Performer:
             self.patterns,
             self.executor.run,
             lambda check: self.checks.run_one(check).passed,
+            self._failed_output,
+            self.executor.changed_files(),
+            self.executor.allowed,
         )
         return strategy.carry_out(effect.strategy, situation)
 

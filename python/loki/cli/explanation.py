@@ -18,7 +18,7 @@ from loki.memory.store import masked
 from loki.people.guidance import UNKNOWN, guidance
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.signature import mask_secrets
-from loki.recognition.site import fix_commands, fix_for
+from loki.recognition.site import fix_for, fixes_of
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:
@@ -234,8 +234,7 @@ def _fix(own: str | None, failure: Failure, command: str | None) -> str | None:
         with suppress(ValueError):  # an open quote: it was typed for people, not for us
             words = fix_for(shlex.split(command))
     if words is None:
-        known = (fix for fix in fix_commands().values() if fix.tool == failure.tool)
-        words = next((fix.command for fix in known), None)
+        words = next(iter(fixes_of(failure.tool or "")), None)
     if words is None or (any("{file}" in word for word in words) and not failure.path):
         return None
     return shlex.join(word.replace("{file}", failure.path or "") for word in words)

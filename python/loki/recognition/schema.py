@@ -160,7 +160,15 @@ tool_file = record(
             "scripts",
         ),
         "fix_commands": list_of(
-            record({"when": list_of(text, 1), "command": list_of(text, 1)}, {}, "a fix command")
+            record(
+                {"when": list_of(_words, 1), "command": list_of(text, 1)},
+                {
+                    "drop": list_of(text, 1),
+                    "otherwise": list_of(list_of(text, 1), 1),
+                    "alone": list_of(text),
+                },
+                "a fix command",
+            )
         ),
         "samples": list_of(_sample),
     },

@@ -1,0 +1,28 @@
+"""``analyze_then_fix``: the lines round each place of an error, and what was expected against what came."""
+
+from __future__ import annotations
+
+from loki.action.event import Helped
+from loki.action.strategies.comparison import differences
+from loki.action.strategies.location import locations
+from loki.action.strategies.passage import around, fitted, merged
+from loki.action.strategies.situation import Situation
+
+REACH = 50
+"""Lines before and after a place that are looked at, as the closed-loop document has it; the nearest
+ones are shown, as many as there is room for."""
+
+MAX_PLACES = 6
+"""Places that are shown; chosen, not measured."""
+
+
+def analyze_then_fix(situation: Situation) -> Helped:
+    """Gather what an analysis needs; an error without a place is still worth one."""
+    project = situation.project
+    found = differences(situation.failure.excerpt) or differences(situation.output)
+    compared = "\n".join(map(str, found))
+    places = locations(situation)
+    passages = merged(around(path, project.lines(path), line, REACH) for path, line in places)
+    context = fitted([compared], passages[:MAX_PLACES])
+    read = ", ".join(dict.fromkeys(passage.path for passage in passages[:MAX_PLACES]))
+    return Helped("analyze_then_fix", f"read {read}" if read else "", context)

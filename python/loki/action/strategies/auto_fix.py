@@ -1,0 +1,77 @@
+"""``auto_fix``: run the commands that mend such a failure by themselves, and the check once more.
+
+In order: the pattern's own command, the project's, those of the tool that failed; until the check
+passes. What they change is recorded and can be undone.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from loki.action.event import Helped
+from loki.action.strategies.situation import CannotHelp, Situation
+from loki.action.words import unrunnable
+from loki.recognition.site import fixes_for, fixes_of
+
+MAX_COMMANDS = 3
+"""Commands that are run for one failure, at most; chosen, not measured."""
+
+
+def auto_fix(situation: Situation) -> Helped:
+    """Run fix commands until the check passes.
+
+    Raises:
+        CannotHelp: no command is known, or none did anything.
+    """
+    told: list[str] = []
+    files: tuple[str, ...] = ()
+    cured = False
+    refused: list[str] = []
+    for command in _runnable(situation, refused):
+        finished, touched = situation.run_fix(command)
+        files = tuple(dict.fromkeys((*files, *touched)))
+        shown = shlex.join(command)
+        if finished.exit_code is None:
+            refused.append(f"{shown} was ended before it was done")
+        elif touched or finished.is_success:
+            told.append(f"ran `{shown}`: changed {', '.join(touched) or 'nothing'}")
+        else:
+            refused.append(f"{shown} ended with exit code {finished.exit_code} and changed nothing")
+        cured = situation.check is not None and situation.passes_now(situation.check)
+        if cured or len(told) >= MAX_COMMANDS:
+            break
+    if not files and not cured:
+        raise CannotHelp("; ".join((*refused, *told)) or "no fix command is known for this check")
+    result = "the check passes now" if cured else "the check still fails"
+    return Helped("auto_fix", f"{'; '.join(told)}; {result}", files=files)
+
+
+def _runnable(situation: Situation, refused: list[str]) -> Iterator[tuple[str, ...]]:
+    """The commands that can be run, each once; why the others cannot joins ``refused``."""
+    seen: set[tuple[str, ...]] = set()
+    path = situation.failure.path
+    for words in _commands(situation):
+        if not path and any("{file}" in word for word in words):
+            refused.append(f"{shlex.join(words)} needs a file, and the error names none")
+            continue
+        command = tuple(word.replace("{file}", path or "") for word in words)
+        if command in seen:
+            continue
+        seen.add(command)
+        if problem := unrunnable(command, situation.root):
+            refused.append(problem)
+        else:
+            yield command
+
+
+def _commands(situation: Situation) -> Iterator[tuple[str, ...]]:
+    match = situation.failure.match
+    pattern = situation.patterns.patterns.get(match.pattern) if match else None
+    if pattern is not None and pattern.fix_command:
+        yield tuple(shlex.split(pattern.fix_command))
+    yield from situation.own_fixes
+    if situation.check is not None:
+        yield from fixes_for(situation.check.command)
+    if situation.failure.tool:
+        yield from fixes_of(situation.failure.tool)

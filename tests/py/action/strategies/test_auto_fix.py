@@ -1,0 +1,121 @@
+"""auto_fix runs what mends such a failure, in order, until the check passes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from loki.action.check import Check
+from loki.action.process import Finished
+from loki.action.strategies.auto_fix import auto_fix
+from loki.action.strategies.situation import CannotHelp, Situation
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+from support.strategy import situation, write
+
+RUFF = f"{sys.executable} -m ruff"
+UNUSED = "import os\nimport sys\n\nprint(sys.argv)\n"
+FIX = "import pathlib; p = pathlib.Path('a.py'); p.write_text(p.read_text().replace('import os\\n', ''))"
+
+
+def ran(check: str, path: str | None, tmp_path: Path, exits: int = 0) -> list[tuple[str, ...]]:
+    """The fix commands that are run for a check that fails whatever is done."""
+    commands = []
+
+    def run(command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
+        commands.append(command)
+        return Finished(exits), ("changed",)
+
+    for program in ("eslint", "ruff", "own-fix"):
+        (tmp_path / program).write_text("#!/bin/sh\n")
+        (tmp_path / program).chmod(0o755)
+    failure = Failure(message="a rule is broken", path=path)
+    own: dict[tuple[str, ...], str] = {("./own-fix",): "Makefile: fix"}
+    patterns = PatternSet.default()
+    auto_fix(
+        Situation(tmp_path, failure, Check.of(check), patterns, run, lambda _: False, own_fixes=own)
+    )
+    return commands
+
+
+def test_the_projects_own_command_comes_before_the_tools(tmp_path: Path) -> None:
+    assert ran("./ruff check src", "src/cart.py", tmp_path) == [
+        ("./own-fix",),
+        ("./ruff", "check", "--fix", "src"),
+    ]
+
+
+def test_a_fix_is_for_the_files_of_the_check(tmp_path: Path) -> None:
+    commands = ran("./eslint src test", "src/my cart.js", tmp_path)
+    assert commands[-1] == ("./eslint", "--fix", "src", "test")
+
+
+def test_a_real_fix_cures_the_check(tmp_path: Path) -> None:
+    write(tmp_path, a_dot_py=UNUSED)
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check ."))
+    assert helped.files == ("a.py",)
+    assert helped.done.endswith("changed a.py; the check passes now")
+    assert "import os" not in (tmp_path / "a.py").read_text()
+
+
+def test_what_only_looks_is_left_out_of_the_fix(tmp_path: Path) -> None:
+    write(tmp_path, a_dot_py="x = {  'a':1 }\n")
+    helped = auto_fix(situation(tmp_path, f"{RUFF} format --check ."))
+    assert (tmp_path / "a.py").read_text() == 'x = {"a": 1}\n'
+    assert "--check" not in helped.done
+
+
+def test_it_goes_on_where_a_fix_did_not_cure(tmp_path: Path) -> None:
+    """The project's own command is no use here; the tool's is."""
+    write(tmp_path, a_dot_py=UNUSED)
+    own: dict[tuple[str, ...], str] = {
+        (sys.executable, "-c", "open('junk.txt', 'w')"): "Makefile: fix"
+    }
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check .", own_fixes=own))
+    assert helped.files == ("junk.txt", "a.py")
+    assert "the check passes now" in helped.done
+
+
+def test_it_stops_where_the_check_passes(tmp_path: Path) -> None:
+    write(tmp_path, a_dot_py=UNUSED)
+    own: dict[tuple[str, ...], str] = {(sys.executable, "-c", FIX): "Makefile: fix"}
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check .", own_fixes=own))
+    assert "--fix" not in helped.done
+    assert "the check passes now" in helped.done
+
+
+def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
+    write(tmp_path, a_dot_py="print(undefined_name)\n")
+    with pytest.raises(CannotHelp, match="changed nothing"):
+        auto_fix(situation(tmp_path, f"{RUFF} check ."))
+
+
+def test_what_is_half_mended_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, a_dot_py="import os\n\nprint(undefined_name)\n")
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check ."))
+    assert helped.files == ("a.py",)
+    assert helped.done.endswith("the check still fails")
+
+
+def test_without_the_file_that_it_needs_it_is_not_run(tmp_path: Path) -> None:
+    patterns = PatternSet.loads(
+        "version: 2\npatterns:\n  - {id: style, description: d, strategy: auto_fix,\n"
+        "     fix_command: 'touch {file}', signals: [{literal: a rule is broken}]}\n"
+    )
+    failure = Failure.of("a rule is broken", pattern="style", patterns=patterns)
+    made = Situation(tmp_path, failure, None, patterns, lambda _: (Finished(0), ()), lambda _: True)
+    with pytest.raises(CannotHelp, match="needs a file"):
+        auto_fix(made)
+
+
+def test_a_missing_program_is_no_fix(tmp_path: Path) -> None:
+    with pytest.raises(CannotHelp, match="no-such-fixer"):
+        auto_fix(
+            situation(
+                tmp_path,
+                output="it is broken",
+                own_fixes={("no-such-fixer", "--all"): "justfile: fix"},
+            )
+        )
