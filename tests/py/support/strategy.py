@@ -31,7 +31,6 @@ def situation(
     failure: Failure | None = None,
     changed: Sequence[str] = (),
     allowed: Sequence[str] = (),
-    own_fixes: dict[tuple[str, ...], str] | None = None,
 ) -> Situation:
     """What a strategy gets after a check failed.
 
@@ -41,7 +40,7 @@ def situation(
         output: instead of a check: what a tool printed.
         command: what printed it.
         failure: instead of both.
-        changed, allowed, own_fixes: as `Situation` has them.
+        changed, allowed: as `Situation` has them.
     """
     patterns = PatternSet.default()
     runner, executor = CheckRunner(root, patterns), Executor(root, Journal(None, root), patterns)
@@ -62,5 +61,4 @@ def situation(
         output,
         changed,
         allowed,
-        own_fixes or {},
     )

@@ -9,10 +9,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from loki.action.dependency.ecosystem import ecosystems
+from loki.action.detection import detect
 from loki.action.event import Helped
 from loki.action.strategies.situation import CannotHelp, Situation
 from loki.action.words import unrunnable
 from loki.recognition.site import fixes_for, fixes_of
+
+FIX_KINDS = ("lint_fix", "format_fix")
 
 MAX_COMMANDS = 3
 """Commands that are run for one failure, at most; chosen, not measured."""
@@ -70,8 +74,24 @@ def _commands(situation: Situation) -> Iterator[tuple[str, ...]]:
     pattern = situation.patterns.patterns.get(match.pattern) if match else None
     if pattern is not None and pattern.fix_command:
         yield tuple(shlex.split(pattern.fix_command))
-    yield from situation.own_fixes
+    yield from _of_project(situation)
     if situation.check is not None:
         yield from fixes_for(situation.check.command)
     if situation.failure.tool:
         yield from fixes_of(situation.failure.tool)
+
+
+def _of_project(situation: Situation) -> Iterator[tuple[str, ...]]:
+    """The commands by which the project mends itself, but for those of another language."""
+    found = detect(situation.project.files)
+    language = situation.failure.language
+    for kind in FIX_KINDS:
+        command = found.get(kind)
+        if command is not None and _is_for(language, command.source.partition(":")[0]):
+            yield command.words
+
+
+def _is_for(language: str | None, source: str) -> bool:
+    """Whether a manifest's own commands may be for a language; a Makefile's are for any."""
+    of = [e for e in ecosystems() if any(source == manifest.file for manifest in e.manifests)]
+    return not of or language is None or any(language in known.languages for known in of)

@@ -46,10 +46,11 @@ def _passages(situation: Situation) -> Iterator[Passage | None]:
     for path, line in places[:MAX_PLACES]:
         yield around(path, project.lines(path), line, REACH)
     near = places[0][0] if places else None
+    imported = project.imported_by(near) if near else ()
     mentioned = names_in(failure.message)
     on_line = [n for n in _names_on(places[:MAX_PLACES], project) if n not in mentioned]
     for names in (mentioned, on_line):
-        for path, line in definitions(names, project, near):
+        for path, line in definitions(names, project, near, imported):
             name = next(n for n in names_of_line(project.lines(path)[line - 1]) if n in names)
             yield renamed(definition(path, project.lines(path), line), f"defines {name}")
 

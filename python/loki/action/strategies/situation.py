@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from loki.action.check import Check
+from loki.action.imports import Files, imports_of, resolve
 from loki.action.process import Finished
 from loki.action.tree import Tree
 from loki.base.error import LokiError
@@ -39,8 +40,6 @@ class Situation:
         output: all that the failing check printed, "" where nothing is known of it.
         changed: paths that the task has changed so far.
         allowed: globs of commands that may be run without a person's leave.
-        own_fixes: the commands by which the project mends itself, in order, each with where the
-            project says so.
     """
 
     root: Path
@@ -52,7 +51,6 @@ class Situation:
     output: str = ""
     changed: Sequence[str] = ()
     allowed: Sequence[str] = ()
-    own_fixes: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     @functools.cached_property
     def project(self) -> Project:
@@ -95,6 +93,17 @@ class Project:
         if path not in self._read:
             self._read[path] = self._text(path)
         return self._read[path]
+
+    @functools.cached_property
+    def files(self) -> Files:
+        """The same project, as imports and detection see it."""
+        return Files.of(self.tree)
+
+    def imported_by(self, path: str) -> list[str]:
+        """The files of the project that a file imports."""
+        content = self.read(path).encode("utf-8", "replace")
+        found = (resolve(each, path, self.files) for each in imports_of(path, content))
+        return list(dict.fromkeys(imported for paths in found for imported in paths))
 
     def lines(self, path: str) -> list[str]:
         """Its lines, without their ends."""

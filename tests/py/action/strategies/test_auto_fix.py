@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,39 +18,47 @@ from support.strategy import situation, write
 
 RUFF = f"{sys.executable} -m ruff"
 UNUSED = "import os\nimport sys\n\nprint(sys.argv)\n"
-FIX = "import pathlib; p = pathlib.Path('a.py'); p.write_text(p.read_text().replace('import os\\n', ''))"
 
 
-def ran(check: str, path: str | None, tmp_path: Path, exits: int = 0) -> list[tuple[str, ...]]:
+def ran(
+    check: str, path: str | None, root: Path, language: str | None = None
+) -> list[tuple[str, ...]]:
     """The fix commands that are run for a check that fails whatever is done."""
     commands = []
 
     def run(command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
         commands.append(command)
-        return Finished(exits), ("changed",)
+        return Finished(0), ("changed",)
 
-    for program in ("eslint", "ruff", "own-fix"):
-        (tmp_path / program).write_text("#!/bin/sh\n")
-        (tmp_path / program).chmod(0o755)
-    failure = Failure(message="a rule is broken", path=path)
-    own: dict[tuple[str, ...], str] = {("./own-fix",): "Makefile: fix"}
+    for program in ("eslint", "ruff"):
+        (root / program).write_text("#!/bin/sh\n")
+        (root / program).chmod(0o755)
+    failure = Failure(message="a rule is broken", path=path, language=language)
     patterns = PatternSet.default()
-    auto_fix(
-        Situation(tmp_path, failure, Check.of(check), patterns, run, lambda _: False, own_fixes=own)
-    )
+    auto_fix(Situation(root, failure, Check.of(check), patterns, run, lambda _: False))
     return commands
 
 
 def test_the_projects_own_command_comes_before_the_tools(tmp_path: Path) -> None:
+    write(tmp_path, Makefile="fix:\n\ttrue\n")
     assert ran("./ruff check src", "src/cart.py", tmp_path) == [
-        ("./own-fix",),
+        ("make", "fix"),
         ("./ruff", "check", "--fix", "src"),
     ]
 
 
+@pytest.mark.parametrize("language", ["javascript", "python"])
+def test_the_projects_own_command_is_for_its_own_language(tmp_path: Path, language: str) -> None:
+    write(tmp_path, package_dot_json='{"scripts": {"lint:fix": "eslint --fix ."}}')
+    (tmp_path / "npm").write_text("#!/bin/sh\n")
+    commands = ran("./ruff check src", "src/cart.py", tmp_path, language)
+    own = [command for command in commands if "lint:fix" in command]
+    assert bool(own) is (language == "javascript" and shutil.which("npm") is not None)
+
+
 def test_a_fix_is_for_the_files_of_the_check(tmp_path: Path) -> None:
     commands = ran("./eslint src test", "src/my cart.js", tmp_path)
-    assert commands[-1] == ("./eslint", "--fix", "src", "test")
+    assert commands == [("./eslint", "--fix", "src", "test")]
 
 
 def test_a_real_fix_cures_the_check(tmp_path: Path) -> None:
@@ -70,18 +79,16 @@ def test_what_only_looks_is_left_out_of_the_fix(tmp_path: Path) -> None:
 def test_it_goes_on_where_a_fix_did_not_cure(tmp_path: Path) -> None:
     """The project's own command is no use here; the tool's is."""
     write(tmp_path, a_dot_py=UNUSED)
-    own: dict[tuple[str, ...], str] = {
-        (sys.executable, "-c", "open('junk.txt', 'w')"): "Makefile: fix"
-    }
-    helped = auto_fix(situation(tmp_path, f"{RUFF} check .", own_fixes=own))
+    write(tmp_path, Makefile="fix:\n\ttouch junk.txt\n")
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check ."))
     assert helped.files == ("junk.txt", "a.py")
     assert "the check passes now" in helped.done
 
 
 def test_it_stops_where_the_check_passes(tmp_path: Path) -> None:
     write(tmp_path, a_dot_py=UNUSED)
-    own: dict[tuple[str, ...], str] = {(sys.executable, "-c", FIX): "Makefile: fix"}
-    helped = auto_fix(situation(tmp_path, f"{RUFF} check .", own_fixes=own))
+    write(tmp_path, Makefile="fix:\n\tsed -i '/import os/d' a.py\n")
+    helped = auto_fix(situation(tmp_path, f"{RUFF} check ."))
     assert "--fix" not in helped.done
     assert "the check passes now" in helped.done
 
@@ -111,11 +118,8 @@ def test_without_the_file_that_it_needs_it_is_not_run(tmp_path: Path) -> None:
 
 
 def test_a_missing_program_is_no_fix(tmp_path: Path) -> None:
-    with pytest.raises(CannotHelp, match="no-such-fixer"):
-        auto_fix(
-            situation(
-                tmp_path,
-                output="it is broken",
-                own_fixes={("no-such-fixer", "--all"): "justfile: fix"},
-            )
-        )
+    write(tmp_path, justfile="fix:\n  true\n")
+    if shutil.which("just"):
+        pytest.skip("just is installed here: it would be run")
+    with pytest.raises(CannotHelp, match="cannot run 'just'"):
+        auto_fix(situation(tmp_path, output="it is broken"))
