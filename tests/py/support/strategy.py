@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from loki.action.check import Check, CheckRunner
+from loki.action.check import Check
+from loki.action.check_runner import CheckRunner
 from loki.action.executor import Executor
 from loki.action.journal import Journal
 from loki.action.strategies.situation import Situation
