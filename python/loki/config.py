@@ -98,11 +98,24 @@ def load(path: Path) -> Config:
         ConfigError: the file cannot be read, is no TOML, or says something that is no setting.
     """
     try:
-        text = path.read_text("utf-8")
+        content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return Config()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"cannot be read: {error}", file=str(path)) from error
+    return loads(content, str(path))
+
+
+def loads(content: bytes, path: str) -> Config:
+    """The settings in the bytes of a file.
+
+    Raises:
+        ConfigError: they are no TOML, or say something that is no setting.
+    """
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot be read: {error}", file=path) from error
     try:
         return Config.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -110,13 +123,13 @@ def load(path: Path) -> Config:
         line, column = (int(at[1]), int(at[2])) if at else (0, 0)
         reason = re.sub(r" \(at .*\)$", "", str(error))
         raise ConfigError(
-            f"{reason}: expected TOML", file=str(path), line=line, column=column
+            f"{reason}: expected TOML", file=path, line=line, column=column
         ) from error
     except ValidationError as error:
         raise _explain(error, text, path) from error
 
 
-def _explain(error: ValidationError, text: str, path: Path) -> ConfigError:
+def _explain(error: ValidationError, text: str, path: str) -> ConfigError:
     """The first problem, at the line of its key."""
     problem = error.errors()[0]
     keys = [str(key) for key in problem["loc"]]
@@ -126,7 +139,7 @@ def _explain(error: ValidationError, text: str, path: Path) -> ConfigError:
         reason = f"unknown setting {'.'.join(keys)}: expected one of {', '.join(names)}"
     else:
         reason = f"{'.'.join(keys)}: {problem['msg'].removeprefix('Value error, ')}"
-    return ConfigError(reason, file=str(path), line=line, column=column)
+    return ConfigError(reason, file=path, line=line, column=column)
 
 
 def _settings(keys: list[str]) -> tuple[str, ...]:

@@ -182,12 +182,14 @@ def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violatio
 
 def _gates() -> Mapping[str, Gate]:
     from loki.action.gates.imports import import_check
+    from loki.action.gates.schema import schema_check
     from loki.action.gates.syntax import syntax_check
 
     return {
         "change_check": change_check,
         "syntax_check": syntax_check,
         "import_check": import_check,
+        "schema_check": schema_check,
     }
 
 

@@ -93,8 +93,8 @@ def _explain(
         known = f"expected one of {', '.join(names)}" if names else "expected no such key"
         reason = f"found the key {keys[-1]!r}, {known}{hint(str(keys[-1]), names)}"
     else:
-        found = _shown(problem.get("input"))
-        expected = _EXPECTED.get(problem["type"], "")
+        found = shown(problem.get("input"))
+        expected = EXPECTED.get(problem["type"], "")
         said = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "missing":
             reason = f"found no key {where!r}, expected one"
@@ -106,7 +106,7 @@ def _explain(
     return source.error(node.start_mark.index, reason.removeprefix(": "))
 
 
-_EXPECTED = {
+EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "string_type": "text",
@@ -119,7 +119,8 @@ _EXPECTED = {
 }
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """What stands somewhere, in words."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):

@@ -59,7 +59,7 @@ def test_what_parses_or_is_none_of_ours_passes(
 ) -> None:
     validation = judge(project, {name: content})
     assert validation.passed
-    assert validation.gates == ("change_check", "syntax_check", "import_check")
+    assert validation.gates[:2] == ("change_check", "syntax_check")
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "{" * 100_000, "a: [\0b"])

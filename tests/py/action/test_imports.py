@@ -165,7 +165,7 @@ def test_javascript() -> None:
     assert (found["./effect"].line, found["./effect"].column) == (6, 8)
     assert [n for n, i in found.items() if i.is_type_only] == ["./types", "./only-types", "./u"]
     assert found["./named-type"].names == ("default",)
-    assert [n for n, i in found.items() if i.is_optional] == ["top", "optional", "spread"]
+    assert [n for n, i in found.items() if i.is_optional] == ["./lazy", "top", "optional", "spread"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ class _JavaScript(_Model):
 
 class _Knowledge(_Model):
     version: int
+    built: tuple[str, ...]
     generated: tuple[str, ...]
+    build_folders: frozenset[str]
     python: _Python
     javascript: _JavaScript
 
@@ -139,8 +141,12 @@ class Absence:
         return Absent(
             f"no package {package!r}: not in {manifests[0]}, and not in node_modules",
             f"import something that is there, or add {package!r} to the dependencies in {manifests[0]}",
-            not import_.is_type_only,
+            not import_.is_type_only and self._has_node_modules(importer),
         )
+
+    def _has_node_modules(self, importer: str) -> bool:
+        """Whether packages are installed at all: else what others bring along is not known."""
+        return any((self.root / folder / "node_modules").is_dir() for folder in above(importer))
 
     def _is_declared(self, package: str, manifests: Iterable[str]) -> bool:
         types = "@types/" + package.removeprefix("@").replace("/", "__")
@@ -198,7 +204,7 @@ class Absence:
         )
 
 
-_PACKAGE = re.compile(r"(?:@[a-z0-9~-][\w.~-]*/)?[a-z0-9~-][\w.~-]*", re.IGNORECASE)
+_PACKAGE = re.compile(r"(?:@[a-z0-9-][a-z0-9._~-]*/)?[a-z0-9-][a-z0-9._~-]*")
 _REQUIRED = re.compile(
     r"^[ \t]*(?:require[ \t]+|replace[ \t]+)?\"?([\w.-]+\.[\w./~-]+)\"?[ \t]+(?:v\d|=>)",
     re.MULTILINE,

@@ -11,12 +11,13 @@ import functools
 import os
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loki.action.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates.absence import Absence, knowledge
 from loki.action.gates.subject import Subject
 from loki.action.imports import FOUND, MISSING, Import, Location, imports_of, language_of, locate
+from loki.action.imports.files import above
 from loki.action.listing import git
 from loki.base import glob
 
@@ -43,7 +44,7 @@ class _Check:
     def added(self, path: str, content: bytes) -> Iterator[Violation]:
         """What is wrong with the imports that a proposed file has and did not have."""
         language = language_of(path)
-        if language is None:
+        if language is None or glob.matches(path, knowledge().built):
             return
         before = self.subject.content_before(path)
         known = {i.written for i in imports_of(path, before)} if before is not None else set()
@@ -91,13 +92,19 @@ class _Check:
                 and path not in self._deleted
             ):
                 return True
-            if glob.matches(path, knowledge().generated):
-                return True
+        if any(self._is_build_folder(folder) for folder in above(location.expected[0])):
+            return True
+        if glob.matches(location.expected[0], knowledge().generated):
+            return True
         names = [path for path in location.expected if "*" not in path]
         if not self.subject.tree.is_git or not names:
             return False
         ignored = git(str(self.subject.root), "check-ignore", "--", *names)
         return bool(ignored)
+
+    def _is_build_folder(self, folder: str) -> bool:
+        name = folder.rpartition("/")[2]
+        return name in knowledge().build_folders and not self.subject.before.is_folder(folder)
 
     # --- what a deletion breaks ---------------------------------------------------------------------------
 
@@ -141,17 +148,20 @@ class _Check:
             if (
                 now.state == FOUND
                 and (now.paths or not import_.names)
-                and not self._lost(import_, gone, now)
+                and not self._lost(import_, path, was, now)
             ):
                 continue
             description = f"{import_.written!r} leads to {gone[0]}, which the change deletes"
             fix = f"change the import in {path} too, or keep {gone[0]}"
             yield _violation(path, import_, BLOCKING, description, fix)
 
-    def _lost(self, import_: Import, gone: list[str], now: Location) -> bool:
+    def _lost(self, import_: Import, path: str, was: Location, now: Location) -> bool:
         """Whether a name was the deleted module's, and nothing that is left speaks of it."""
+        package = locate(replace(import_, names=()), path, self.subject.after).paths
+        if not set(now.paths) <= {*was.paths, *package}:
+            return False  # another module has taken its place
         texts = [self.subject.after.read(path) or b"" for path in now.paths]
-        names = [self._deleted[path] for path in gone]
+        names = [self._deleted[p] for p in was.paths if p in self._deleted]
         lost = [name.encode() for name in names if name in import_.names]
         return any(not any(name in text for text in texts) for name in lost)
 

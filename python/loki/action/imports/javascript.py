@@ -46,7 +46,8 @@ class _Reader:
     def _word(self, position: int, word: str, brackets: list[str]) -> None:
         following = self._at(position + 1)
         if following.text == "(" and following.kind == "sign" and word != "export":
-            self._call(position + 2, bool(brackets))
+            is_deferred = self._at(position - 1)[:2] == ("sign", ">")  # () => import("x")
+            self._call(position + 2, bool(brackets) or is_deferred)
         elif word == "import" and following.kind == "string" and "(" not in brackets:
             self._add(following, (), False, False)
         elif word != "require" and "(" not in brackets:

@@ -27,6 +27,9 @@ WRITTEN_AS = {
     ".jsx": (".tsx", ".d.ts"),
     ".mjs": (".mts", ".d.mts"),
     ".cjs": (".cts", ".d.cts"),
+    ".ts": (".d.ts",),
+    ".mts": (".d.mts",),
+    ".cts": (".d.cts",),
 }
 """TypeScript's files are imported under the name that they are compiled to."""
 
@@ -46,16 +49,16 @@ def package_of(name: str) -> str:
 
 def locate(import_: Import, importer: str, files: Files) -> Location:
     """Where a JavaScript or TypeScript import leads."""
-    name = import_.module.split("?")[0].split("!")[-1]
+    name = import_.module.split("?")[0]
     folder = importer.rpartition("/")[0]
+    if name.startswith("/") or ":" in name or "!" in name:  # a URL, what a bundler's loader makes
+        return Location(EXTERNAL)
     if name in {".", ".."} or name.startswith(("./", "../")):
         return _relative(import_, folder, name, files)
     if name.startswith("#"):
         own = _own_imports(name, importer, files)
         if own is not None:
             return own
-    if name.startswith("/") or ":" in name:
-        return Location(EXTERNAL)
     return _bare(import_, importer, name, files)
 
 
@@ -112,7 +115,7 @@ def _expected(base: str) -> tuple[str, ...]:
     if extension in {*EXTENSIONS, *WRITTEN_AS}:
         return (base, *(stem + other for other in WRITTEN_AS.get(extension, ())))
     names = [base + e for e in EXTENSIONS] + [f"{base}/index{e}" for e in EXTENSIONS]
-    return (base, *names)
+    return (base, *names) if extension else (*names, base)
 
 
 # --- packages of this repository -------------------------------------------------------------------------
