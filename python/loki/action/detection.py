@@ -23,7 +23,7 @@ from loki.action import yaml_model
 from loki.action.imports.files import Files
 from loki.action.words import assignments, split
 from loki.base.error import ConfigError, UsageError
-from loki.recognition.site import fix_for
+from loki.recognition.fix import fix_for
 from loki.recognition.source import Source
 
 if sys.version_info >= (3, 11):

@@ -17,8 +17,8 @@ from loki.memory.recall import Earlier, recall
 from loki.memory.store import masked
 from loki.people.guidance import UNKNOWN, guidance
 from loki.recognition.failure import Failure, recognize
+from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.signature import mask_secrets
-from loki.recognition.site import fix_for, fixes_of
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:

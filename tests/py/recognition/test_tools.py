@@ -11,7 +11,7 @@ import yaml
 
 import loki
 from loki import _core
-from loki.recognition import builtin, site
+from loki.recognition import builtin, fix, site
 
 TOOLS = Path(__file__).parents[3] / "python/loki/recognition/tools"
 
@@ -80,8 +80,8 @@ def test_every_regex_compiles() -> None:
 def test_a_fix_command_is_for_a_check_that_its_tool_knows() -> None:
     for tool in builtin.tools():
         known = [tuple(command.split()) for command in tool.get("commands", ())]
-        for words, fix in site.fix_commands().items():
-            if fix.tool == tool["tool"]:
+        for words, one in fix.fix_commands().items():
+            if one.tool == tool["tool"]:
                 assert any(_is_in(command, words) for command in known), (tool["tool"], words)
 
 
@@ -102,7 +102,7 @@ def test_what_tools_offer_besides_their_output() -> None:
     assert site.check_kind(["go", "test", "./..."]) == site.check_kind(["npm", "test"]) == "test"
     assert site.check_kind(["go", "build"]) is None
     assert {"npx", "poetry run"} <= {" ".join(words) for words in site.launchers()}
-    assert site.fix_commands()["ruff", "check"].command == ("ruff", "check", "--fix")
+    assert fix.fix_commands()["ruff", "check"].command == ("ruff", "check", "--fix")
 
 
 def test_a_bad_rule_names_its_place() -> None:

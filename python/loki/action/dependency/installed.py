@@ -21,7 +21,7 @@ from loki.action.dependency.manifest import Requirement, plain_name
 from loki.action.dependency.semver import satisfies
 from loki.action.words import assignments, which
 from loki.base.error import LokiError
-from loki.recognition.site import program_name
+from loki.recognition.fix import program_name
 
 if sys.version_info >= (3, 11):
     import tomllib

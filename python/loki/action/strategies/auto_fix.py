@@ -14,7 +14,7 @@ from loki.action.detection import detect
 from loki.action.event import Helped
 from loki.action.strategies.situation import CannotHelp, Situation
 from loki.action.words import unrunnable
-from loki.recognition.site import fixes_for, fixes_of
+from loki.recognition.fix import fixes_for, fixes_of
 
 FIX_KINDS = ("lint_fix", "format_fix")
 

@@ -93,6 +93,16 @@ def test_it_stops_where_the_check_passes(tmp_path: Path) -> None:
     assert "the check passes now" in helped.done
 
 
+def test_another_version_takes_another_option(tmp_path: Path) -> None:
+    """Biome before 1.8 knows no --write; what it knows instead is tried next."""
+    write(
+        tmp_path, biome='#!/bin/sh\ncase "$*" in *--apply*) touch fixed;; *) test -e fixed;; esac\n'
+    )
+    (tmp_path / "biome").chmod(0o755)
+    helped = auto_fix(situation(tmp_path, "./biome check src"))
+    assert helped.done == "ran `./biome check --apply src`: changed fixed; the check passes now"
+
+
 def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     write(tmp_path, a_dot_py="print(undefined_name)\n")
     with pytest.raises(CannotHelp, match="changed nothing"):
