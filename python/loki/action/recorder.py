@@ -145,6 +145,7 @@ class Recorder:
                 made,
                 outcome.files,
                 self.said,
+                self.task.run,
             )
         )
 

@@ -150,6 +150,10 @@ def must_be_resumable(record: Mapping[str, Any]) -> None:
         UsageError: nothing is left to do on the task; says what it is and what to do.
     """
     status, name = status_of(record), record.get("id")
+    if run := record.get("run"):
+        raise UsageError(
+            f"task {name} is a stage of the run {run}: `loki pipeline resume {run}` goes on with it"
+        )
     if status not in DONE:
         return
     raise UsageError(

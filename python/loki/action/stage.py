@@ -14,7 +14,7 @@ from typing import Any
 from loki.action.agent import Briefing, Proposal
 from loki.action.briefing import clip, fence
 from loki.action.change import Change, Edit
-from loki.action.driver import AnyAgent, breaker_of, name_of
+from loki.action.driver import AnyAgent, breaker_of, name_of, record_of
 from loki.action.pipeline_spec import CLOSED_LOOP, PipelineSpec, StageSpec
 
 DOCUMENTS = "pipeline-outputs"
@@ -116,9 +116,14 @@ class StageAgent:
     def __init__(self, agent: AnyAgent, told: str, plan: StageSpec | None = None) -> None:
         self.name = name_of(agent)
         self.breaker = breaker_of(agent)
+        self._agent = agent
         self._ask: Callable[[Briefing], Any] = getattr(agent, "propose", None) or agent  # type: ignore[assignment]
         self._told = told
         self._plan = plan
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept of the stage's agent."""
+        return record_of(self._agent)
 
     def propose(self, briefing: Briefing) -> Any:
         """The agent's answer to a briefing that also tells of the stage."""

@@ -43,6 +43,7 @@ class TaskSpec:
             dead letter.
         wait: whether to wait while the agent's circuit breaker is open, within the budget's time;
             None: only where there is such a limit. Else the task is paused.
+        run: id of the pipeline's run that it is a stage of, or "".
     """
 
     id: str
@@ -53,6 +54,7 @@ class TaskSpec:
     max_retries: int = 3
     budget: Budget = UNLIMITED
     wait: bool | None = None
+    run: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no task can be."""

@@ -37,6 +37,7 @@ class Escalation:
         attempts: of this execution, oldest first.
         files: paths changed.
         said: what people have said about it already, oldest first.
+        run: id of the pipeline's run that it is a stage of, or "".
     """
 
     task_id: str
@@ -47,6 +48,7 @@ class Escalation:
     attempts: Sequence[Attempt]
     files: Sequence[str]
     said: Sequence[str] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,28 @@ class Option:
     cost: str
 
 
-def options(task_id: str) -> tuple[Option, Option, Option]:
+def options(task_id: str, run: str = "") -> tuple[Option, Option, Option]:
     """The three ways to go on with an escalated task.
+
+    Args:
+        task_id: the task.
+        run: id of the pipeline's run that it is a stage of, or "".
 
     Example:
         >>> [option.command for option in options("fix-login-1a2b3c")][0]
         'loki resume fix-login-1a2b3c'
     """
     command = f"loki resume {shlex.quote(task_id)}"
+    abort = Option(
+        "Abort",
+        f"{command} --abort",
+        "Restores the files as they were before the task. Nothing is lost but the attempts, "
+        "which stay on record.",
+    )
+    if run:
+        command = f"loki pipeline resume {shlex.quote(run)}"
+        cost = "Ends the whole run; the stage is rolled back as its file says, else its edits stay."
+        abort = Option("Abort", f"{command} --reject", cost)
     return (
         Option(
             "Fix by hand and retry",
@@ -86,12 +102,7 @@ def options(task_id: str) -> tuple[Option, Option, Option]:
             "briefing, and the retries begin anew; may end here again where knowledge was not what "
             "is missing.",
         ),
-        Option(
-            "Abort",
-            f"{command} --abort",
-            "Restores the files as they were before the task. Nothing is lost but the attempts, "
-            "which stay on record.",
-        ),
+        abort,
     )
 
 
@@ -237,7 +248,7 @@ def _place(path: str, line: int | None) -> str:
 
 
 def _options(escalation: Escalation, advice: Guidance) -> str:
-    by_hand, *others = options(escalation.task_id)
+    by_hand, *others = options(escalation.task_id, escalation.run)
     parts = [f"1. **{by_hand.name}.** {advice.do} Then: `{by_hand.command}`\n   {by_hand.cost}"]
     parts += [
         f"{number}. **{option.name}.** `{option.command}`\n   {option.cost}"

@@ -32,24 +32,25 @@ from loki.action.pipeline_state import (
     Waited,
 )
 from loki.action.plan import planner
-from loki.action.resumption import ENDED
-from loki.action.stage import Input, StageAgent, section, summary
+from loki.action.resumption import ENDED, standing, status_of
+from loki.action.stage import StageAgent, section
 from loki.action.task import Outcome, TaskSpec
 from loki.action.words import split
 from loki.base.error import LokiError
+from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.memory import task_record
+from loki.memory.intervention import Intervention, from_record, words_of
 from loki.people.stage_approval import StageApproval, render
+from loki.pipeline import flow
 from loki.session import Task
 
 if TYPE_CHECKING:
     from loki.action.performer import Performer
+    from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
-
-MAX_FILE = 1_000_000
-"""Bytes of a file that is handed on. Chosen, not measured."""
 
 LEAST_SECONDS = 0.001
 """A time that is over as soon as it is looked at."""
@@ -81,7 +82,7 @@ class PipelineSession:
         self._wait = wait
         self._cancelled = threading.Event()
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
-            ReadOutputs: lambda _: OutputsRead(self._outputs()),
+            ReadOutputs: lambda _: OutputsRead(flow.outputs(self.workspace, self.state)),
             Wait: self._pause,
             RollBack: self._roll_back,
             AskApproval: self._ask_approval,
@@ -137,30 +138,54 @@ class PipelineSession:
         marker = self._marker(record)
         if marker and marker != self.state.current.marker:
             return None, self._ended(record["outcome"], marker)
-        stage = self.state.here
-        told = section(self.state.spec, stage, self._inputs(stage), self.state.current.context)
+        stage, context = self.state.here, self.state.current.context
+        intervention = self._intervention(record)
+        stands = standing(record, self._history(stage), intervention)
+        # What the task's own briefing says is not said twice.
+        is_told = context in words_of(stands.interventions, stands.execution)
+        inputs = flow.inputs(self.workspace, self.state)
+        told = section(self.state.spec, stage, inputs, "" if is_told else context)
         plan = stage if stage.mode == "plan" else None
         agent = StageAgent(self._agents[stage.agent], told, plan)
-        return StageWork(self, self._task(stage, effect, record), agent), None
+        # The budget counts since a person stepped in; the run's limit counts everything.
+        earlier = len(self._history(stage)) - stands.made
+        return StageWork(self, self._task(stage, effect, earlier, intervention), agent), None
 
-    def _task(self, stage: StageSpec, effect: RunStage, record: Mapping[str, Any]) -> Task:
+    def _intervention(self, record: Mapping[str, Any]) -> Intervention | None:
+        """A person steps in: answers an escalation, or says something to a try that goes on.
+
+        A process that was killed meanwhile finds it in the task's record, where it steps in once.
+        """
+        context, status = self.state.current.context, status_of(record)
+        known = words_of(from_record(record), int(record.get("execution", 1)))
+        says = bool(context) and bool(record) and status not in ENDED and context not in known
+        if status != "escalated" and not says:
+            return None
+        return Intervention(isoformat(self.workspace.clock.now()), context=context)
+
+    def _history(self, stage: StageSpec) -> list[Attempt]:
+        return self.workspace.history(self.state.task_id(stage.id)).attempts()
+
+    def _task(
+        self,
+        stage: StageSpec,
+        effect: RunStage,
+        earlier: int,
+        intervention: Intervention | None,
+    ) -> Task:
         workspace, run, id_ = self.workspace, self.state.run, self.state.task_id(stage.id)
-        task = workspace.task(
+        spec = workspace.task(
             stage.description,
             kind=stage.kind,
             complexity=stage.complexity,
             checks=checks_of(stage, workspace),
             wait=self._wait,
             id=id_,
-        )
-        task.has_project = True
-        # The budget counts one execution; the run's limit counts all of them.
-        goes_on = record.get("execution") if not self._marker(record) else None
-        history = workspace.history(id_).attempts()
-        earlier = sum(attempt.execution != goes_on for attempt in history)
+        ).spec
         left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)
-        budget = narrowed(task.spec.budget, left, max(LEAST_SECONDS, effect.max_seconds))
-        task.spec = replace(task.spec, budget=budget)
+        budget = narrowed(spec.budget, left, max(LEAST_SECONDS, effect.max_seconds))
+        task = Task(workspace, replace(spec, budget=budget, run=run), intervention)
+        task.has_project = True
         if stage.mode == "plan":
             documents = tuple(output.name for output in stage.outputs)
 
@@ -188,7 +213,7 @@ class PipelineSession:
         return StageEnded("interrupted", self._made(), reason="interrupted; run it again to go on")
 
     def _made(self) -> int:
-        return len(self.workspace.history(self.state.task_id(self.state.here.id)).attempts())
+        return len(self._history(self.state.here))
 
     def _ended(
         self, kept: Mapping[str, Any], marker: str, outcome: Outcome | None = None
@@ -196,7 +221,7 @@ class PipelineSession:
         stage = self.state.here
         files = () if stage.mode == "plan" else tuple(kept.get("files_modified") or ())
         status, reason = str(kept["status"]), str(kept.get("reason") or "")
-        handed_on = self._hand_on(stage, files) if status == "success" else ()
+        handed_on = flow.hand_on(self.workspace, self.state, files) if status == "success" else ()
         if status == "success" and stage.mode == "plan":
             reason = f"wrote {', '.join(handed_on)}"
         return StageEnded(
@@ -211,59 +236,6 @@ class PipelineSession:
             outcome.retry_at if outcome else None,
             handed_on,
         )
-
-    # --- what flows from stage to stage -----------------------------------------------------------
-
-    def _hand_on(self, stage: StageSpec, files: tuple[str, ...]) -> tuple[str, ...]:
-        """Keep what the stage hands on; a plan's documents are kept already."""
-        store, run, id_ = self.workspace.store, self.state.run, self.state.task_id(stage.id)
-        for output in stage.outputs if stage.mode == "agent" else ():
-            if output.file:
-                text = self._read(output.file)
-            else:
-                passed = [
-                    a for a in self.workspace.history(id_).attempts() if a.result == "success"
-                ]
-                diff = self.workspace.journal(id_).diff()
-                text = summary(output.name, stage, files, [a.action for a in passed], diff)
-            store.put(pipeline_record.output_document(run, output.name), text)
-        return tuple(output.name for output in stage.outputs)
-
-    def _read(self, path: str) -> str:
-        try:
-            with (self.workspace.root / path).open("rb") as file:
-                return file.read(MAX_FILE).decode("utf-8", "replace")
-        except OSError as error:
-            logger.warning("%s cannot be handed on: %s", path, error.strerror or error)
-            return ""
-
-    def _outputs(self) -> dict[str, dict[str, str]]:
-        """The texts that stages which are done have handed on."""
-        found: dict[str, dict[str, str]] = {}
-        for id_, stage in self.state.stages.items():
-            if stage.status in SETTLED:
-                found[id_] = {name: self._output(name) or "" for name in stage.outputs}
-        return found
-
-    def _output(self, name: str) -> str | None:
-        return self.workspace.store.get(pipeline_record.output_document(self.state.run, name))
-
-    def _inputs(self, stage: StageSpec) -> list[Input]:
-        return [self._input(name) for name in stage.inputs]
-
-    def _input(self, name: str) -> Input:
-        makers = [
-            stage.id
-            for stage in self.state.spec.stages
-            if name in {output.name for output in stage.outputs}
-        ]
-        if not makers:
-            return Input(name, "a parameter", self.state.parameters.get(name, ""))
-        maker = makers[0]
-        if self.state.of(maker).status == "skipped":
-            return Input(name, f"of stage {maker}", "(nothing: this stage was skipped)")
-        file = self.workspace.folder / pipeline_record.output_document(self.state.run, name)
-        return Input(name, f"of stage {maker}", self._output(name) or "", str(file))
 
     # --- the other effects ------------------------------------------------------------------------
 
@@ -280,7 +252,7 @@ class PipelineSession:
     def _ask_approval(self, effect: AskApproval) -> None:
         state = self.state
         stage = state.here
-        given = [self._input(name) for name in stage.inputs]
+        given = flow.inputs(self.workspace, state)
         done = [
             f"{id_}: {view.status}" + (f", changed {', '.join(view.files)}" if view.files else "")
             for id_, view in state.stages.items()

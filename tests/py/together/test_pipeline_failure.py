@@ -127,13 +127,48 @@ def test_an_escalation_in_the_middle_waits_and_goes_on_with_what_a_person_says(
     assert (outcome.status, outcome.exit_code, outcome.stage) == ("escalated", 3, "implement")
     assert outcome.stages[1].tries == 1, "not tried again"
     assert outcome.page is not None
-    assert (project / ".loki" / outcome.page).exists()
+    page = project / ".loki" / outcome.page
+    assert '`loki pipeline resume answer-1 --context "…"`' in page.read_text()
+    assert "`loki pipeline resume answer-1 --reject`" in page.read_text()
+    for answer in (workspace(project).resume, workspace(project).abort):
+        with pytest.raises(
+            loki.UsageError, match="`loki pipeline resume answer-1` goes on with it"
+        ):
+            answer("answer-1-implement")
     again = run(project, clock, {**AGENTS, "tech-lead": nobody})
     assert (again.status, again.run) == ("escalated", "answer-1")
     coder = ScriptedAgent([{"answer.txt": AFTER}])
     done = resume(project, clock, {**AGENTS, "tech-lead": coder}, context="three is the answer")
     assert done.status == "success"
-    assert "three is the answer" in coder.briefings[0].text
+    assert coder.briefings[0].text.count("three is the answer") == 1
+    assert "three is the answer" in page.read_text(), "the page has its answer"
+    attempts = workspace(project).history("answer-1-implement").attempts()
+    assert [a.execution for a in attempts] == [1, 1], "the same try goes on"
+
+
+def test_what_a_person_mended_by_hand_is_success(project: Path, clock: ManualClock) -> None:
+    refused = loki.AgentError("401 invalid key", retryable=False)
+    run(project, clock, {**AGENTS, "tech-lead": ScriptedAgent([refused])})
+    (project / "answer.txt").write_text(AFTER)
+    done = resume(project, clock, {**AGENTS, "tech-lead": nobody})
+    assert (done.status, done.stages[1].status) == ("success", "success")
+    assert done.stages[1].reason == "every check passes after a person's help"
+
+
+def test_a_context_reaches_a_try_that_was_only_interrupted_and_later_tries(
+    project: Path, clock: ManualClock
+) -> None:
+    stop = KeyboardInterrupt()
+    run(project, clock, {**AGENTS, "tech-lead": ScriptedAgent([stop])})
+    told: list[str] = []
+
+    def coder(briefing: loki.Briefing) -> dict[str, str]:
+        told.append(briefing.text)
+        return wrong(briefing) if len(told) == 1 else {"answer.txt": AFTER}
+
+    done = resume(project, clock, {**AGENTS, "tech-lead": coder}, context="three is the answer")
+    assert (done.status, done.stages[1].tries) == ("success", 2)
+    assert [text.count("three is the answer") for text in told] == [1, 1]
 
 
 def test_an_outage_pauses_and_the_same_try_goes_on(project: Path, clock: ManualClock) -> None:
