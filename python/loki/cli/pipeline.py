@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import shlex
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from loki.base.error import UsageError
-from loki.base.time import isoformat
 from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.pipeline_summary import styled, summary, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loki.action.driver import AnyAgent
-    from loki.action.pipeline_outcome import PipelineOutcome, StageOutcome
+    from loki.action.pipeline_outcome import PipelineOutcome
     from loki.pipeline import Pipeline
     from loki.workspace import Workspace
 
@@ -73,7 +70,6 @@ Wait = Annotated[
         "long as the stage's time-out allows]",
     ),
 ]
-_COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
 
 
 @app.command("run")
@@ -231,31 +227,26 @@ def show(
         else:
             for data in found:
                 reason = f": {data['reason']}" if data.get("reason") else ""
-                typer.echo(f"{data['run']}  {_styled(str(data['status']))}{reason}")
+                typer.echo(f"{data['run']}  {styled(str(data['status']))}{reason}")
         return
     data = _find(workspace, run)
     if json:
         show_json(data)
         return
-    typer.echo(_told(data, project))
+    typer.echo(table(data, project))
 
 
 # --- arguments ------------------------------------------------------------------------------------
 
 
 def _ready(file: Path, project: Path) -> tuple[Pipeline, Workspace]:
+    from loki.cli.run import take_signals
     from loki.pipeline import Pipeline
     from loki.workspace import Workspace
 
     log_to_console()
-    # Also where a shell started loki in the background and so had it ignore SIGINT.
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
+    take_signals()
     return Pipeline.load(file), Workspace(project)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _pair(option: str, given: str) -> tuple[str, str]:
@@ -305,101 +296,9 @@ def _find(workspace: Workspace, wanted: str) -> dict[str, Any]:
     return next(data for data in known if data["run"] == id_)
 
 
-# --- what is told ---------------------------------------------------------------------------------
-
-
 def _report(outcome: PipelineOutcome, project: Path, json: bool, agents: str) -> None:
     if json:
         show_json(outcome.to_dict())
     else:
-        typer.echo(_summary(outcome, project, agents))
+        typer.echo(summary(outcome, project, agents))
     raise typer.Exit(outcome.exit_code)
-
-
-def _summary(outcome: PipelineOutcome, project: Path, agents: str) -> str:
-    """What happened, and what to do next."""
-    count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
-    lines = [*map(_stage_line, outcome.stages), ""]
-    lines.append(f"{_styled(outcome.status)} after {count}: {outcome.reason}.")
-    if outcome.files:
-        lines.append(f"changed: {', '.join(outcome.files)}")
-    for step in outcome.rollback:
-        detail = f", {step.detail}" if step.detail else ""
-        lines.append(f"rollback: {step.kind} {step.subject}: {step.result}{detail}")
-    if outcome.page:
-        lines.append(f"read:    {project / '.loki' / outcome.page}")
-    where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
-    resume = f"loki pipeline resume {outcome.run}{where}{agents}"
-    if outcome.trigger == "approval" and outcome.status == "escalated":
-        lines.append(f"approve: {resume} --approve")
-        lines.append(f"reject:  loki pipeline resume {outcome.run}{where} --reject --note WHY")
-    elif outcome.status == "escalated":
-        lines.append(f"resume:  {resume} --context WHAT-YOU-KNOW")
-    elif outcome.status in {"paused", "interrupted"}:
-        when = f"   (from {isoformat(outcome.retry_at)} on)" if outcome.retry_at else ""
-        lines.append(f"resume:  {resume}{when}")
-    lines.append(f"details: loki pipeline show {outcome.run}{where}")
-    worked = [stage for stage in outcome.stages if stage.attempts]
-    if worked:
-        lines.append(f"         loki show {worked[-1].task_id}{where}")
-    return "\n".join(lines)
-
-
-def _stage_line(stage: StageOutcome) -> str:
-    tries = f"{stage.tries} tr{'y' if stage.tries == 1 else 'ies'}, " if stage.tries > 1 else ""
-    work = f"  {tries}{stage.attempts} att., {stage.seconds:.1f} s" if stage.tries else ""
-    why = f"  {stage.reason}" if stage.reason and stage.status != "success" else ""
-    return f"  {stage.id:<16} {_styled(f'{stage.status:<11}')}{work}{why}"
-
-
-def _styled(status: str) -> str:
-    color = _COLORS.get(status.strip())
-    return typer.style(status, fg=color) if color else status
-
-
-def _told(data: Mapping[str, Any], project: Path) -> str:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("stage", "status", "tries", "attempts", "time", "task", "why"):
-        table.add_column(column, overflow="fold")
-    for stage in data["stages"]:
-        table.add_row(
-            stage["id"], stage["status"], str(stage["tries"]), str(stage["attempts"]),
-            f"{stage['spent']:.1f} s", stage["task"] if stage["tries"] else "", _why(stage),
-        )  # fmt: skip
-    console = Console(width=None)
-    with console.capture() as captured:
-        console.print(table)
-    lines = [f"{data['run']}: {_styled(str(data['status']))}" + _because(data)]
-    lines.append(f"  file        {data['file'] or '(none)'}")
-    lines += [f"  {name:<11} {_short(value)}" for name, value in data["parameters"].items()]
-    lines += ["", captured.get().rstrip()]
-    lines += [
-        f"rollback: {step['kind']} {step['subject']}: {step['result'] or 'to be done'} {step['detail']}"
-        for step in data["rollback"]
-    ]
-    outputs = [name for stage in data["stages"] for name in stage["outputs"]]
-    folder = project / ".loki" / "pipelines" / data["run"]
-    lines += ["", *(f"output: {folder / 'outputs' / name}.md" for name in outputs)]
-    pages = [stage["page"] for stage in data["stages"] if stage["page"]]
-    lines += [f"page:   {project / '.loki' / page}" for page in pages]
-    return "\n".join(lines).rstrip()
-
-
-def _because(data: Mapping[str, Any]) -> str:
-    return f": {data['reason']}" if data["reason"] else ""
-
-
-def _short(value: str) -> str:
-    shown = jsonlib.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 60 else shown[:60] + "…"  # noqa: PLR2004
-
-
-def _why(stage: Mapping[str, Any]) -> str:
-    approval = stage["approval"]
-    leave = f"approved by {approval['by']} at {approval['at']}" if approval else ""
-    if approval and approval["note"]:
-        leave += f" ({approval['note']})"
-    return "; ".join(part for part in (leave, str(stage["reason"])) if part)

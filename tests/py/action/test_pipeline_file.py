@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,8 @@ from loki.action.pipeline_file import inspect, read
 from loki.action.pipeline_spec import Output, Retry
 from loki.base.error import ConfigError
 from loki.recognition.source import MAX_BYTES
+
+ROOT = Path(__file__).parents[3]
 
 WHOLE = """\
 version: 1
@@ -212,3 +216,28 @@ def test_any_mixture_of_lines_is_read_or_refused(lines: list[str], odd: str) -> 
     for text in ("\n".join(lines), "\n".join(lines) + odd, textwrap.indent("\n".join(lines), "  ")):
         spec, problems = inspect(text, "p.yml")
         assert (spec is None) == bool(problems)
+
+
+DOCUMENTED = re.findall(
+    r"```yaml\n(.*?)```", (ROOT / "docs/design/pipeline.md").read_text("utf-8"), re.DOTALL
+)
+README = re.findall(
+    r"```yaml\n(version: 1\n.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+)
+
+
+@pytest.mark.parametrize("text", [*DOCUMENTED, *README])
+def test_what_the_documentation_shows_can_be_used(text: str) -> None:
+    spec, problems = inspect(text, "shown.yml")
+    assert problems == []
+    assert spec is not None
+    assert len(spec.stages) > 1
+
+
+def test_the_documented_pipeline_has_every_key() -> None:
+    (text,) = DOCUMENTED
+    odd = "{id: a, agent: a, description: d, checks: [x], zzz: 1, retry: {zzz: 1}}"
+    _, problems = inspect(f"{{version: 1, name: p, zzz: 1, stages: [{odd}]}}", "p.yml")
+    keys = [key for p in problems for key in p.reason.split("one of ")[1].split(", ")]
+    assert len(keys) > 20
+    assert [key for key in keys if f"{key}:" not in text] == []
