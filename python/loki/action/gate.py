@@ -95,7 +95,8 @@ class Validation:
     def failure(self, patterns: PatternSet) -> Failure:
         """The failure that blocking violations amount to."""
         first, *others = self.blocking
-        excerpt = "\n".join(str(v) for v in (first, *others))
+        told = [(str(v), f"  {v.suggested_fix}") for v in (first, *others)]
+        excerpt = "\n".join(line for lines in told for line in lines if line.strip())
         # A refusal is about the path itself; a syntax error is the same wherever it stands.
         about_path = first.gate == "change_check" and first.file
         return Failure.of(
@@ -149,8 +150,6 @@ def validate(
     durations: dict[str, float] = {}
     gates = _gates()
     for name in ("change_check", *config.for_task(kind, complexity)):
-        if name not in gates:
-            continue
         subject = Subject(change, root, tree, config.setting(name), scope, ended)
         start = time.monotonic()
         violations = gates[name](subject)
@@ -182,6 +181,7 @@ def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violatio
 
 def _gates() -> Mapping[str, Gate]:
     from loki.action.gates.imports import import_check
+    from loki.action.gates.review import self_review
     from loki.action.gates.schema import schema_check
     from loki.action.gates.syntax import syntax_check
 
@@ -190,6 +190,7 @@ def _gates() -> Mapping[str, Gate]:
         "syntax_check": syntax_check,
         "import_check": import_check,
         "schema_check": schema_check,
+        "self_review": lambda s: self_review(s.change, s.root, s.tree, s.scope),
     }
 
 

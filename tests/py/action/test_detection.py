@@ -146,6 +146,11 @@ def test_what_ci_runs() -> None:
     commands = find_all(project({".github/workflows/ci.yml": WORKFLOW}))
     assert commands == (
         Command("lint", ("uv", "run", "ruff", "check", "src"), ".github/workflows/ci.yml:11"),
+        Command(
+            "lint_fix",
+            ("uv", "run", "ruff", "check", "--fix", "src"),
+            ".github/workflows/ci.yml:11",
+        ),
         Command("test", ("CI=1", "python", "-m", "pytest", "-q"), ".github/workflows/ci.yml:13"),
     )
 

@@ -113,3 +113,14 @@ def test_configs_that_a_command_wrote_are_parsed_too(project: Path) -> None:
     (project / "ok.toml").write_text("a = 1\n")
     assert not broken_files(project, ["package.json", "ok.toml"]).passed
     assert broken_files(project, ["ok.toml", "gone.json"]).passed
+
+
+def test_what_a_gate_suggests_reaches_whoever_mends_it(project: Path) -> None:
+    (project / "pkg").mkdir()
+    (project / "pkg" / "__init__.py").touch()
+    (project / "pkg" / "helper.py").touch()
+    validation = judge(project, {"pkg/a.py": "from .helpr import x\n"})
+    failure = validation.failure(PatternSet.default())
+    assert failure.match is not None
+    assert failure.match.pattern == "import-not-found"
+    assert "did you mean pkg/helper.py?" in failure.excerpt
