@@ -28,6 +28,7 @@ class Rule:
         unless: what excuses it, in the statement or in `look_behind` lines before it.
         unusual: no fault where the file did the same before.
         file: what the file has to hold besides.
+        block: what the block round a match is asked for: ``try``, ``function`` or nothing.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Rule:
     look_behind: int
     unusual: bool
     file: str
+    block: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ def _rule(said: dict[str, Any], concerns: dict[str, Concern]) -> Rule:
         said.get("look_behind", 0),
         said.get("unusual", False),
         said.get("file", ""),
+        said.get("block", ""),
     )
 
 

@@ -25,6 +25,7 @@ class Context:
         is_program: below ``if __name__ == "__main__"``.
         tests: the conditions under which it runs, those of its function only.
         is_handler: it handles an exception.
+        is_guarded: in a ``try`` or ``with``, where an exception may be expected.
     """
 
     functions: tuple[Function, ...] = ()
@@ -34,6 +35,7 @@ class Context:
     is_program: bool = False
     tests: tuple[ast.expr, ...] = ()
     is_handler: bool = False
+    is_guarded: bool = False
 
     @property
     def name(self) -> str:
@@ -51,27 +53,39 @@ def parse(text: str) -> ast.Module | None:
         return None
 
 
-def walk(tree: ast.Module) -> Iterator[tuple[ast.AST, Context]]:
-    """Every node with what stands round it; without recursion, as hostile trees are deep."""
-    stack: list[tuple[ast.AST, Context]] = [(tree, Context())]
+def walk(tree: ast.Module) -> Iterator[tuple[ast.stmt, Context]]:
+    """Every statement with what stands round it; without recursion, as hostile trees are deep."""
+    stack: list[tuple[list[ast.stmt], Context]] = [(tree.body, Context())]
     while stack:
-        node, context = stack.pop()
-        yield node, context
-        inside = _inside(node, context)
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
-                stack.append((value, inside))
-            elif isinstance(value, list):
-                here = inside
-                if name in _BLOCKS and value and isinstance(value[0], ast.stmt):
-                    here = replace(inside, block=tuple(value))
-                stack.extend((item, here) for item in value if isinstance(item, ast.AST))
+        block, context = stack.pop()
+        here = replace(context, block=tuple(block))
+        for statement in block:
+            yield statement, here
+            inside = _inside(statement, here)
+            stack.extend((below, inside) for below in _below(statement))
+            handling = replace(inside, is_handler=True)
+            stack.extend((h.body, handling) for h in getattr(statement, "handlers", ()))
 
 
-_BLOCKS = frozenset({"body", "orelse", "finalbody"})
+def _below(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in _BLOCKS:
+        if block := getattr(statement, name, None):
+            yield block
+    for case in getattr(statement, "cases", ()):
+        yield case.body
 
 
-def _inside(node: ast.AST, context: Context) -> Context:
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Every part of a statement that is no statement below it."""
+    for child in ast.iter_child_nodes(statement):
+        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            yield from ast.walk(child)
+
+
+def _inside(node: ast.stmt, context: Context) -> Context:
     if isinstance(node, Function):
         functions = (*context.functions, node)
         return replace(context, functions=functions, is_optional=False, tests=(), is_handler=False)
@@ -81,11 +95,9 @@ def _inside(node: ast.AST, context: Context) -> Context:
         is_program = context.is_program or _asks_for_main(node.test)
         tests = (*context.tests, node.test)
         return replace(context, is_optional=True, is_program=is_program, tests=tests)
-    if isinstance(node, ast.ExceptHandler):
-        return replace(context, is_optional=True, is_handler=True)
-    if isinstance(node, (ast.Try, ast.With, ast.Match)):
-        return replace(context, is_optional=True)
-    return context
+    if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
+        return replace(context, is_optional=True, is_guarded=True)
+    return replace(context, is_optional=True) if isinstance(node, ast.Match) else context
 
 
 def _asks_for_main(test: ast.expr) -> bool:
@@ -109,15 +121,18 @@ def written(node: ast.AST) -> str:
         return ""
 
 
-def imported_modules(tree: ast.Module) -> frozenset[str]:
-    """Top names of the modules that a file imports anywhere."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
+def imports_module(tree: ast.Module, name: str) -> bool:
+    """Whether a file imports a module anywhere, or something below it."""
+    for node, _ in walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return frozenset(found)
+            names = [node.module]
+        else:
+            continue
+        if any(imported.partition(".")[0] == name for imported in names):
+            return True
+    return False
 
 
 def string_of(node: ast.AST) -> str | None:
@@ -133,6 +148,14 @@ class Built:
 
     text: str
     values: tuple[ast.expr, ...]
+
+    @property
+    def plain(self) -> str:
+        """The text with ``{}`` for each value, however it was put in."""
+        text = re.sub(
+            r"\{[^{}]{0,80}\}|%\(\w{1,80}\)[a-z]|%[a-z]", "{}", self.text.replace("%%", "")
+        )
+        return " ".join(text.split())
 
 
 def built(node: ast.expr, context: Context) -> Built | None:

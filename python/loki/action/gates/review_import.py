@@ -10,6 +10,7 @@ import ast
 import posixpath
 import re
 import sys
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from loki.action.gate import ADVISORY
@@ -47,6 +48,8 @@ class Imports:
     def __init__(self, reader: Reader, additions: list[Addition]) -> None:
         self._reader = reader
         self._edited = {addition.path: addition for addition in additions}
+        paths = [PurePosixPath(path) for path in self._edited]
+        self._stems = {path.stem for path in paths} | {path.parent.name for path in paths}
         self._python: dict[str, frozenset[str] | None] = {}
         self._script: dict[str, frozenset[str] | None] = {}
 
@@ -61,11 +64,11 @@ class Imports:
     # --- Python ---
 
     def _of_python(self, addition: Addition) -> Iterator[Finding]:
-        if "import" not in addition.after or (tree := parse(addition.after)) is None:
+        if not self._may_import(addition.after) or (tree := parse(addition.after)) is None:
             return
-        guarded = {id(s) for node, _ in walk(tree) if isinstance(node, ast.Try) for s in node.body}
-        for node, _ in walk(tree):
-            if not isinstance(node, ast.ImportFrom) or id(node) in guarded:
+        for node, context in walk(tree):
+            is_guarded = context.is_guarded or (context.functions and "test" in addition.places)
+            if not isinstance(node, ast.ImportFrom) or is_guarded:
                 continue
             path = self._module(addition.path, node)
             if path is None or path not in self._edited or path == addition.path:
@@ -74,6 +77,13 @@ class Imports:
                 if alias.name != "*" and not self._defines(path, alias.name):
                     where = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno)
                     yield self._finding(addition, where, alias.name, path)
+
+    def _may_import(self, text: str) -> bool:
+        """Whether the last part of a module's name is that of an edited one; parsing costs more."""
+        return any(
+            (match[1].rpartition(".")[2] or "__init__") in self._stems
+            for match in _FROM_IMPORT.finditer(text)
+        )
 
     def _module(self, importer: str, node: ast.ImportFrom) -> str | None:
         """The file that a statement imports from, where only one can be meant."""
@@ -194,6 +204,7 @@ def _other_names(node: ast.AST) -> list[str]:
     return []
 
 
+_FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import\b", re.MULTILINE)
 _NAMED_IMPORT = re.compile(
     r"^[ \t]*import\s+(?:type\s+)?(?:[\w$]{1,80}\s*,\s*)?\{(?P<names>[^{}]{1,4000})\}\s*"
     r"from\s*[\"'](?P<from>\.[^\"'\n]{0,200})[\"']",

@@ -14,7 +14,8 @@ from loki.action.gates.python_text import (
     Context,
     built,
     dotted,
-    imported_modules,
+    expressions,
+    imports_module,
     is_safe,
     parse,
     string_of,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
 _ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")
 _DEBUGGER = re.compile("debug|pdb|trac|breakpoint|interact|shell", re.IGNORECASE)
+_SQL_VALUE = re.compile(r"(?:[=<>(,']|\b(?:like|in|values))\s*['\"%(]{0,3}\{\}", re.IGNORECASE)
 _ELSEWHERE = frozenset({"test", "example", "vendored"})
 
 
@@ -43,8 +45,8 @@ def python_findings(addition: Addition) -> Iterator[Finding]:
     if tree is None:
         return
     review = _Review(addition, tree)
-    for node, context in walk(tree):
-        yield from review.look(node, context)
+    for statement, context in walk(tree):
+        yield from review.look(statement, context)
     yield from stub_findings(addition, tree)
 
 
@@ -53,10 +55,12 @@ class _Review:
         self.addition = addition
         self.is_elsewhere = bool(addition.places & _ELSEWHERE)
         self.is_script = "script" in addition.places
-        self.modules = imported_modules(tree)
+        self.tree = tree
+        calls = knowledge().python["injecting"].search(addition.after)
+        self.may_inject = calls is not None and not self.is_elsewhere and not self.is_script
 
-    def look(self, node: ast.AST, context: Context) -> Iterator[Finding]:
-        """What is wrong with one node."""
+    def look(self, node: ast.stmt, context: Context) -> Iterator[Finding]:
+        """What is wrong with one statement."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield from self._debugging(node.value, context)
         if self.is_elsewhere:
@@ -65,8 +69,10 @@ class _Review:
             yield from self._swallowed(node, context)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             yield from self._suppressed(node, context)
-        elif isinstance(node, ast.Call) and not self.is_script:
-            yield from self._injected(node, context)
+        if self.may_inject:
+            for part in expressions(node):
+                if isinstance(part, ast.Call):
+                    yield from self._injected(part, context)
 
     # --- swallowed errors ---
 
@@ -149,7 +155,9 @@ class _Review:
             )
         elif self.is_elsewhere or self.is_script or context.is_program:
             return
-        elif called in known.names["debug_calls"] and called.partition(".")[0] in self.modules:
+        elif called in known.names["debug_calls"] and imports_module(
+            self.tree, "icecream" if called == "ic" else called.partition(".")[0]
+        ):
             yield self._finding(
                 "debug_call", "debug_leftover", call, f"{called}() is for debugging"
             )
@@ -170,8 +178,10 @@ class _Review:
                 description = f"{shown(written(call))} is for debugging"
                 yield self._finding("debug_print", "debug_leftover", call, description)
             return
+        # A new file may be there to print.
+        is_new = self.addition.before is None
         is_program = "program" in self.addition.places or not context.functions
-        if is_program or context.is_handler or known["printing"].search(about):
+        if is_new or is_program or context.is_handler or known["printing"].search(about):
             return
         if len(call.args) == 1 and _is_plain(call.args[0]):
             description = f"{shown(written(call))} in a library"
@@ -213,17 +223,20 @@ class _Review:
             return
         description = f"a shell command is put together from values: {shown(command.text)}"
         fix = "Pass a list of arguments, without a shell."
-        yield self._finding("shell", "injection", call, description, fix=fix)
+        yield self._finding("shell", "injection", call, description, fix=fix, key=command.plain)
 
     def _sql(self, call: ast.Call, statement: Built | None) -> Iterator[Finding]:
         known = knowledge().python
-        if statement is None or not known["sql_text"].search(statement.text[:2_000]):
+        if statement is None or not known["sql_text"].search(statement.plain[:2_000]):
+            return
+        names = re.findall(r"%\((\w{1,80})\)", statement.text)
+        if not _SQL_VALUE.search(statement.plain) or any(map(known["safe_sql"].search, names)):
             return
         if any(is_safe(value, known["safe_sql"]) for value in statement.values):
             return
         description = f"an SQL statement is put together from values: {shown(statement.text)}"
         fix = "Pass the values as parameters of the statement."
-        yield self._finding("sql", "injection", call, description, fix=fix)
+        yield self._finding("sql", "injection", call, description, fix=fix, key=statement.plain)
 
     def _evaluated(self, call: ast.Call, first: ast.expr, context: Context) -> Iterator[Finding]:
         is_tainted = knowledge().python["tainted"].search(written(first)) is not None
@@ -245,7 +258,7 @@ class _Review:
             loaders = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "Loader")]
             unsafe = {"yaml.Loader", "yaml.UnsafeLoader"}
             is_unsafe = not loaders or dotted(loaders[0]) in unsafe
-            if "yaml" in self.modules and is_unsafe and len(call.keywords) <= 1:
+            if is_unsafe and imports_module(self.tree, "yaml") and len(call.keywords) <= 1:
                 description = "yaml.load() makes any object that the text asks for"
                 fix = "Use yaml.safe_load()."
                 yield self._finding("yaml", "injection", call, description, fix=fix)

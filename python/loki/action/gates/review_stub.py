@@ -36,7 +36,7 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
         if not kind:
             continue
         comments = _comments(addition, node)
-        wanted = "todo_body" if kind == "..." else "todo_comment"
+        wanted = "todo_body" if kind in {"...", "doc", "return"} else "todo_comment"
         found = (knowledge().python[wanted].search(comment) for comment in comments)
         comment = next((match[0] for match in found if match), "")
         if had is None:
@@ -86,8 +86,9 @@ def _said_of_raise(
         return None
     if was_written:
         return "is not written any more: it had a body before", BLOCKING
-    says_so = known["unfinished_text"].search(message) or comment
-    return "is not written", BLOCKING if says_so else ADVISORY
+    if known["unfinished_text"].search(message) or comment:
+        return "is not written", BLOCKING
+    return None if message or node.decorator_list else ("is not written", ADVISORY)
 
 
 def _is_meant(node: Function, context: Context) -> bool:

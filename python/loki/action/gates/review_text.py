@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loki.action.gates.addition import Addition
+    from loki.action.gates.lexing import Lexed
 
 MAX_SHOWN = 60
 """Characters of what was found that a description shows. Chosen, not measured."""
@@ -55,8 +56,46 @@ def _in_code(rule: Rule, addition: Addition) -> Iterator[Finding]:
         around = lexed.span(first - rule.look_behind, last)
         if rule.unless and rule.unless.search(around):
             continue
+        if rule.block and _is_meant(rule.block, lexed, match):
+            continue
         where = (first, lexed.column(begin), last)
         yield Finding.of(rule, addition.path, where, _described(rule, match), match[0])
+
+
+def _is_meant(block: str, lexed: Lexed, match: re.Match[str]) -> bool:
+    """Whether the block in which a match stands shows that it is no oversight."""
+    if block == "function":
+        begin = _opening(lexed.code, match.start(), "()")
+        return _KEYWORD.search(lexed.code[max(0, begin - 20) : begin]) is not None
+    begin = _opening(lexed.code, lexed.code.rfind("}", 0, match.start()), "{}")
+    line = lexed.line(begin)
+    before = lexed.span(line - 1, line - 1).strip()
+    body = lexed.text[begin + 1 : match.start()].rstrip().removesuffix("}")
+    is_said = before.startswith(("//", "*", "/*")) or "//" in body or "/*" in body
+    following = lexed.code[match.end() : match.end() + 200]
+    return is_said or _CHOICE.match(body) is not None or _NOTHING.match(following) is None
+
+
+_KEYWORD = re.compile(r"\b(?:if|for|while|switch|catch|with|match)\s*$")
+_CHOICE = re.compile(r"\s*(?:(?:const|let|var)\s+)?[\w.$\[\]'\"?!]+\s*=(?!=)[^;\n]*;?\s*\Z")
+_NOTHING = re.compile(
+    r"\s*(?:return\b\s*(?:null|undefined|false|0|''|\"\"|\[\s*\]|\{\s*\})?\s*;?\s*)?(?:\}|\Z)"
+)
+_FARTHEST = 4_000
+"""Characters that are looked back for the beginning of a block. Chosen, not measured."""
+
+
+def _opening(code: str, at: int, pair: str) -> int:
+    """Where the bracket begins that ends at an offset; some offset before where that is far."""
+    depth = 0
+    for offset in range(at, max(-1, at - _FARTHEST), -1):
+        if code[offset] == pair[1]:
+            depth += 1
+        elif code[offset] == pair[0]:
+            depth -= 1
+            if depth == 0:
+                return offset
+    return max(0, at - _FARTHEST)
 
 
 def _has_comment(rule: Rule, text: str) -> bool:
