@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,7 @@ class Validation:
             "passed": self.passed,
             "skipped": self.skipped,
             "gates": list(self.gates),
-            "violations": [str(v) for v in self.violations],
+            "violations": [asdict(v) for v in self.violations],
             "warnings": list(self.warnings),
             "durations_ms": {gate: round(took * 1000) for gate, took in self.durations.items()},
         }

@@ -182,6 +182,8 @@ def _validation(validation: Mapping[str, Any]) -> Iterator[str]:
         yield f"  gates   {said}: {line(', '.join(map(str, validation.get('gates') or [])))}"
     for violation in validation.get("violations") or []:
         yield f"          {line(_violation(violation))}"
+    for warning in validation.get("warnings") or []:
+        yield f"          warning: {line(str(warning))}"
 
 
 def _violation(violation: Any) -> str:

@@ -230,8 +230,8 @@ def catches(validation: Mapping[str, Any]) -> list[str]:
     """Names of the gates that blocked, each once; none where it passed.
 
     Args:
-        validation: what is kept of it. Its violations are objects with ``gate`` and ``severity``, or
-            sentences that end with the gate's name in brackets, whose severity nobody knows.
+        validation: what is kept of it. Its violations are objects with ``gate`` and ``severity``; older
+            logs have sentences that end with the gate's name in brackets.
 
     Example:
         >>> catches({"passed": False, "violations": ["a.py:1: invalid syntax [syntax_check]"]})

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.action.gate import ADVISORY, BLOCKING, Validation, Violation
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.memory.metrics import (
@@ -276,6 +277,13 @@ def test_catches_are_blocking_violations_gates() -> None:
     assert said() == ["b"]
     assert said("x [a]", passed=True) == []
     assert catches({"violations": 3}) == []
+    violations = (
+        Violation("self_review", ADVISORY, "a.py", "left a print"),
+        Violation("syntax_check", BLOCKING, "a.py", "invalid syntax", 3),
+    )
+    assert catches(Validation(("self_review", "syntax_check"), violations).record()) == [
+        "syntax_check"
+    ]
 
 
 # --- a task's log -----------------------------------------------------------------------------------
