@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from loki.action.check import Check
+from loki.action.check import DEFAULT_TIMEOUT, Check
 from loki.action.task import TaskSpec
 from loki.base.error import UsageError
 from loki.decision.budget import Budget
@@ -66,8 +66,8 @@ def from_dict(record: Mapping[str, Any], checks: Sequence[Check] | None = None) 
 
 
 def _check_to_dict(check: Check) -> dict[str, Any]:
-    data = {field.name: _plain(getattr(check, field.name)) for field in fields(check)}
-    return {**data, **kept_command(check.command)}
+    data = {key: _plain(value) for key, value in check.to_dict().items()}
+    return {**data, "timeout": check.timeout, **kept_command(check.command)}
 
 
 def _plain(value: Any) -> Any:
@@ -80,6 +80,4 @@ def _check_from_dict(data: Mapping[str, Any]) -> Check:
             f"the check `{' '.join(data['command'])}` holds a secret, which loki does not keep: "
             "say the checks again (--check)"
         )
-    known = {field.name for field in fields(Check)}
-    values = {key: value for key, value in data.items() if key in known}
-    return Check(**{**values, "command": tuple(map(str, data["command"]))})
+    return Check.from_dict(data, float(data.get("timeout", DEFAULT_TIMEOUT)))

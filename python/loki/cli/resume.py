@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from loki.base.error import LokiError, UsageError
+from loki.base.error import AgentError, LokiError, UsageError
 from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:
+    from loki.action.driver import AnyAgent
     from loki.action.task import Outcome
-    from loki.agents.command import CommandAgent
     from loki.workspace import Workspace
 
 
@@ -90,10 +90,11 @@ def command(
 
     log_to_console()
     take_signals()
-    agent = agent_of(workspace, id_, agent_command)
+    words = _context(context, context_file)
+    agent = agent_of(workspace, id_, agent_command, needs_agent=bool(words.strip()))
     prepared = workspace.resume(
         id_,
-        context=_context(context, context_file),
+        context=words,
         checks=check,
         max_attempts=max_attempts,
         max_time=max_time,
@@ -108,8 +109,16 @@ def command(
     report(outcome, project, json=json)
 
 
-def agent_of(workspace: Workspace, id_: str, agent_command: str | None) -> CommandAgent:
+def agent_of(
+    workspace: Workspace, id_: str, agent_command: str | None, *, needs_agent: bool
+) -> AnyAgent:
     """The agent that a task was run with, or another command.
+
+    Args:
+        workspace: the project.
+        id_: the task.
+        agent_command: the other command, or None.
+        needs_agent: the agent has something to do for sure; else what a person did may be enough.
 
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
@@ -123,10 +132,20 @@ def agent_of(workspace: Workspace, id_: str, agent_command: str | None) -> Comma
         agent = CommandAgent(agent_command, timeout=timeout)
     else:
         kept = task_record.load(workspace.store, id_).get("agent") or {}
+        if not kept.get("command") and not needs_agent:
+            return _nobody
         agent = CommandAgent.from_dict(kept)
     if problem := unrunnable(agent.command, workspace.root):
         raise UsageError(f"unknown agent: {problem}")
     return agent
+
+
+def _nobody(_briefing: object) -> None:
+    raise AgentError(
+        "the task was not worked on by a command, so loki cannot start its agent: say which "
+        "(--agent-command)",
+        retryable=False,
+    )
 
 
 def give_up(workspace: Workspace, id_: str, *, force: bool = False, json: bool = False) -> None:

@@ -68,14 +68,28 @@ def said(context: str) -> str:
 
 def from_record(record: Mapping[str, Any]) -> tuple[Intervention, ...]:
     """The interventions that a task's record tells of, oldest first; what cannot be read is left out."""
-    known = {field.name for field in fields(Intervention)}
     found = []
     for entry in record.get("interventions") or ():
-        try:
-            found.append(Intervention(**{key: entry[key] for key in known if key in entry}))
-        except TypeError:
+        if (one := _from_entry(entry)) is None:
             logger.warning("task %s: an intervention cannot be read; left out", record.get("id"))
+        else:
+            found.append(one)
     return tuple(found)
+
+
+def _from_entry(entry: Any) -> Intervention | None:
+    if not isinstance(entry, Mapping):
+        return None
+    values = {
+        field.name: entry[field.name] for field in fields(Intervention) if field.name in entry
+    }
+    right = all(
+        isinstance(values[name], type(plain)) for name, plain in _PLAIN.items() if name in values
+    )
+    return Intervention(**values) if right and isinstance(values.get("at"), str) else None
+
+
+_PLAIN = asdict(Intervention(""))
 
 
 def words_of(interventions: Sequence[Intervention], execution: int) -> tuple[str, ...]:

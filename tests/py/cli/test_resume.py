@@ -168,3 +168,20 @@ def test_without_a_terminal_nothing_is_asked(project: Path) -> None:
     code, out, _ = loki(*RUN, "--ask", cwd=project, data="2\nturn the sign\n")
     assert code == 3
     assert "You decide:" in out
+
+
+def test_a_task_of_the_library_needs_an_agent_only_where_it_has_something_to_do(
+    project: Path,
+) -> None:
+    from loki import run as run_loki
+
+    outcome = run_loki(
+        "make add add", agent=lambda _: {}, checks=[CHECK], path=str(project), max_attempts=1
+    )
+    assert outcome.status == "failed"
+    code, out, _ = loki("resume", "make", cwd=project)
+    assert code == 3
+    assert "--agent-command" in out
+    (project / "calc.py").write_text(RIGHT)
+    code, out, err = loki("resume", "make", cwd=project)
+    assert code == 0, err
