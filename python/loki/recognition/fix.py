@@ -9,6 +9,7 @@ from functools import cache
 from types import MappingProxyType
 
 from loki.recognition import builtin
+from loki.recognition.site import launchers
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def program_name(program: str) -> str:
 @cache
 def wrappers() -> frozenset[tuple[str, ...]]:
     """Words that run a tool whose name follows, as the commands of tools show: ``python -m``."""
-    return frozenset(
+    return launchers() | frozenset(
         words[:start]
         for tool in builtin.tools()
         for words in (tuple(command.split()) for command in tool.get("commands", ()))

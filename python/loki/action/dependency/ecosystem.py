@@ -46,6 +46,7 @@ class Ecosystem(_Model):
     packages: Mapping[str, str]
     environments: tuple[str, ...] = ()
     interpreters: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     types: str = ""
 
 

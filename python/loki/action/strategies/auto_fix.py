@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from loki.action.dependency.ecosystem import ecosystems
 from loki.action.detection import detect
 from loki.action.event import Helped
+from loki.action.invocation import Invocation
 from loki.action.strategies.situation import CannotHelp, Situation
 from loki.action.words import unrunnable
 from loki.recognition.fix import fixes_for, fixes_of
@@ -77,8 +78,25 @@ def _commands(situation: Situation) -> Iterator[tuple[str, ...]]:
     yield from _of_project(situation)
     if situation.check is not None:
         yield from fixes_for(situation.check.command)
+        yield from _of_script(situation, situation.check.command)
     if situation.failure.tool:
         yield from fixes_of(situation.failure.tool)
+
+
+def _of_script(situation: Situation, command: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The commands for what a script of the project runs, where the check is such a script."""
+    invocation = Invocation.of(command, situation.root)
+    if invocation.start is not None:
+        return
+    for words in fixes_for(invocation.program):
+        yield (_program(situation, words[0]), *words[1:])
+
+
+def _program(situation: Situation, name: str) -> str:
+    """A program as a script of the project finds it: of its own dependencies, else by its name."""
+    folders = (folder for known in ecosystems() for folder in known.programs)
+    own = (f"{folder}/{name}" for folder in folders)
+    return next((f"./{path}" for path in own if (situation.root / path).is_file()), name)
 
 
 def _of_project(situation: Situation) -> Iterator[tuple[str, ...]]:

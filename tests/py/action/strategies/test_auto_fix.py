@@ -15,6 +15,7 @@ from loki.action.strategies.situation import CannotHelp, Situation
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.strategy import situation, write
+from support.toolchain import need
 
 RUFF = f"{sys.executable} -m ruff"
 UNUSED = "import os\nimport sys\n\nprint(sys.argv)\n"
@@ -91,6 +92,19 @@ def test_it_stops_where_the_check_passes(tmp_path: Path) -> None:
     helped = auto_fix(situation(tmp_path, f"{RUFF} check ."))
     assert "--fix" not in helped.done
     assert "the check passes now" in helped.done
+
+
+def test_a_check_that_is_a_script_is_mended_by_what_it_runs(tmp_path: Path) -> None:
+    need("npm")
+    write(tmp_path, package_dot_json='{"scripts": {"lint": "eslint src"}}')
+    program = tmp_path / "node_modules/.bin/eslint"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "a rule is broken"\ncase "$*" in *--fix*) touch fixed;; esac\n'
+                       "test -e fixed\n")  # fmt: skip
+    program.chmod(0o755)
+    helped = auto_fix(situation(tmp_path, "npm run lint"))
+    ran = "ran `./node_modules/.bin/eslint --fix src`: changed fixed; the check passes now"
+    assert helped.done == ran
 
 
 def test_another_version_takes_another_option(tmp_path: Path) -> None:
