@@ -152,15 +152,20 @@ def _settings(keys: list[str]) -> tuple[str, ...]:
 
 
 def _find(text: str, keys: list[str]) -> tuple[int, int]:
-    """Line and column of a key: the last one that a line begins with or names in brackets."""
-    line, column = 0, 0
-    wanted = list(keys)
+    """Line and column of a key, or of the nearest one above it; 0, 0 where there is none."""
+    best, place, table = 0, (0, 0), list[str]()
     for number, content in enumerate(text.splitlines(), 1):
-        begin = 0
-        while wanted and (
-            found := re.match(rf"[\s\[.'\"]*({re.escape(wanted[0])})\b['\"]?", content[begin:])
-        ):
-            line, column = number, begin + found.start(1) + 1
-            begin += found.end()
-            wanted.pop(0)
-    return line, column
+        header = re.match(r"\s*\[+([^]]*)", content)
+        said = header or re.match(r"([^=#]+)=", content)
+        if said is None:
+            continue
+        parts = list(_KEY.finditer(content, said.start(1), said.end(1)))
+        names = [part[1] or part[2] or part[0] for part in parts]
+        path = names if header else [*table, *names]
+        table = names if header else table
+        if path == keys[: len(path)] and len(path) > best:
+            best, place = len(path), (number, parts[-1].start() + 1)
+    return place
+
+
+_KEY = re.compile(r"\"([^\"]*)\"|'([^']*)'|[^.\s\"']+")

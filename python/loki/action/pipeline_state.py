@@ -169,9 +169,12 @@ class RunState:
         return sum(stage.attempts for stage in self.stages.values())
 
     def task_id(self, id_: str) -> str:
-        """Id of the task in which a stage does its work; each round has its own."""
+        """Id of the task in which a stage does its work; each round has its own.
+
+        Names of runs and stages have no dots, so no two of them share one.
+        """
         round_ = self.of(id_).round
-        return f"{self.run}-{id_}" + (f"-{round_}" if round_ > 1 else "")
+        return f"{self.run}.{id_}" + (f".{round_}" if round_ > 1 else "")
 
 
 def with_stage(state: RunState, id_: str, **changes: Any) -> RunState:

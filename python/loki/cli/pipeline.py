@@ -261,7 +261,7 @@ def _agents(
 ) -> Mapping[str, AnyAgent]:
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
-    from loki.pipeline import EVERY_OTHER
+    from loki.pipeline.agents import EVERY_OTHER
 
     said = dict(_pair("--agent", given) for given in agents or ())
     if command is not None:

@@ -37,7 +37,7 @@ def render(asked: StageApproval) -> str:
     """The page: what would happen, what has happened, the options, and what is to be decided.
 
     Example:
-        >>> asked = StageApproval("ship-1", "ship", "deploy", "ship-1-deploy", "ops", "agent",
+        >>> asked = StageApproval("ship-1", "ship", "deploy", "ship-1.deploy", "ops", "agent",
         ...     "Deploy it.", [], ["plan: success"], [], "loki pipeline resume ship-1")
         >>> render(asked).splitlines()[0]
         '## Approval: stage deploy of ship-1'

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from loki.action import pipeline_record
 from loki.action.check import missing_programs
@@ -29,21 +29,13 @@ from loki.action.pipeline_state import (
 )
 from loki.base.error import ConfigError, UsageError
 from loki.base.time import Duration, argument_seconds
+from loki.pipeline.agents import Agents, agent_of
 from loki.pipeline.driver import adrive, drive
 from loki.pipeline.session import PipelineSession, checks_of
 from loki.recognition.definition import content, hint
 from loki.workspace import Workspace
 
-if TYPE_CHECKING:
-    from loki.action.pipeline_spec import StageSpec
-
 logger = logging.getLogger("loki")
-
-EVERY_OTHER = "*"
-"""Stands, among the names of agents, for all that are not named."""
-
-Agents: TypeAlias = "Mapping[str, AnyAgent] | AnyAgent"
-"""Agents by name (``"*"`` for every other), or one for all stages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +178,30 @@ class Pipeline:
             UsageError: there is no such run, or it waits for something else.
         """
         limits = Limits(max_attempts, max_time, wait)
-        workspace = path if isinstance(path, Workspace) else Workspace(path)
-        with workspace.exclusive():
-            data = pipeline_record.load(workspace.store, run) if run else self._last(workspace)
-            if data is None:
-                raise UsageError(f"pipeline {self.spec.name} has not been run here yet")
-            state = self._restored(data, {}, limits)
-            answer = Answer(approve, reject, by or _user(), note, context)
-            event = answer.event(state)
-            # A person's no ends the run: nobody is asked any more.
-            found = {} if reject else self._ready(workspace, state, agents)
-            session = PipelineSession(workspace, state, found, self._key(workspace), wait)
+        answer = Answer(approve, reject, by or _user(), note, context)
+        with self._resumed(agents, run, path, answer, limits) as (session, event):
             return drive(session, event)
+
+    async def aresume(
+        self,
+        agents: Agents | None = None,
+        *,
+        run: str | None = None,
+        path: str | Path | Workspace = ".",
+        approve: bool = False,
+        reject: bool = False,
+        by: str = "",
+        note: str = "",
+        context: str = "",
+        max_attempts: int | None = None,
+        max_time: Duration | None = None,
+        wait: bool | None = None,
+    ) -> PipelineOutcome:
+        """The same without blocking the event loop; cancelling it interrupts the run."""
+        limits = Limits(max_attempts, max_time, wait)
+        answer = Answer(approve, reject, by or _user(), note, context)
+        with self._resumed(agents, run, path, answer, limits) as (session, event):
+            return await adrive(session, event)
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -225,6 +229,27 @@ class Pipeline:
                 state = self._restored(last, given, limits)
                 event = going_on(state)
             found = self._ready(workspace, state, agents) if event else {}
+            yield PipelineSession(workspace, state, found, self._key(workspace), limits.wait), event
+
+    @contextmanager
+    def _resumed(
+        self,
+        agents: Agents | None,
+        run: str | None,
+        path: str | Path | Workspace,
+        answer: Answer,
+        limits: Limits,
+    ) -> Iterator[tuple[PipelineSession, Event]]:
+        """A session that goes on with a run, and the event that a person's answer is."""
+        workspace = path if isinstance(path, Workspace) else Workspace(path)
+        with workspace.exclusive():
+            data = pipeline_record.load(workspace.store, run) if run else self._last(workspace)
+            if data is None:
+                raise UsageError(f"pipeline {self.spec.name} has not been run here yet")
+            state = self._restored(data, {}, limits)
+            event = answer.event(state)
+            # A person's no ends the run: nobody is asked any more.
+            found = {} if answer.reject else self._ready(workspace, state, agents)
             yield PipelineSession(workspace, state, found, self._key(workspace), limits.wait), event
 
     def _key(self, workspace: Workspace) -> str:
@@ -337,7 +362,7 @@ class Pipeline:
         if problems:
             raise UsageError(problems[0])
         left = [stage for stage in self.spec.stages if state.of(stage.id).status != "skipped"]
-        return {stage.agent: _agent(stage, agents, workspace) for stage in left}
+        return {stage.agent: agent_of(stage, agents, workspace) for stage in left}
 
     def problems(self, path: str | Path | Workspace = ".") -> list[str]:
         """What stands against running it in a project, in sentences: programs, commands.
@@ -358,26 +383,6 @@ class Pipeline:
                 if not any(fnmatchcase(command, glob) for glob in allowed)
             ]
         return found
-
-
-def _agent(stage: StageSpec, agents: Agents | None, workspace: Workspace) -> AnyAgent:
-    """Who works on a stage.
-
-    Raises:
-        UsageError: nobody is known by that name.
-    """
-    if agents is not None and not isinstance(agents, Mapping):
-        return agents
-    named: Mapping[str, AnyAgent] = agents or {}
-    found = named.get(stage.agent) or named.get(EVERY_OTHER)
-    if found is not None:
-        return found
-    try:
-        return workspace.agent(stage.agent)
-    except UsageError as error:
-        known = [name for name in named if name != EVERY_OTHER]
-        also = f"; given are: {', '.join(known)}{hint(stage.agent, known)}" if known else ""
-        raise UsageError(f"stage {stage.id}: {error}{also}") from None
 
 
 def _user() -> str:

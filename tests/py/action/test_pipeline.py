@@ -272,7 +272,7 @@ def test_what_is_begun_again_has_a_task_of_its_own_and_what_is_before_it_stays()
     again = at(failed, Redo("s2"))
     assert (again.phase, again.at) == (Phase.APPROVAL, "s2"), "leave was for that time"
     assert again.of("s1").status == "success"
-    assert [again.task_id(id_) for id_ in ("s1", "s2", "s3")] == ["p-1-s1", "p-1-s2-2", "p-1-s3-2"]
+    assert [again.task_id(id_) for id_ in ("s1", "s2", "s3")] == ["p-1.s1", "p-1.s2.2", "p-1.s3.2"]
 
 
 # --- promises of any story ------------------------------------------------------------------------

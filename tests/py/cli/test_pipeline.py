@@ -154,7 +154,7 @@ def test_ctrl_c_and_the_same_command_again(project: Path) -> None:
     )  # fmt: skip
     assert work.stderr is not None
     for line in work.stderr:
-        if "task=answer-1-implement attempt=1 asking the agent" in line:
+        if "task=answer-1.implement attempt=1 asking the agent" in line:
             break
     os.kill(work.pid, signal.SIGINT)
     out, _ = work.communicate(timeout=60)

@@ -120,7 +120,7 @@ def test_a_plan_that_is_more_or_less_than_a_plan_is_refused(
     assert outcome.stages[0].status == "success"
     assert outcome.stages[0].attempts == 2
     assert error in asked[1].text
-    first = workspace(project).history("answer-1-plan").attempts()[0]
+    first = workspace(project).history("answer-1.plan").attempts()[0]
     assert error in str(first.error)
     assert (project / "answer.txt").read_text() == AFTER, "of the stage that may change it"
 

@@ -182,4 +182,4 @@ def test_a_stage_that_ended_unseen_is_not_worked_on_again(tmp_path: Path) -> Non
     outcome = run(project, ManualClock(), agents)
     assert (outcome.status, outcome.stages[1].outputs) == ("success", ("changes", "text"))
     assert calls.read_text().count("lead") == asked
-    assert len(workspace(project).history("answer-1-implement").attempts()) == 2
+    assert len(workspace(project).history("answer-1.implement").attempts()) == 2

@@ -53,7 +53,7 @@ def test_each_try_has_a_fresh_inner_budget_and_keeps_the_signs(
     assert clock.waits == [10, 20]
     assert "# Signs: binding" in told[4], "of earlier tries"
     assert "1 more may follow" in told[4], "but with a budget of its own"
-    attempts = workspace(project).history("answer-1-implement").attempts()
+    attempts = workspace(project).history("answer-1.implement").attempts()
     assert [a.execution for a in attempts] == [1, 1, 2, 2, 3, 3]
 
 
@@ -134,7 +134,7 @@ def test_an_escalation_in_the_middle_waits_and_goes_on_with_what_a_person_says(
         with pytest.raises(
             loki.UsageError, match="`loki pipeline resume answer-1` goes on with it"
         ):
-            answer("answer-1-implement")
+            answer("answer-1.implement")
     again = run(project, clock, {**AGENTS, "tech-lead": nobody})
     assert (again.status, again.run) == ("escalated", "answer-1")
     coder = ScriptedAgent([{"answer.txt": AFTER}])
@@ -142,7 +142,7 @@ def test_an_escalation_in_the_middle_waits_and_goes_on_with_what_a_person_says(
     assert done.status == "success"
     assert coder.briefings[0].text.count("three is the answer") == 1
     assert "three is the answer" in page.read_text(), "the page has its answer"
-    attempts = workspace(project).history("answer-1-implement").attempts()
+    attempts = workspace(project).history("answer-1.implement").attempts()
     assert [a.execution for a in attempts] == [1, 1], "the same try goes on"
 
 

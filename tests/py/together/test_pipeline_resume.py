@@ -133,7 +133,7 @@ def test_from_a_stage_again(project: Path, clock: ManualClock) -> None:
     (project / "answer.txt").write_text(BEFORE)
     outcome = run(project, clock, {**AGENTS, "architect": nobody}, from_stage="implement")
     assert (outcome.status, outcome.run) == ("success", "answer-1")
-    assert outcome.stages[1].task_id == "answer-1-implement-2"
+    assert outcome.stages[1].task_id == "answer-1.implement.2"
     assert outcome.stages[1].attempts == 2
     plans = ScriptedAgent([{"pipeline-outputs/plan.md": "anew"}])
     outcome = run(
