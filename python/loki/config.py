@@ -80,6 +80,28 @@ class AgentConfig(BaseModel):
     briefing: Literal["stdin", "argument"] | None = None
 
 
+class SignsConfig(BaseModel):
+    """``[signs]``: how often a failure comes back before it binds, and what never does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: int = Field(default=2, ge=2)
+    thresholds: dict[str, Annotated[int, Field(ge=2)]] = {}
+    """By kind of failure, or by pattern, like ``test-failure = 3``."""
+    exempt: tuple[str, ...] = ()
+    """Globs of whole commands that poll, like ``curl *``."""
+    exempt_kinds: tuple[str, ...] = ()
+
+
+class BriefingConfig(BaseModel):
+    """``[briefing]``: how long it may be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    budget_tokens: int = Field(default=6000, ge=1)
+    rules_tokens: int = Field(default=500, ge=0)
+
+
 class Config(BaseModel):
     """Everything in ``.loki/config.toml``."""
 
@@ -89,6 +111,8 @@ class Config(BaseModel):
     limits: LimitsConfig = LimitsConfig()
     execute: ExecuteConfig = ExecuteConfig()
     agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
+    signs: SignsConfig = SignsConfig()
+    briefing: BriefingConfig = BriefingConfig()
 
 
 def load(path: Path) -> Config:

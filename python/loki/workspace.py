@@ -21,7 +21,8 @@ from loki.config import load as load_config
 from loki.decision.budget import Budget
 from loki.memory import task_record
 from loki.memory.history import History
-from loki.memory.sign import Signs
+from loki.memory.sign import SignRules
+from loki.memory.signs import Signs
 from loki.memory.store import ForgivingStore
 from loki.recognition.definition import hint
 from loki.recognition.pattern import PatternSet
@@ -269,6 +270,34 @@ class Workspace:
         letters = DeadLetters(self.store, self.patterns)
         return Review(Candidates(store), letters, self.folder / "failure-patterns.yml")
 
+    def signs(self, branch: str | None = None, **rules: Any) -> Signs:
+        """The signs of a run, for callers with a loop of their own: what led nowhere twice.
+
+        Args:
+            branch: the git branch whose run it is; the current one by default.
+            rules: as `loki.memory.sign.SignRules` takes them: ``threshold``, ``thresholds``,
+                ``exempt``, ``exempt_kinds``; the configuration's ``[signs]`` says the others.
+
+        Raises:
+            UsageError: a threshold is under 2.
+
+        Example:
+            >>> import tempfile
+            >>> signs = Workspace(tempfile.mkdtemp()).signs()
+            >>> for approach in ("added a default", "caught the error"):
+            ...     seen = signs.observe("FAILED t.py::test_a - KeyError: 'next'", approach)
+            >>> seen.count, seen.advice.value
+            (2, 'avoid')
+        """
+        if branch is None:
+            branch, _ = self.position()
+        known = SignRules(**{**self.config.signs.model_dump(), **rules})
+        return Signs(self.store, branch, known, is_open=self._is_open)
+
+    def _is_open(self, task: str) -> bool:
+        outcome = task_record.load(self.store, task).get("outcome") or {}
+        return outcome.get("status") != "success"
+
     def breakers(self, **knobs: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.
 
@@ -328,6 +357,7 @@ class Workspace:
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
         """Performs the loop's effects in this project."""
+        from loki.action.briefing import Limits
         from loki.action.check_runner import CheckRunner
         from loki.action.executor import Executor
         from loki.action.performer import Performer
@@ -345,7 +375,7 @@ class Workspace:
         recorder = Recorder(
             spec,
             self.store,
-            Signs(self.store, branch),
+            self.signs(branch),
             self.clock,
             execution,
             self.position,
@@ -356,8 +386,17 @@ class Workspace:
         checks = CheckRunner(
             self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
         )
+        limits = Limits(self.config.briefing.budget_tokens, self.config.briefing.rules_tokens)
         return Performer(
-            spec, executor, recorder, checks, self.patterns, self.clock, self.gates, cancelled
+            spec,
+            executor,
+            recorder,
+            checks,
+            self.patterns,
+            self.clock,
+            self.gates,
+            cancelled,
+            limits,
         )
 
     def _patterns(self) -> PatternSet:

@@ -46,7 +46,8 @@ def analyze(
     kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
     effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
     if not infrastructure and state.current is not None:
-        effects.append(Observe(failure, state.current.approach))
+        current = state.current
+        effects.append(Observe(failure, current.approach, current.failed_command))
     state = replace(
         state,
         past=state.past.add(past),

@@ -265,10 +265,17 @@ class Amend:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Remember a failure and what led to it; a second time makes it a sign."""
+    """Remember a failure and what led to it; a second time makes it a sign.
+
+    Attributes:
+        failure: what failed.
+        approach: what led to it.
+        command: the command that failed, or "" where none did.
+    """
 
     failure: Failure
     approach: str
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)

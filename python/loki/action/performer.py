@@ -40,7 +40,6 @@ from loki.action.tree import Tree
 from loki.base.log import tell
 from loki.base.time import Clock
 from loki.recognition.pattern import PatternSet
-from loki.recognition.signature import mask_secrets
 
 logger = logging.getLogger("loki")
 
@@ -60,6 +59,7 @@ class Performer:
         clock: the time.
         gates: which gates run, and how much they count.
         cancelled: ends whatever runs when set.
+        limits: how long a briefing may be.
     """
 
     task: TaskSpec
@@ -70,6 +70,7 @@ class Performer:
     clock: Clock
     gates: Gates
     cancelled: threading.Event = field(default_factory=threading.Event)
+    limits: briefing.Limits = field(default_factory=briefing.Limits)
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -101,16 +102,18 @@ class Performer:
         self._log(f"attempt={ask.attempt} asking the agent")
         self._seen = Tree.scan(self.root, self._seen)
         failing = [result.check.name for result in self._report.results if not result.passed]
-        made = self.recorder.attempts()
+        tried, seen = self.recorder.tried, self.recorder.signs.seen
         described = self.patterns.strategies.get(ask.strategy or "")
         facts = briefing.Facts(
             title=self.task.title,
             kind=self.task.kind,
             checks=[shlex.join(check.command) for check in self.task.checks],
             number=ask.attempt,
-            left=max(0, self.task.max_retries - len(self.recorder.counted)),
+            left=max(0, self.task.max_retries - tried.counted),
             said=self.recorder.said,
-            signs=self.recorder.signs.armed,
+            signs=seen.signs,
+            cycle=seen.cycle,
+            rules=self.recorder.learned.rules(),
             failure=ask.failure,
             also_failing=failing[1:],
             strategy=ask.strategy,
@@ -118,9 +121,10 @@ class Performer:
             reason=ask.reason,
             done=ask.done,
             context=ask.context,
-            tried=made,
+            tried=tried,
+            reflections=self.recorder.reflections.last(),
         )
-        text = mask_secrets(briefing.compose(facts))
+        text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
         return Briefing(text, self.task.id, ask.attempt, self.root, self.cancelled)
 
     # --- the phases ---------------------------------------------------------------------------------

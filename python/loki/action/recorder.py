@@ -17,8 +17,11 @@ from loki.memory.dead_letter import DeadLetter, blocked_reason
 from loki.memory.dead_letters import DeadLetters
 from loki.memory.history import History
 from loki.memory.intervention import Intervention, last_attempt_before, words_of
-from loki.memory.sign import ARMED, Signs
+from loki.memory.learned import Learned
+from loki.memory.reflection import Reflections
+from loki.memory.signs import Signs
 from loki.memory.store import Store
+from loki.memory.tried import Tried
 from loki.people.escalation import Escalation, with_answer
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure
@@ -60,16 +63,21 @@ class Recorder:
     def __post_init__(self) -> None:
         """Join the rooms."""
         self.history = History(self.store, self.task.id)
+        self.reflections = Reflections(self.store, self.task.id)
+        self.learned = Learned(self.store)
+        self._tried: Tried | None = None
+
+    @property
+    def tried(self) -> Tried:
+        """The attempts of this execution, summed up; read from the disk once."""
+        if self._tried is None:
+            since = last_attempt_before(self.interventions, self.execution)
+            self._tried = Tried.of(self.attempts(), since)
+        return self._tried
 
     def attempts(self) -> list[Attempt]:
         """The attempts of this execution, oldest first."""
         return [a for a in self.history.attempts() if a.execution == self.execution]
-
-    @property
-    def counted(self) -> list[Attempt]:
-        """Those that count for the retry budget: of the work, since a person last stepped in."""
-        since = last_attempt_before(self.interventions, self.execution)
-        return [a for a in self.attempts() if a.attempt > since and not a.infrastructure]
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -91,17 +99,23 @@ class Recorder:
 
     def keep(self, effect: Keep) -> None:
         """Put an attempt's record on disk."""
+        tried = self.tried
         branch, commit = self.position()
         self.history.append(replace(effect.attempt, branch=branch, commit=commit))
+        self._tried = tried.after(effect.attempt)
 
     def amend(self, effect: Amend) -> None:
         """Note that another strategy than the recorded one was used."""
+        tried = self.tried
         self.history.amend(effect.attempt, effect.strategy)
+        self._tried = tried.amended(effect.attempt, effect.strategy)
 
     def observe(self, effect: Observe) -> None:
         """Remember a failure and what led to it; a second time makes it a sign."""
-        sighting = self.signs.observe(effect.failure, effect.approach, self.task.id)
-        if sighting.count >= ARMED:
+        sighting = self.signs.observe(
+            effect.failure, effect.approach, self.task.id, command=effect.command
+        )
+        if sighting.is_sign:
             tell(self.task.id, f"sign seen={sighting.count} failure={effect.failure.signature}")
 
     def finish(self, effect: Finish) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -75,6 +76,15 @@ class Current:
             return self.proposal.description
         paths = ", ".join(self.proposal.change.paths)
         return f"changed {paths}" if paths else "ran commands"
+
+    @property
+    def failed_command(self) -> str:
+        """The command that failed, a check's or one of the change's own; "" where none did."""
+        first = self.report.first_failure
+        if first is not None:
+            return shlex.join(first.check.command)
+        ran = self.executed.commands if self.executed else ()
+        return next((str(c.get("command", "")) for c in ran if c.get("exit_code") != 0), "")
 
 
 @dataclass(frozen=True, slots=True)

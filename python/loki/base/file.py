@@ -80,6 +80,25 @@ def write_atomic(
         raise _store_error("write", path, error) from error
 
 
+def remove(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> None:
+    """Remove a file if it is there, and the folders between it and ``root`` that are empty then.
+
+    Raises:
+        StoreError: it cannot be removed.
+    """
+    folder, end = os.path.dirname(os.path.abspath(path)), os.path.abspath(root)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+            sync_folder(folder)
+    except OSError as error:
+        raise _store_error("remove", path, error) from error
+    with suppress(OSError):  # not empty, or somebody else was quicker
+        while folder != end and folder.startswith(end + os.sep):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
+
+
 def append_line(path: str | os.PathLike[str], data: bytes) -> None:
     """Add a line to a file; when this returns, the line is on disk.
 

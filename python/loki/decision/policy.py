@@ -35,8 +35,6 @@ RETRY = "retry_with_backoff"
 CONFIDENT = 0.5
 """From here on a match may escalate, or call a failure infrastructure, the first time it is seen."""
 
-INFRASTRUCTURE_KINDS = frozenset({"network-error", "rate-limit", "infra-lost"})
-
 
 class Action(str, Enum):
     """What the loop does next."""
@@ -98,8 +96,7 @@ class Situation:
     def is_infrastructure(self) -> bool:
         """Whether infrastructure failed, which never counts as an agent being stuck."""
         match = self.failure.match
-        kind_says_so = match is not None and match.kind in INFRASTRUCTURE_KINDS
-        return self.agent_failed or (kind_says_so and self.confidence >= CONFIDENT)
+        return self.agent_failed or (match is not None and match.is_infrastructure)
 
 
 @dataclass(frozen=True, slots=True)

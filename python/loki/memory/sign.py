@@ -1,162 +1,340 @@
 """Signs: bindings "this led nowhere, do not do it again", armed by the second same failure of a run.
 
-A run is all work on one git branch until it is closed; every branch has its own signs. Pure: state
-in, state out; `Signs` joins it with a store.
+Pure: what was seen in, what was seen out; `loki.memory.signs` joins it with a store.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
-from urllib.parse import quote
 
-from loki.memory.store import Store
+from loki.base.error import UsageError
+from loki.memory.quote import one_line, quoted
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 
 ARMED = 2
-"""Sightings of the same failure that arm a sign."""
+"""Sightings of the same failure that arm a sign, where nothing else is configured."""
 
-ADVICE = 3
-"""Sightings after which another strategy, or a person, is recommended."""
+MOST_APPROACHES = 5
+"""Approaches that a sign names, the newest; the others are counted. Chosen, not measured."""
 
-NO_BRANCH = "no-branch"
-"""Stands for the branch where there is none: outside git, or a detached head."""
+MOST_TASKS = 50
+"""Tasks that a sighting remembers, the newest. Chosen, not measured."""
 
-logger = logging.getLogger("loki")
+MOST_WAITING = 64
+"""Failures remembered that are no sign yet: a repetition of a longer period is not seen. Chosen."""
+
+MOST_SETTLED = 64
+"""Signs kept whose tasks have all succeeded; those of open tasks are never dropped. Chosen."""
+
+MOST_RECENT = 24
+"""Failures in a row that are looked at for a cycle. Chosen, not measured."""
+
+APPROACH_LENGTH = 300
+"""Characters kept of an approach. Chosen, not measured."""
+
+
+class Advice(str, Enum):
+    """What a sighting means for whoever is about to try again."""
+
+    GO_ON = "go_on"
+    """Nothing was tried in vain yet."""
+
+    AVOID = "avoid"
+    """A sign: try again, but none of the approaches that led here."""
+
+    CHANGE = "change"
+    """Seen once more although there was a sign: another strategy, or a person."""
 
 
 @dataclass(frozen=True, slots=True)
+class SignRules:
+    """What arms a sign.
+
+    Args:
+        threshold: sightings of the same failure in a run, 2 or more.
+        thresholds: the same by kind of failure, or by pattern.
+        exempt: globs of whole commands whose failures arm nothing: tools that poll.
+        exempt_kinds: kinds of failure, or patterns, that arm nothing.
+
+    Raises:
+        UsageError: a threshold is under 2.
+
+    Example:
+        >>> rules = SignRules(thresholds={"test-failure": 3}, exempt=("gh run watch*",))
+        >>> rules.threshold_for(Failure.of("FAILED t.py::test_a", pattern="test-failure"))
+        3
+    """
+
+    threshold: int = ARMED
+    thresholds: Mapping[str, int] = field(default_factory=dict)
+    exempt: tuple[str, ...] = ()
+    exempt_kinds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what would bind before anything was repeated."""
+        for name, value in (("threshold", self.threshold), *self.thresholds.items()):
+            if value < ARMED:
+                raise UsageError(f"{name} is {value}: expected {ARMED} or more sightings")
+
+    def threshold_for(self, failure: Failure) -> int:
+        """How often a failure must be seen."""
+        by_kind = self.thresholds.get(failure.kind, self.threshold)
+        return self.thresholds.get(failure.pattern_id, by_kind)
+
+    def ignores(self, failure: Failure, command: str = "") -> bool:
+        """Whether a failure arms nothing, however often it is seen."""
+        return (
+            (failure.match is not None and failure.match.is_infrastructure)
+            or not failure.is_specific  # it could be anything
+            or failure.kind in self.exempt_kinds
+            or failure.pattern_id in self.exempt_kinds
+            or bool(command and any(fnmatchcase(command, glob) for glob in self.exempt))
+        )
+
+
+DEFAULT_RULES = SignRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """Something that was tried, in its author's words, and how often it led to the same failure."""
+
+    text: str
+    count: int = 1
+
+
+@dataclass(frozen=True)
 class Sighting:
     """A failure that was seen in this run, and what led to it.
 
     Attributes:
         failure: the first of its kind that was seen; it represents the others.
         count: how often it was seen.
-        approaches: what was tried each time, oldest first, without repetitions.
-        tasks: ids of the tasks that it was seen in.
+        approaches: the newest things tried, newest last.
+        tasks: ids of the newest tasks that it was seen in.
+        threshold: sightings that arm a sign.
     """
 
     failure: Failure
     count: int = 1
-    approaches: tuple[str, ...] = ()
+    approaches: tuple[Approach, ...] = ()
     tasks: tuple[str, ...] = ()
+    threshold: int = ARMED
 
     @property
     def is_sign(self) -> bool:
         """Seen often enough to bind."""
-        return self.count >= ARMED
+        return self.count >= self.threshold
+
+    @property
+    def advice(self) -> Advice:
+        """What it means for the next attempt."""
+        if not self.is_sign:
+            return Advice.GO_ON
+        return Advice.AVOID if self.count == self.threshold else Advice.CHANGE
+
+    def again(self, approach: str, task: str) -> Sighting:
+        """The sighting after one more."""
+        tasks = (*(known for known in self.tasks if known != task), task) if task else self.tasks
+        return replace(
+            self,
+            count=self.count + 1,
+            approaches=_tried_again(self.approaches, approach),
+            tasks=tasks[-MOST_TASKS:],
+        )
+
+    @cached_property
+    def line(self) -> str:
+        """As JSON in one line; made once, for a run is written anew with each failure."""
+        return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
         return {
             "failure": self.failure.to_dict(),
             "count": self.count,
-            "approaches": list(self.approaches),
+            "approaches": [{"text": a.text, "count": a.count} for a in self.approaches],
             "tasks": list(self.tasks),
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Sighting:
-        """What `to_dict` gave."""
-        return cls(
-            Failure.from_dict(data["failure"]),
-            int(data["count"]),
-            tuple(data["approaches"]),
-            tuple(data["tasks"]),
+    def from_dict(cls, data: Mapping[str, Any], rules: SignRules = DEFAULT_RULES) -> Sighting:
+        """What `to_dict` gave; its failure is fingerprinted anew where recognition changed.
+
+        Raises:
+            ValueError, KeyError, TypeError, AttributeError: it is no sighting.
+        """
+        failure, count = Failure.from_dict(data["failure"]), int(data["count"])
+        if count < 1:
+            raise ValueError(f"found a count of {count}, expected 1 or more")
+        approaches = tuple(
+            Approach(a) if isinstance(a, str) else Approach(str(a["text"]), int(a["count"]))
+            for a in data["approaches"]
         )
+        tasks = tuple(map(str, data["tasks"]))
+        return cls(failure, count, approaches, tasks, rules.threshold_for(failure))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen in a run.
+
+    Attributes:
+        sightings: by when each was seen last, newest last.
+        recent: fingerprints of the last failures, newest last.
+    """
+
+    sightings: tuple[Sighting, ...] = ()
+    recent: tuple[str, ...] = ()
+
+    @property
+    def signs(self) -> tuple[Sighting, ...]:
+        """What binds, newest first."""
+        return tuple(one for one in reversed(self.sightings) if one.is_sign)
+
+    @property
+    def cycle(self) -> tuple[Sighting, ...]:
+        """The signs that come back in turn, in their order; none where there is no such turn."""
+        length = period(self.recent)
+        known = {one.failure.fingerprint: one for one in self.sightings if one.is_sign}
+        turn = [known.get(fingerprint) for fingerprint in self.recent[-length:] if length]
+        return tuple(one for one in turn if one is not None) if all(turn) else ()
 
 
 def observe(
-    sightings: Sequence[Sighting], failure: Failure, approach: str, task_id: str
-) -> tuple[tuple[Sighting, ...], Sighting]:
-    """All sightings after one more, and the one that it belongs to.
+    seen: Seen,
+    failure: Failure,
+    approach: str,
+    task: str,
+    rules: SignRules = DEFAULT_RULES,
+    *,
+    is_open: Callable[[str], bool] = lambda _task: True,
+) -> tuple[Seen, Sighting]:
+    """All that was seen after one more failure, and the sighting that it belongs to.
 
-    Repetition of any period counts: A-B-A-B arms both. An unspecific failure is not remembered: it
-    could be anything, and a false merge is worse than a false split.
+    Args:
+        seen: what was seen before.
+        failure: a failure that the rules do not ignore.
+        approach: what led to it, or "".
+        task: id of its task, or "".
+        rules: what arms a sign.
+        is_open: whether a task has not succeeded yet; its signs are never dropped.
     """
-    if not failure.is_specific:
-        return tuple(sightings), Sighting(failure, 0)
-    for index, sighting in enumerate(sightings):
-        if same_failure(sighting.failure, failure):
-            more = replace(
-                sighting,
-                count=sighting.count + 1,
-                approaches=_with(sighting.approaches, approach),
-                tasks=_with(sighting.tasks, task_id),
-            )
-            return (*sightings[:index], more, *sightings[index + 1 :]), more
-    new = Sighting(failure, 1, _with((), approach), _with((), task_id))
-    return (*sightings, new), new
+    known = _find(seen.sightings, failure)
+    if known is None:
+        first = Sighting(_slim(failure), 0, threshold=rules.threshold_for(failure))
+        sighting, others = first.again(approach, task), seen.sightings
+    else:
+        sighting = known.again(approach, task)
+        others = tuple(one for one in seen.sightings if one is not known)
+    recent = (*seen.recent, sighting.failure.fingerprint)[-MOST_RECENT:]
+    return Seen(_bounded((*others, sighting), is_open), recent), sighting
 
 
-def _with(values: tuple[str, ...], value: str) -> tuple[str, ...]:
-    return values if not value or value in values else (*values, value)
+def period(recent: Sequence[str]) -> int:
+    """After how many failures the same ones come back in the same order, 2 or more; else 0.
+
+    Example:
+        >>> period("xABCABC"), period("ABAB"), period("AAAA"), period("ABA")
+        (3, 2, 0, 0)
+    """
+    for length in range(2, len(recent) // 2 + 1):
+        turn = recent[-length:]
+        if len(set(turn)) > 1 and recent[-2 * length : -length] == turn:
+            return length
+    return 0
 
 
 def render_sign(sighting: Sighting) -> str:
     """A sign as an agent reads it: the failure, how often, what led there, what it forbids."""
-    failure = sighting.failure
-    where = f" ({failure.path}:{failure.line})" if failure.path and failure.line else ""
-    lines = [f"- Seen {sighting.count} times: {failure.message}{where}"]
-    lines += [f"  - led there: {' '.join(approach.split())}" for approach in sighting.approaches]
+    lines = [f"- Seen {sighting.count} times: {told(sighting.failure)}"]
+    for approach in reversed(sighting.approaches):
+        times = f" ({approach.count} times)" if approach.count > 1 else ""
+        lines.append(f"  - led there{times}: {quoted(approach.text, APPROACH_LENGTH)}")
+    others = sighting.count - sum(approach.count for approach in sighting.approaches)
+    if sighting.approaches and others > 0:
+        lines.append(f"  - and what was tried the other {_times(others)}")
     lines.append("  - Do not do any of these again for this failure. Go about it another way.")
-    if sighting.count >= ADVICE:
+    if sighting.advice is Advice.CHANGE:
         lines.append("  - Seen this often, change the strategy or ask a person.")
     return "\n".join(lines)
 
 
-def render_page(branch: str, sightings: Sequence[Sighting]) -> str:
+def render_signs(signs: Sequence[Sighting], cycle: Sequence[Sighting] = ()) -> str:
+    """Signs as an agent reads them, and that some come back in turn."""
+    lines = [render_sign(sign) for sign in signs]
+    if cycle:
+        turn = ", then ".join(quoted(str(one.failure), 100) for one in cycle)
+        lines.append(
+            f"- These come back in turn: {turn}. Mending one brings the next one back: find a "
+            "change that mends all of them at once."
+        )
+    return "\n".join(lines)
+
+
+def render_page(branch: str, seen: Seen) -> str:
     """The page ``anti-repeat.md``."""
-    signs = [sighting for sighting in sightings if sighting.is_sign]
-    body = "\n".join(render_sign(sign) for sign in signs) or "None yet."
+    body = render_signs(seen.signs, seen.cycle) or "None yet."
     return (
-        f"# Signs on {branch}\n\n"
-        "These failures came back. What led to them led nowhere; it binds every later attempt.\n\n"
-        f"{body}\n"
+        f"# Signs on {quoted(branch)}\n\n"
+        "These failures came back. What led to them led nowhere; it binds every later attempt. "
+        f"`loki close` ends this run, and its signs.\n\n{body}\n"
     )
 
 
-@dataclass
-class Signs:
-    """The signs of one branch, joined with a store.
+def told(failure: Failure) -> str:
+    """A failure in a line: where, what, and which test."""
+    rest = f" and {len(failure.tests) - 1} more" if len(failure.tests) > 1 else ""
+    tests = f" in {quoted(failure.tests[0], 100)}{rest}" if failure.tests else ""
+    return f"{quoted(str(failure), 300)}{tests}"
 
-    Args:
-        store: where they are kept.
-        branch: name of the git branch, or None.
-    """
 
-    store: Store
-    branch: str | None
-    _sightings: tuple[Sighting, ...] = field(init=False, default=())
+def _times(count: int) -> str:
+    return "time" if count == 1 else f"{count} times"
 
-    def __post_init__(self) -> None:
-        """Read what is kept; a damaged file is reported and begun anew."""
-        text = self.store.get(self._document("signs.json"))
-        if text is None:
-            return
-        try:
-            self._sightings = tuple(Sighting.from_dict(s) for s in json.loads(text)["sightings"])
-        except (ValueError, KeyError, TypeError) as error:
-            logger.warning("%s is damaged (%s); begun anew", self._document("signs.json"), error)
 
-    @property
-    def armed(self) -> tuple[Sighting, ...]:
-        """The signs that bind now."""
-        return tuple(sighting for sighting in self._sightings if sighting.is_sign)
+def _find(sightings: Sequence[Sighting], failure: Failure) -> Sighting | None:
+    alike_first = sorted(sightings, key=lambda s: s.failure.fingerprint != failure.fingerprint)
+    return next((one for one in alike_first if same_failure(one.failure, failure)), None)
 
-    def observe(self, failure: Failure, approach: str, task_id: str) -> Sighting:
-        """Remember a failure and what led to it; the sighting tells whether it is a sign now."""
-        self._sightings, sighting = observe(self._sightings, failure, approach, task_id)
-        data = {"version": 1, "sightings": [s.to_dict() for s in self._sightings]}
-        self.store.put(self._document("signs.json"), json.dumps(data, indent=1) + "\n")
-        if sighting.is_sign:
-            page = render_page(self.branch or NO_BRANCH, self._sightings)
-            self.store.put(self._document("anti-repeat.md"), page)
-        return sighting
 
-    def _document(self, name: str) -> str:
-        return f"run/{quote(self.branch or NO_BRANCH, safe='')}/{name}"
+def _slim(failure: Failure) -> Failure:
+    """What tells it from others and can be fingerprinted anew; attempts keep the rest."""
+    match = replace(failure.match, signals=(), spans=()) if failure.match else None
+    matches = (match,) if match else ()
+    return replace(
+        failure, match=match, matches=matches, excerpt="", excerpt_lines=None, site_lines=None
+    )
+
+
+def _tried_again(approaches: tuple[Approach, ...], text: str) -> tuple[Approach, ...]:
+    text = one_line(text, APPROACH_LENGTH)
+    if not text:
+        return approaches
+    known = next((a for a in approaches if a.text == text), Approach(text, 0))
+    others = (a for a in approaches if a.text != text)
+    return (*others, replace(known, count=known.count + 1))[-MOST_APPROACHES:]
+
+
+def _bounded(
+    sightings: tuple[Sighting, ...], is_open: Callable[[str], bool]
+) -> tuple[Sighting, ...]:
+    """Without the longest unseen ones that are over the limits."""
+    waiting = [one for one in sightings if not one.is_sign]
+    dropped = waiting[:-MOST_WAITING]
+    if len(sightings) - len(waiting) > MOST_SETTLED:
+        settled = [
+            one
+            for one in sightings
+            if one.is_sign and one.tasks and not any(map(is_open, one.tasks))
+        ]
+        dropped += settled[:-MOST_SETTLED]
+    gone = set(map(id, dropped))
+    return tuple(one for one in sightings if id(one) not in gone)

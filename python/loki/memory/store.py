@@ -15,6 +15,7 @@ from loki.base.error import StoreError
 from loki.recognition.signature import mask_secrets
 
 Record = Mapping[str, Any]
+Rewrite = Callable[[str | None], str | None]
 logger = logging.getLogger("loki")
 
 
@@ -36,7 +37,8 @@ def masked(value: Any) -> Any:
 class Store(Protocol):
     """Six verbs; each raises `loki.StoreError` where the medium fails.
 
-    What ``append`` or ``put`` returned from is durable: a crash right after does not lose it.
+    What ``append``, ``put`` or ``update`` returned from is durable: a crash right after does not
+    lose it.
     """
 
     def append(self, log: str, record: Record) -> None:
@@ -53,6 +55,16 @@ class Store(Protocol):
 
     def get(self, document: str) -> str | None:
         """A document's text, or None where there is none."""
+
+    def update(self, document: str, change: Rewrite) -> None:
+        """Replace a document by what ``change`` makes of it; nobody's update comes in between.
+
+        Args:
+            document: its name.
+            change: from the text, None where there is none, to the new one, None where there is to
+                be none. May be called again; what it raises is passed on and nothing changes. It
+                must not update anything itself.
+        """
 
     def names(self, prefix: str) -> list[str]:
         """Sorted names of logs and documents that begin with ``prefix``."""
@@ -101,10 +113,7 @@ class ForgivingStore:
 
     def put(self, document: str, text: str) -> None:
         """Replace a document; never raises `loki.StoreError`."""
-        if document.endswith(".json"):
-            text = json.dumps(masked(json.loads(text)), indent=1, ensure_ascii=False) + "\n"
-        else:
-            text = mask_secrets(text)
+        text = _masked_document(document, text)
         try:
             self._behind.put(document, text)
             self._documents.pop(document, None)
@@ -122,6 +131,24 @@ class ForgivingStore:
             self._complain(error)
             return None
 
+    def update(self, document: str, change: Rewrite) -> None:
+        """Rewrite a document; never raises `loki.StoreError`."""
+
+        def rewrite(text: str | None) -> str | None:
+            # What could not be written before is newer than what is there.
+            changed = change(self._documents.get(document, text))
+            return None if changed is None else _masked_document(document, changed)
+
+        try:
+            self._behind.update(document, rewrite)
+            self._documents.pop(document, None)
+        except StoreError as error:
+            self._complain(error)
+            changed = rewrite(self.get(document))
+            self._documents.pop(document, None)
+            if changed is not None:
+                self._documents[document] = changed
+
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``, in memory or behind."""
         here = [name for name in (*self._records, *self._documents) if name.startswith(prefix)]
@@ -135,3 +162,11 @@ class ForgivingStore:
         if not self._warned:
             self._warned = True
             self._warn(f"Could not persist: {error}. Going on; this run is kept in memory only.")
+
+
+def _masked_document(document: str, text: str) -> str:
+    if not document.endswith(".json"):
+        return mask_secrets(text)
+    data = json.loads(text)
+    clean = masked(data)
+    return text if clean == data else json.dumps(clean, indent=1, ensure_ascii=False) + "\n"

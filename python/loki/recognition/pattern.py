@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from loki.recognition.text import Text
 
 HIGH, MEDIUM, LEAST = 0.7, 0.5, 0.30
+
+INFRASTRUCTURE_KINDS = frozenset({"network-error", "rate-limit", "infra-lost"})
+"""Kinds of failure that say nothing about the work."""
 DEFAULT_RETRIES = 3
 DEFAULT_STRATEGY = "analyze_then_fix"
 
@@ -60,6 +63,11 @@ class Match:
     strategy: str
     signals: tuple[str, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_infrastructure(self) -> bool:
+        """Its kind says that infrastructure failed, not the work, and it is sure enough of it."""
+        return self.kind in INFRASTRUCTURE_KINDS and self.confidence >= MEDIUM
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from loki.base import file
 from loki.base.error import StoreError, UsageError
-from loki.memory.store import Record
+from loki.memory.store import Record, Rewrite
 
 IGNORED = """\
 # What loki remembers stays here; what a person wrote can be committed.
@@ -81,6 +81,23 @@ class FileStore:
             return None
         except OSError as error:
             raise StoreError(_sentence("read", self.folder / document, error)) from error
+
+    def update(self, document: str, change: Rewrite) -> None:
+        """Rewrite a document, or remove it; on disk when this returns.
+
+        All updates of a workspace pass one lock: beside each document it would stay behind when
+        the document goes.
+        """
+        self._prepare()
+        path = self.folder / document
+        with file.lock(self.folder / "documents"):
+            old = self.get(document)
+            text = change(old)
+            if text is None:
+                file.remove(path, self.folder)
+            elif text != old:
+                file.make_folder(path.parent)
+                file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""

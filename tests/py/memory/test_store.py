@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from loki.base.error import StoreError
-from loki.memory.store import ForgivingStore, Store
+from loki.memory.store import ForgivingStore, Rewrite, Store
 from loki.stores.files import FileStore
 
 
@@ -45,6 +45,12 @@ class Broken:
     def get(self, document: str) -> str | None:
         return self.documents.get(document)
 
+    def update(self, document: str, change: Rewrite) -> None:
+        self._check()
+        text = change(self.documents.pop(document, None))
+        if text is not None:
+            self.documents[document] = text
+
     def names(self, prefix: str) -> list[str]:
         return sorted(name for name in (*self.logs, *self.documents) if name.startswith(prefix))
 
@@ -67,6 +73,44 @@ def test_a_document_is_replaced(store: Store) -> None:
     store.put("run/main/anti-repeat.md", "one")
     store.put("run/main/anti-repeat.md", "two")
     assert store.get("run/main/anti-repeat.md") == "two"
+
+
+def test_a_document_is_made_rewritten_and_removed_by_an_update(
+    store: Store, tmp_path: Path
+) -> None:
+    store.update("run/main/signs.json", lambda text: "[1]" if text is None else "[0]")
+    store.update("run/main/signs.json", lambda text: f"{text}{text}".replace("][", ", "))
+    assert store.get("run/main/signs.json") == "[1, 1]"
+    with pytest.raises(ZeroDivisionError):
+        store.update("run/main/signs.json", lambda _: str(1 // 0))
+    assert store.get("run/main/signs.json") == "[1, 1]"
+    store.update("run/main/signs.json", lambda _: None)
+    store.update("run/main/signs.json", lambda _: None)
+    assert store.names("") == [".gitignore"]
+    assert not (tmp_path / ".loki/run").exists(), "no empty folder stays behind"
+
+
+def test_removing_a_document_leaves_its_neighbours(store: Store) -> None:
+    store.put("run/main/page.md", "x")
+    store.update("run/main/signs.json", lambda _: "{}")
+    store.update("run/main/signs.json", lambda _: None)
+    assert store.names("run/") == ["run/main/page.md"]
+
+
+def _count_many(folder: str) -> None:
+    store = FileStore(Path(folder))
+    for _ in range(25):
+        store.update("count.json", lambda text: str(int(text or 0) + 1))
+
+
+def test_processes_do_not_lose_each_others_updates(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=_count_many, args=(str(tmp_path),)) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert FileStore(tmp_path).get("count.json") == "75"
 
 
 def test_names_are_found_by_their_beginning(store: Store) -> None:
@@ -153,12 +197,25 @@ def test_a_failing_store_is_told_once_and_what_it_missed_is_written_later() -> N
     assert store.records("log") == [{"n": 1}, {"n": 2}, {"n": 3}]
 
 
+def test_updates_that_failed_are_kept_and_written_later() -> None:
+    broken = Broken()
+    broken.documents["doc"] = "a"
+    store = ForgivingStore(broken, lambda _: None)
+    store.update("doc", lambda text: f"{text}b")
+    store.update("doc", lambda text: f"{text}c")
+    assert store.get("doc") == "abc"
+    broken.mended = True
+    store.update("doc", lambda text: f"{text}d")
+    assert broken.documents["doc"] == store.get("doc") == "abcd"
+
+
 def test_secrets_are_masked_before_anything_is_stored(tmp_path: Path) -> None:
     store = ForgivingStore(FileStore(tmp_path))
     secret = "ghp_0123456789abcdefghij0123"
     store.append(
         "log.jsonl", {"output": f"token {secret}", "checks": [{"output": "password=hunter22"}]}
     )
+    store.update("new.json", lambda _: json.dumps({"error": f"key {secret}"}))
     store.put("page.md", f"curl -H 'Authorization: Bearer {secret}'")
     store.put(
         "task.json",

@@ -1,11 +1,13 @@
 """What a terminal would show, and the way back."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
-from loki.recognition.text import Cleaned
+from loki.recognition.text import Cleaned, visible
 from support import terminal
 
 noise = st.text(alphabet="ab\u00e9\u4e2d\ud800\r\n\b\x1b[]KmM0127;\x07\\ ", max_size=60)
@@ -34,6 +36,39 @@ noise = st.text(alphabet="ab\u00e9\u4e2d\ud800\r\n\b\x1b[]KmM0127;\x07\\ ", max_
 )
 def test_a_terminal_shows(text: str, shown: str) -> None:
     assert loki.clean(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\n\ttext ü 中 👍🏽 👩\ufe0f\n", "plain\n\ttext ü 中 👍🏽 👩\ufe0f\n"),
+        ("\x1b[31mred\x1b[0m\r\n", "red\n"),
+        ("a\u200bb\u202ec\u2066d\ufeff", "a\\u200bb\\u202ec\\u2066d\\ufeff"),
+        ("a\u2028b\x85c\x0bd\x0ce", "a\\u2028b\\x85c\\x0bd\\x0ce"),
+        ("\U000e0041\U000e0142\xad", "\\U000e0041\\U000e0142\\xad"),
+        ("nul\x00del\x7fcsi\x9b", "nul\\x00del\\x7fcsi\\x9b"),
+    ],
+)
+def test_what_nobody_sees_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+SEEN_MARKS = (
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Format characters that are drawn (Unicode: Prepended_Concatenation_Mark)."""
+
+
+def test_nothing_invisible_is_left() -> None:
+    hidden = {"Cc", "Cf", "Zl", "Zp"}
+    every = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) in hidden]
+    left = [c for c in every if c in visible(f"a{c}b") and c not in "\n\t"]
+    assert "".join(left) == SEEN_MARKS
+
+
+@given(st.text())
+def test_what_is_written_out_stays_so(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
 
 
 def test_bytes_that_are_no_utf8() -> None:

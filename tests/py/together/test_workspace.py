@@ -217,7 +217,7 @@ def test_signs_of_a_branch_come_first_in_the_next_briefing(project: Path) -> Non
     assert first.startswith("# Task")
     assert second.startswith("# Task")
     assert third.startswith("# Signs")
-    assert (project / ".loki/run/no-branch/anti-repeat.md").exists()
+    assert (project / ".loki/run/@no-branch/anti-repeat.md").exists()
 
 
 @pytest.mark.parametrize(

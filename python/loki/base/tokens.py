@@ -1,0 +1,92 @@
+"""How long a text is for a model, and texts cut to a length."""
+
+from __future__ import annotations
+
+BYTES_PER_TOKEN = 4
+"""UTF-8 bytes of a token: a rule of thumb, near for English and code and on the safe side for
+scripts that take two or three bytes a letter; no tokenizer is asked."""
+
+_GAP = "…"
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text has.
+
+    Source:
+        `BYTES_PER_TOKEN`, chosen, not measured.
+
+    Example:
+        >>> tokens("four"), tokens("five!")
+        (1, 2)
+    """
+    return -(-len(_encoded(text)) // BYTES_PER_TOKEN)
+
+
+def clip(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
+    """A text cut to a number of tokens, between lines where there is a line end near.
+
+    Args:
+        text: any text.
+        limit_tokens: most tokens of the result, 1 or more.
+        tail: share of it for the text's end, 0 to 1; the rest is for its beginning.
+
+    Example:
+        >>> print(clip("first\\nsecond\\nthird\\nlast of all", 6, tail=0.5))
+        first
+        seco
+        …
+        st of all
+    """
+    limit = limit_tokens * BYTES_PER_TOKEN
+    data = _encoded(text)
+    if len(data) <= limit:
+        return text
+    room = limit - len(f"\n{_GAP}\n".encode())
+    if room <= 0:
+        return _GAP
+    last = int(room * tail)
+    head = _decoded(data[: room - last])
+    head = _until_line_end(head)
+    if not last:
+        return f"{head}\n{_GAP}"
+    return f"{head}\n{_GAP}\n{_from_line_start(_decoded(data[-last:]))}"
+
+
+def clip_lines(text: str, most: int) -> str:
+    """A text none of whose lines is longer than ``most`` characters: their middle is left out."""
+    return "\n".join(clip_line(line, most) for line in text.split("\n"))
+
+
+def clip_line(line: str, most: int) -> str:
+    """A line of at most ``most`` characters, 32 or more: the middle of a longer one is left out.
+
+    Example:
+        >>> clip_line("x" * 1000, 40)
+        'xxxxxxxxxxxxxxx … 981 characters … xxxx'
+    """
+    if len(line) <= most:
+        return line
+    gap = f" … {len(line)} characters … "
+    last = (most - len(gap)) // 4
+    first = most - len(gap) - last
+    gap = f" … {len(line) - first - last} characters … "
+    return f"{line[:first]}{gap}{line[len(line) - last :]}"
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    """A part of a text's bytes; a character that was cut in two is left out."""
+    return data.decode("utf-8", "ignore")
+
+
+def _until_line_end(text: str) -> str:
+    end = text.rfind("\n")
+    return text[:end] if end > len(text) // 2 else text
+
+
+def _from_line_start(text: str) -> str:
+    start = text.find("\n")
+    return text[start + 1 :] if 0 <= start < len(text) // 2 else text

@@ -1,0 +1,162 @@
+"""Signs on disk: of one branch, shared by processes, begun anew where the file is damaged."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from loki.memory.sign import SignRules
+from loki.memory.signs import Signs, folder_of
+from loki.memory.store import ForgivingStore, Store
+from loki.stores.files import FileStore
+from support.loop import MakeFailure
+
+TEXT = "FAILED test_login.py::test_redirect - KeyError: 'next'"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return ForgivingStore(FileStore(tmp_path))
+
+
+def test_the_second_same_failure_writes_the_page(
+    make_failure: MakeFailure, store: Store, tmp_path: Path
+) -> None:
+    signs = Signs(store, "main")
+    assert not signs.observe(make_failure(), "added a type guard", "t").is_sign
+    assert not (tmp_path / "run/main/anti-repeat.md").exists()
+    assert signs.observe(make_failure(line=9), "added a default value", "t").is_sign
+    page = (tmp_path / "run/main/anti-repeat.md").read_text()
+    assert page.startswith("# Signs on `main`\n")
+    assert "Seen 2 times: `src/preferences.ts:4: TS2339 Property 'theme' does not exist" in page
+    assert str(signs) in page
+    assert (tmp_path / "run/main/signs.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_output_is_taken_as_it_is(store: Store) -> None:
+    signs = Signs(store, "main")
+    assert signs.observe(TEXT, "x").advice.value == "go_on"
+    assert signs.observe(TEXT.encode(), "y").advice.value == "avoid"
+    assert str(Signs(store, "other")) == ""
+
+
+def test_signs_survive_a_restart_and_belong_to_their_branch(
+    make_failure: MakeFailure, store: Store
+) -> None:
+    for _ in range(2):
+        Signs(store, "feature/login form").observe(make_failure(), "tried", "t")
+    assert [s.count for s in Signs(store, "feature/login form").armed] == [2]
+    for other in ("main", None, "feature", "feature/login", "feature%2Flogin form", "no-branch"):
+        assert Signs(store, other).armed == ()
+    assert store.get("run/feature%2Flogin%20form/signs.json") is not None
+
+
+@pytest.mark.parametrize(
+    "branch", ["..", ".", "../../x", "a/../b", "@no-branch", "ü" * 250, "\ud800", "x" * 5000]
+)
+def test_no_branch_leaves_its_folder(branch: str, store: Store, tmp_path: Path) -> None:
+    Signs(store, branch).observe(TEXT, "tried", "t")
+    (folder,) = (tmp_path / "run").iterdir()
+    assert folder.name in folder_of(branch)
+    assert Signs(store, None).seen.sightings == ()
+    assert {p.name for p in tmp_path.iterdir()} == {".gitignore", "run", "documents.lock"}
+
+
+def test_branches_that_begin_alike_do_not_share_a_folder() -> None:
+    assert folder_of("x" * 5000 + "a") != folder_of("x" * 5000 + "b")
+    assert folder_of(".a") != folder_of("%2Ea")
+
+
+def test_what_the_rules_ignore_is_not_kept(make_failure: MakeFailure, store: Store) -> None:
+    signs = Signs(store, "main", SignRules(exempt=("curl *",)))
+    vague = make_failure("failed", path=None, line=None, error_code=None)
+    for _ in range(3):
+        assert signs.observe(vague, "x", "t").count == 0
+        assert signs.observe(TEXT, command="curl -f x").advice.value == "go_on"
+    assert store.names("run/") == []
+
+
+def test_rules_that_changed_decide_anew_what_is_a_sign(store: Store) -> None:
+    for _ in range(3):
+        Signs(store, "main").observe(TEXT)
+    assert len(Signs(store, "main", SignRules(threshold=3)).armed) == 1
+    assert Signs(store, "main", SignRules(threshold=4)).armed == ()
+
+
+def test_what_was_kept_before_approaches_were_counted_is_read(
+    make_failure: MakeFailure, store: Store
+) -> None:
+    sighting = {"failure": make_failure().to_dict(), "count": 2, "approaches": ["x"], "tasks": []}
+    store.put("run/main/signs.json", json.dumps({"version": 1, "sightings": [sighting]}))
+    assert "led there: `x`" in str(Signs(store, "main"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"sightings": [{}]}', '{"sightings": 3}', '{"sightings": [3]}', "[" * 100_000, ""],
+)
+def test_a_damaged_file_is_kept_aside_and_begun_anew(
+    text: str, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    FileStore(tmp_path).put("run/main/signs.json", text)
+    signs = Signs(store, "main")
+    with caplog.at_level(logging.WARNING):
+        assert signs.armed == ()
+        assert [signs.observe(TEXT).count, signs.observe(TEXT).count] == [1, 2]
+    assert caplog.text.count("is damaged") == 1
+    assert (tmp_path / "run/main/signs.json.damaged").read_text() == text
+    assert len(Signs(store, "main").armed) == 1
+
+
+def test_git_is_asked_once_where_a_run_begins(store: Store) -> None:
+    asked = []
+
+    def start() -> dict[str, str]:
+        asked.append(1)
+        return {"commit": "abc"}
+
+    for _ in range(3):
+        Signs(store, "main", start=start).observe(TEXT)
+    assert len(asked) == 1
+    assert json.loads(store.get("run/main/signs.json") or "")["start"] == {"commit": "abc"}
+
+
+def test_a_store_that_fails_keeps_signs_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    signs = Signs(ForgivingStore(FileStore(tmp_path / "file/.loki")), "main")
+    assert [signs.observe(TEXT).count for _ in range(3)] == [1, 2, 3]
+    assert len(signs.armed) == 1
+
+
+def see(folder: Path, number: int) -> None:
+    signs = Signs(ForgivingStore(FileStore(folder)), "main")
+    for turn in range(20):
+        signs.observe(TEXT, "the same everywhere", f"task-{number}")
+        own = f"FAILED test_{number}_{turn}.py::test_a - KeyError: 'k{number}x{turn}'"
+        signs.observe(own, f"own {number}", f"task-{number}")
+
+
+def test_processes_do_not_lose_each_others_sightings(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=see, args=(tmp_path, n)) for n in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    seen = Signs(FileStore(tmp_path), "main").seen
+    (sign,) = seen.signs
+    assert (sign.count, set(sign.tasks)) == (60, {"task-0", "task-1", "task-2"})
+    assert len(seen.sightings) == 61
+    assert "Seen 60 times" in (tmp_path / "run/main/anti-repeat.md").read_text()
+
+
+def test_the_file_stays_small_and_quick(store: Store, tmp_path: Path) -> None:
+    signs = Signs(store, "main")
+    for number in range(300):
+        signs.observe(f"FAILED test_{number}.py::test_a - KeyError: 'k{number}'", "x" * 999, "t")
+    assert (tmp_path / "run/main/signs.json").stat().st_size < 200_000
