@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from loki.action.agent import Agent as Agent
     from loki.action.agent import Briefing as Briefing
     from loki.action.agent import Proposal as Proposal
+    from loki.action.agent import ReflectionRequest as ReflectionRequest
+    from loki.action.agent import Reflective as Reflective
     from loki.action.change import Change as Change
     from loki.action.change import Edit as Edit
     from loki.action.check import Check as Check
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from loki.decision.breakers import Breakers as Breakers
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
+    from loki.memory.reflection import Reflection as Reflection
+    from loki.memory.signs import Signs as Signs
     from loki.pipeline import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
@@ -57,7 +61,7 @@ __version__ = "0.1.0"
 
 # Module -> the public names that live in it.
 _ROOMS = {
-    "loki.action.agent": ("Agent", "Briefing", "Proposal"),
+    "loki.action.agent": ("Agent", "Briefing", "Proposal", "ReflectionRequest", "Reflective"),
     "loki.action.change": ("Change", "Edit"),
     "loki.action.check": ("Check",),
     "loki.action.pipeline_outcome": ("PipelineOutcome",),
@@ -77,6 +81,8 @@ _ROOMS = {
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.retry_after": ("retry_after",),
     "loki.decision.retry_budget": ("RetryBudget",),
+    "loki.memory.reflection": ("Reflection",),
+    "loki.memory.signs": ("Signs",),
     "loki.pipeline": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),

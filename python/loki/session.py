@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from loki.action.asking import AnyAgent, as_event, breaker_of, record_of
 from loki.action.check import Check
-from loki.action.driver import AnyAgent, Session, adrive, as_event, breaker_of, drive, record_of
+from loki.action.driver import Session, adrive, drive
 from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
 from loki.action.performer import Performer
 from loki.action.resumption import standing
@@ -20,6 +21,7 @@ from loki.base.time import Duration
 from loki.decision.backoff import Backoff
 from loki.memory import task_record
 from loki.memory.intervention import Intervention
+from loki.memory.reflection import Reflection, as_reflection
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Task:
         if not self.has_project:
             self._stack.enter_context(self.workspace.exclusive())
         try:
+            self.workspace.runs().close_ended()
             state, performer = self._prepare()
         except BaseException:
             self._stack.close()
@@ -120,6 +123,17 @@ class Task:
         assert self._performer is not None
         return self._performer.executor.watch()
 
+    def noted(self, attempt: int) -> Reflection | None:
+        """What is noted on an attempt; only the last ones are looked at."""
+        assert self._performer is not None
+        last = self._performer.recorder.reflections.last()
+        return next((one for one in last if one.attempt == attempt), None)
+
+    def note(self, reflection: Reflection) -> None:
+        """Keep a reflection; it replaces what is noted on the same attempt."""
+        assert self._performer is not None
+        self._performer.recorder.reflections.add(reflection)
+
     def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
         if isinstance(answer, Outcome):
             self.outcome = answer
@@ -177,6 +191,7 @@ class OpenAttempt:
         self.number = ask.attempt
         self.failure = ask.failure
         self.pending: Ask | Outcome | None = None
+        self._note: Reflection | None = None
         self._task = task
         self._session = session
         self._close_watch = task.watch()
@@ -217,6 +232,28 @@ class OpenAttempt:
             raise UsageError("without checks, report() needs ok=True or ok=False")
         return self._give(Edited(description, files, ok, failure))
 
+    def reflect(self, note: str | Reflection) -> None:
+        """Say what you think went wrong; the next briefing shows it instead of the bare facts.
+
+        Args:
+            note: why it went wrong, or a `loki.Reflection`. Before the report it is kept for it;
+                of an attempt that did not fail nothing is noted.
+
+        Raises:
+            UsageError: it says nothing.
+        """
+        try:
+            self._note = as_reflection(note)
+        except TypeError as error:
+            raise UsageError(f"reflect() expects text or a loki.Reflection: {error}") from error
+        if self.pending is not None:
+            self._keep_note()
+
+    def _keep_note(self) -> None:
+        facts = self._task.noted(self.number)
+        if self._note is not None and facts is not None:
+            self._task.note(self._note.on(facts, "caller"))
+
     def abandon(self, error: BaseException | None) -> None:
         """Record the attempt as failed: it ended without a report."""
         if self.pending is not None:
@@ -240,6 +277,7 @@ class OpenAttempt:
             raise UsageError(f"attempt {self.number} has been reported already")
         self.pending = self._task._take(self._session.answer(event))
         self._task._open = None
+        self._keep_note()
         return self.pending if isinstance(self.pending, Outcome) else None
 
 

@@ -14,15 +14,13 @@ from loki.action import gate_config
 from loki.action.check import Check, missing_programs
 from loki.action.journal import Journal
 from loki.action.position import Position
-from loki.action.task import TaskSpec, task_id
+from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
 from loki.base.error import UsageError
-from loki.base.time import Clock, Duration, SystemClock, argument_seconds, isoformat
+from loki.base.time import Clock, Duration, SystemClock, isoformat
 from loki.config import load as load_config
 from loki.decision.budget import Budget
 from loki.memory import task_record
 from loki.memory.history import History
-from loki.memory.sign import SignRules
-from loki.memory.signs import Signs
 from loki.memory.store import ForgivingStore
 from loki.recognition.definition import hint
 from loki.recognition.pattern import PatternSet
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
     from loki.memory.metrics import ExecutionMetrics
     from loki.memory.review import Review
+    from loki.memory.signs import Signs
+    from loki.runs import Runs
     from loki.session import Task
 
 FOLDER = ".loki"
@@ -111,9 +111,9 @@ class Workspace:
         from loki.session import Task
 
         default = self.config.loop.max_retries
-        retries = default if max_attempts is None else _retries(max_attempts)
+        retries = default if max_attempts is None else retries_of(max_attempts)
         spec = TaskSpec(
-            _safe_id(id) if id else task_id(title),
+            safe_id(id) if id else task_id(title),
             title,
             self._checks(checks),
             kind,
@@ -127,7 +127,7 @@ class Workspace:
     def _budget(self, time: Duration | None, tokens: int | None, cost: float | None) -> Budget:
         limits = self.config.limits
         known = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
-        return _limited(known, time, tokens, cost)
+        return limited(known, time, tokens, cost)
 
     def resume(
         self,
@@ -176,8 +176,8 @@ class Workspace:
         spec = replace(
             spec,
             checks=self._checks(spec.checks if checks is None else checks),
-            max_retries=spec.max_retries if max_attempts is None else _retries(max_attempts),
-            budget=_limited(spec.budget, max_time, max_tokens, max_cost),
+            max_retries=spec.max_retries if max_attempts is None else retries_of(max_attempts),
+            budget=limited(spec.budget, max_time, max_tokens, max_cost),
             wait=spec.wait if wait is None else wait,
         )
         words = said(context)
@@ -280,23 +280,14 @@ class Workspace:
 
         Raises:
             UsageError: a threshold is under 2.
-
-        Example:
-            >>> import tempfile
-            >>> signs = Workspace(tempfile.mkdtemp()).signs()
-            >>> for approach in ("added a default", "caught the error"):
-            ...     seen = signs.observe("FAILED t.py::test_a - KeyError: 'next'", approach)
-            >>> seen.count, seen.advice.value
-            (2, 'avoid')
         """
-        if branch is None:
-            branch, _ = self.position()
-        known = SignRules(**{**self.config.signs.model_dump(), **rules})
-        return Signs(self.store, branch, known, is_open=self._is_open)
+        return self.runs().signs(branch, **rules)
 
-    def _is_open(self, task: str) -> bool:
-        outcome = task_record.load(self.store, task).get("outcome") or {}
-        return outcome.get("status") != "success"
+    def runs(self) -> Runs:
+        """The runs of this project: all work on one git branch, until it is closed."""
+        from loki.runs import Runs
+
+        return Runs(self)
 
     def breakers(self, **knobs: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.
@@ -386,7 +377,7 @@ class Workspace:
         checks = CheckRunner(
             self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
         )
-        limits = Limits(self.config.briefing.budget_tokens, self.config.briefing.rules_tokens)
+        limits = Limits(**self.config.briefing.model_dump())
         return Performer(
             spec,
             executor,
@@ -402,37 +393,3 @@ class Workspace:
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"
         return PatternSet.load(own) if own.exists() else PatternSet.default()
-
-
-def _safe_id(text: str) -> str:
-    if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
-        raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
-    return text
-
-
-def _limited(
-    budget: Budget, time: Duration | None, tokens: int | None, cost: float | None
-) -> Budget:
-    """A budget with some limits said anew."""
-    try:
-        return replace(
-            budget,
-            seconds=budget.seconds if time is None else argument_seconds("max_time", time),
-            tokens=budget.tokens if tokens is None else tokens,
-            cost=budget.cost if cost is None else cost,
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def _retries(max_attempts: int) -> int:
-    if max_attempts < 1:
-        raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
-    return max_attempts - 1
-
-
-def describe(record: dict[str, Any]) -> str:
-    """One line for a task's record: status, attempts and title."""
-    outcome = record.get("outcome") or {}
-    status = outcome.get("status", "running or interrupted")
-    return f"{record.get('id')}  {status}  {record.get('title')}"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loki.action.change import Change
+    from loki.memory.reflection import Reflection
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,38 @@ class Proposal:
     tokens: int | None = None
     cost: float | None = None
     output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionRequest:
+    """What an agent is asked after an attempt that failed; ``str(request)`` is the whole text.
+
+    Attributes:
+        text: the task, what was tried, what failed, and the question: Markdown.
+        task_id: the task.
+        attempt: number of the attempt, 1 or more.
+        root: the project's folder, absolute; only loki writes it.
+        cancelled: set when the run is being stopped; long work should look at it.
+    """
+
+    text: str
+    task_id: str
+    attempt: int
+    root: Path
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Reflective(Protocol):
+    """An agent that can say what it thinks went wrong; ``reflect`` may be ``async``.
+
+    Optional. Where an agent has no such method, or it raises, the facts speak.
+    """
+
+    def reflect(self, request: ReflectionRequest) -> str | Reflection | Awaitable[str | Reflection]:
+        """A short note on an attempt that failed: why, and what to try instead."""
 
 
 class Agent(Protocol):

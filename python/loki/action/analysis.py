@@ -9,8 +9,18 @@ from dataclasses import replace
 from datetime import datetime
 
 from loki.action.ending import finish
-from loki.action.event import AgentFailed, Effect, Help, Keep, Observe
-from loki.action.state import Phase, State, attempt_line, record
+from loki.action.event import (
+    AgentFailed,
+    Effect,
+    Help,
+    Keep,
+    Note,
+    Observe,
+    Reflect,
+    Reflected,
+)
+from loki.action.reflecting import from_facts
+from loki.action.state import Phase, State, attempt_line, record, say
 from loki.action.waiting import back_off, hold, why
 from loki.decision.past import PastFailure
 from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
@@ -45,9 +55,11 @@ def analyze(
     failed_in = state.phase
     kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
     effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
+    facts = None
     if not infrastructure and state.current is not None:
         current = state.current
         effects.append(Observe(failure, current.approach, current.failed_command))
+        facts = from_facts(state, failure, decision, now)
     state = replace(
         state,
         past=state.past.add(past),
@@ -56,8 +68,24 @@ def analyze(
         help=None,
         helpless=frozenset(),
         failed_in=failed_in,
+        facts=facts,
     )
+    if facts is not None:
+        return replace(state, phase=Phase.REFLECT), (*effects, Reflect(facts, failure))
     after, more = _carry_out(state, decision, now, agent)
+    return after, (*effects, *more)
+
+
+def reflected(state: State, event: Reflected, now: datetime) -> tuple[State, tuple[Effect, ...]]:
+    """Keep what the agent, or else the facts, say of the failed attempt; do what was decided."""
+    assert state.facts is not None
+    assert state.decision is not None
+    facts = state.facts
+    note = event.reflection.on(facts, event.by) if event.reflection else facts
+    effects: list[Effect] = [Note(note)]
+    if event.error:
+        effects.append(say(state, f"no reflection by the agent: {event.error}", warning=True))
+    after, more = _carry_out(replace(state, facts=None), state.decision, now, None)
     return after, (*effects, *more)
 
 

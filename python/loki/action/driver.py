@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from loki.action.agent import Agent, Briefing, Proposal
-from loki.action.change import Change
+from loki.action.agent import Briefing, ReflectionRequest
+from loki.action.asking import (
+    AnyAgent,
+    as_event,
+    as_failure_of,
+    awaited,
+    callable_of,
+    name_of,
+    reflects,
+    run_coroutine,
+)
 from loki.action.event import (
     AgentFailed,
     Answered,
@@ -23,7 +32,8 @@ from loki.action.event import (
     Begin,
     Event,
     Interrupted,
-    Malformed,
+    Reflect,
+    Reflected,
     Refused,
 )
 from loki.action.loop import step
@@ -31,11 +41,8 @@ from loki.action.performer import Performer
 from loki.action.state import Phase, State
 from loki.action.task import Outcome
 from loki.action.waiting import left
-from loki.base.error import AgentError, BreakerOpen
-from loki.base.time import Clock, seconds
+from loki.base.time import Clock
 from loki.decision.policy import is_retryable
-from loki.decision.retry_after import LIMIT
-from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
     from loki.decision.breaker_snapshot import BreakerSnapshot
@@ -43,21 +50,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-AnyAgent: TypeAlias = Agent | Callable[[Briefing], Any]
-"""An agent, or a plain function from briefing to change; either may be async."""
 
 _LATE = object()
-
-OWN_BUGS = (
-    TypeError,
-    AttributeError,
-    NameError,
-    ImportError,
-    SyntaxError,
-    NotImplementedError,
-    AssertionError,
-)
-"""Errors that asking again does not mend: the agent's own code is wrong."""
 
 
 class Session:
@@ -70,12 +64,16 @@ class Session:
 
     Attributes:
         breaker: what calls of the agent pass; None: nothing.
+        reflect: asks the agent about a failed attempt; None: the facts speak.
+        stop_reflecting: ends that, from another thread.
     """
 
     def __init__(self, state: State, performer: Performer, clock: Clock) -> None:
         self.state = state
         self.breaker: SharedBreaker | None = None
         self._permit: SharedPermit | None = None
+        self.reflect: Callable[[ReflectionRequest], Event] | None = None
+        self.stop_reflecting: Callable[[], object] = lambda: None
         self._performer = performer
         self._clock = clock
         self._out_of_time = False
@@ -125,6 +123,12 @@ class Session:
     def cancel(self) -> None:
         """End whatever runs, from another thread; `answer` then records the attempt and returns."""
         self._performer.cancelled.set()
+        self.stop_reflecting()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether whatever runs is to end."""
+        return self._performer.cancelled.is_set()
 
     @property
     def seconds_left(self) -> float | None:
@@ -144,10 +148,32 @@ class Session:
             if isinstance(effect, Ask):
                 refusal = self._admit()
                 return (effect, None) if refusal is None else (None, refusal)
-            answer = self._performer.perform(effect) or answer
+            if isinstance(effect, Reflect):
+                answer = self._reflect(effect)
+            else:
+                answer = self._performer.perform(effect) or answer
         if self._performer.cancelled.is_set() and self.is_under_way:
             answer = Interrupted(out_of_time=self._out_of_time)
         return None, answer
+
+    def _reflect(self, effect: Reflect) -> Event | None:
+        """Ask the agent about a failed attempt; where it cannot answer, the facts speak."""
+        remaining = self.seconds_left
+        is_late = remaining is not None and remaining <= 0
+        if self.reflect is None or is_late or self.is_cancelled:
+            return self._performer.perform(effect)
+        if self.breaker is not None:
+            # A probe is for the work itself.
+            if self.breaker.snapshot().state != "CLOSED":
+                return self._performer.perform(effect)
+            self._permit = self.breaker.try_acquire()
+        event = self.reflect(self._performer.reflection_request(effect))
+        if self._performer.cancelled.is_set():  # meanwhile
+            event = Interrupted()
+        self._report(event)
+        if isinstance(event, AgentFailed):
+            return Reflected(error=event.failure.message)
+        return event if isinstance(event, Reflected) else Reflected()
 
     # --- the agent's circuit breaker --------------------------------------------------------------
 
@@ -194,6 +220,7 @@ def drive(session: Session, agent: AnyAgent) -> Outcome:
         session: the task.
         agent: whom to ask; an async agent is run in a thread of its own.
     """
+    session.reflect = reflects(agent, run_coroutine)
     pending = session.start()
     while isinstance(pending, Ask):
         briefing = session.briefing(pending)
@@ -212,6 +239,16 @@ async def adrive(session: Session, agent: AnyAgent) -> Outcome:
     Everything that blocks runs in one thread of its own; async agents are awaited where they are.
     A cancellation is passed on once the attempt is recorded and nothing of it runs any more.
     """
+    loop = asyncio.get_running_loop()
+
+    def await_here(answer: Awaitable[Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(awaited(answer), loop)
+        session.stop_reflecting = future.cancel
+        if session.is_cancelled:  # before there was anything to stop
+            future.cancel()
+        return future.result()
+
+    session.reflect = reflects(agent, await_here)
     with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
         pending = await _in(thread, session, session.start)
         while isinstance(pending, Ask):
@@ -242,7 +279,7 @@ async def _in(
 async def _ask_async(
     thread: ThreadPoolExecutor, session: Session, agent: AnyAgent, briefing: Briefing
 ) -> Event:
-    call = _callable(agent)
+    call = callable_of(agent)
     try:
         if inspect.iscoroutinefunction(call):
             answer = await _within(call(briefing), session.seconds_left)
@@ -253,7 +290,7 @@ async def _ask_async(
         answer = await answer if inspect.isawaitable(answer) else answer
         return as_event(answer, name_of(agent))
     except Exception as error:
-        return _as_failure(error)
+        return as_failure_of(error)
 
 
 async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
@@ -274,89 +311,9 @@ async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
 
 def _ask(agent: AnyAgent, briefing: Briefing) -> Event:
     try:
-        answer = _callable(agent)(briefing)
+        answer = callable_of(agent)(briefing)
         if inspect.isawaitable(answer):
-            answer = _run_coroutine(answer)
+            answer = run_coroutine(answer)
         return as_event(answer, name_of(agent))
     except Exception as error:
-        return _as_failure(error)
-
-
-def _run_coroutine(answer: Awaitable[Any]) -> Any:
-    """Await in a thread of its own, so that it also works inside a running event loop."""
-
-    async def wait() -> Any:
-        return await answer
-
-    coroutine: Coroutine[Any, Any, Any] = wait()
-    with ThreadPoolExecutor(1, thread_name_prefix="loki-agent") as thread:
-        return thread.submit(asyncio.run, coroutine).result()
-
-
-def _callable(agent: AnyAgent) -> Callable[[Briefing], Any]:
-    propose = getattr(agent, "propose", None)
-    return propose if callable(propose) else agent  # type: ignore[return-value]
-
-
-def name_of(agent: AnyAgent) -> str:
-    """An agent's name, a function's where it is one."""
-    return str(getattr(agent, "name", None) or getattr(agent, "__name__", type(agent).__name__))
-
-
-def breaker_of(agent: AnyAgent) -> str:
-    """Name of the circuit breaker that an agent's calls pass.
-
-    Example:
-        >>> from loki.agents.scripted import ScriptedAgent
-        >>> breaker_of(ScriptedAgent([], name="writer"))
-        'agent/writer'
-    """
-    given = getattr(agent, "breaker", None)
-    return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
-
-
-def record_of(agent: AnyAgent) -> dict[str, Any]:
-    """What is kept of an agent with its task: what it says of itself, else its name."""
-    to_dict = getattr(agent, "to_dict", None)
-    return dict(to_dict()) if callable(to_dict) else {"name": name_of(agent)}
-
-
-def as_event(answer: Any, name: str, description: str = "") -> Event:
-    """What an agent answered, as an event; anything that is no proposal is `Malformed`."""
-    if isinstance(answer, Proposal):
-        return Answered(replace(answer, agent=answer.agent or name))
-    if isinstance(answer, Change):
-        return Answered(Proposal(answer, description, agent=name))
-    if isinstance(answer, Mapping):
-        try:
-            return Answered(Proposal(Change.write(answer), description, agent=name))
-        except (TypeError, ValueError) as error:
-            reason = f": {error}"
-    else:
-        reason = ""
-    message = (
-        f"the agent answered with {type(answer).__name__}{reason}; expected a Change, a Proposal "
-        "or a mapping of paths to contents"
-    )
-    return Malformed(Failure.of(message, tool="loki", error_code="malformed-answer"))
-
-
-def _as_failure(error: Exception) -> Event:
-    if isinstance(error, BreakerOpen):
-        return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own
-    if isinstance(error, AgentError):
-        failure = Failure.of(
-            str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]
-        )
-        return AgentFailed(failure, error.retryable, _hint(error.retry_after))
-    message = f"the agent raised {type(error).__name__}: {error}"
-    failure = Failure.of(message, tool="loki", error_type=type(error).__name__)
-    return AgentFailed(failure, not isinstance(error, OWN_BUGS))
-
-
-def _hint(retry_after: Any) -> float | None:
-    """Seconds to wait, as far as an agent says something sensible."""
-    try:
-        return None if retry_after is None else min(seconds(retry_after), seconds(LIMIT))
-    except (TypeError, ValueError):
-        return None
+        return as_failure_of(error)

@@ -14,6 +14,7 @@ from loki.action.check import Report
 from loki.action.gate import Validation
 from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
+from loki.memory.reflection import Reflection
 from loki.recognition.failure import Failure
 
 # --- events ---------------------------------------------------------------------------------------
@@ -146,6 +147,21 @@ class Helped:
 
 
 @dataclass(frozen=True, slots=True)
+class Reflected:
+    """What an agent says of the attempt that failed, if anything.
+
+    Attributes:
+        reflection: what it said; None: it was not asked, or could not.
+        by: its name.
+        error: why it could not, or "".
+    """
+
+    reflection: Reflection | None = None
+    by: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Waited:
     """The wait is over."""
 
@@ -174,6 +190,7 @@ Event: TypeAlias = (
     | Validated
     | Executed
     | Helped
+    | Reflected
     | Waited
     | Interrupted
 )
@@ -279,6 +296,26 @@ class Observe:
 
 
 @dataclass(frozen=True, slots=True)
+class Reflect:
+    """Ask the agent about the attempt that failed, where it can be asked; answered by `Reflected`.
+
+    Attributes:
+        facts: what can be said without asking anybody.
+        failure: what failed.
+    """
+
+    facts: Reflection
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Keep a reflection."""
+
+    reflection: Reflection
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A log line.
 
@@ -307,5 +344,17 @@ class Finish:
 
 
 Effect: TypeAlias = (
-    RunChecks | Ask | Validate | Execute | Help | Wait | Keep | Amend | Observe | Say | Finish
+    RunChecks
+    | Ask
+    | Validate
+    | Execute
+    | Help
+    | Reflect
+    | Wait
+    | Keep
+    | Amend
+    | Observe
+    | Note
+    | Say
+    | Finish
 )

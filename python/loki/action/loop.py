@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.agent import Proposal
-from loki.action.analysis import analyze
+from loki.action.analysis import analyze, reflected
 from loki.action.change import Change
 from loki.action.check import Report
 from loki.action.ending import finish, succeed
@@ -37,6 +37,8 @@ from loki.action.event import (
     Interrupted,
     Keep,
     Malformed,
+    Note,
+    Reflected,
     Refused,
     RunChecks,
     Validate,
@@ -316,6 +318,8 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
         state = unasked(state)
     elif state.phase in in_flight:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
+    elif state.facts is not None:
+        effects = (Note(state.facts),)
     if event.out_of_time:
         spent = state.setting.task.budget.spent(usage(state, now)) or "the time budget is spent"
         after, ends = finish(state, now, "failed", spent, trigger="budget")
@@ -337,6 +341,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.VALIDATE, Validated): _validated,
     (Phase.EXECUTE, Executed): _executed,
     (Phase.EVALUATE, Checked): _evaluated,
+    (Phase.REFLECT, Reflected): reflected,
     (Phase.FIX, Helped): _helped,
     (Phase.WAIT, Waited): _waited,
     (Phase.BREAKER, Waited): _waited_for_breaker,

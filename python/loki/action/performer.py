@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from loki.action import briefing, gate, strategy
-from loki.action.agent import Briefing
+from loki.action.agent import Briefing, ReflectionRequest
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.event import (
@@ -24,7 +24,10 @@ from loki.action.event import (
     Finish,
     Help,
     Keep,
+    Note,
     Observe,
+    Reflect,
+    Reflected,
     RunChecks,
     Say,
     Validate,
@@ -35,6 +38,7 @@ from loki.action.event import (
 from loki.action.executor import Executor
 from loki.action.gate_config import Gates
 from loki.action.recorder import Recorder
+from loki.action.reflecting import question
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
 from loki.base.log import tell
@@ -89,6 +93,8 @@ class Performer:
             Keep: self.recorder.keep,
             Amend: self.recorder.amend,
             Observe: self.recorder.observe,
+            Reflect: lambda _: Reflected(),  # by the facts; a session asks an agent that can
+            Note: self.recorder.note,
             Say: self._say,
             Finish: self._finish,
         }
@@ -126,6 +132,11 @@ class Performer:
         )
         text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
         return Briefing(text, self.task.id, ask.attempt, self.root, self.cancelled)
+
+    def reflection_request(self, effect: Reflect) -> ReflectionRequest:
+        """What the agent is asked about an attempt that failed."""
+        text, attempt = question(effect, self.task.title), effect.facts.attempt
+        return ReflectionRequest(text, self.task.id, attempt, self.root, self.cancelled)
 
     # --- the phases ---------------------------------------------------------------------------------
 

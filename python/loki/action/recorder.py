@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loki.action import specification
-from loki.action.event import Amend, Finish, Keep, Observe
+from loki.action.event import Amend, Finish, Keep, Note, Observe
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import tell
 from loki.base.time import Clock, isoformat
@@ -117,6 +117,10 @@ class Recorder:
         )
         if sighting.is_sign:
             tell(self.task.id, f"sign seen={sighting.count} failure={effect.failure.signature}")
+
+    def note(self, effect: Note) -> None:
+        """Keep a reflection on a failed attempt."""
+        self.reflections.add(effect.reflection)
 
     def finish(self, effect: Finish) -> None:
         """Write the pages of a task that ended."""

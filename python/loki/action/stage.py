@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loki.action.agent import Briefing, Proposal
-from loki.action.briefing import clip, fence
+from loki.action.asking import AnyAgent, breaker_of, name_of, record_of
 from loki.action.change import Change, Edit
-from loki.action.driver import AnyAgent, breaker_of, name_of, record_of
 from loki.action.pipeline_spec import CLOSED_LOOP, PipelineSpec, StageSpec
+from loki.base.markdown import fence
+from loki.base.tokens import clip
 
 DOCUMENTS = "pipeline-outputs"
 """The folder in which an agent leaves the documents of a plan; it never reaches the project."""

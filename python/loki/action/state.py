@@ -22,6 +22,7 @@ from loki.decision.budget import Usage
 from loki.decision.past import Past
 from loki.decision.policy import Decision
 from loki.memory.attempt import Attempt
+from loki.memory.reflection import Reflection
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
@@ -38,6 +39,7 @@ class Phase(str, Enum):
     VALIDATE = "validate"
     EXECUTE = "execute"
     EVALUATE = "evaluate"
+    REFLECT = "reflect"
     FIX = "fix"
     WAIT = "wait"
     BREAKER = "breaker"
@@ -106,6 +108,7 @@ class State:
         help: what the strategy did.
         helpless: strategies that could not be carried out for this failure.
         failed_in: the phase that failed last.
+        facts: what is known of the failed attempt that the agent is asked about, else None.
         proposed: digest of each change proposed since the last one took effect, to the digest of
             the project as it was shown then, or `APPLIED`.
         altered: a fix changed the project since the last proposal.
@@ -133,6 +136,7 @@ class State:
     help: Helped | None = None
     helpless: frozenset[str] = frozenset()
     failed_in: Phase | None = None
+    facts: Reflection | None = None
     proposed: Mapping[str, str] = field(default_factory=dict)
     altered: bool = False
     worked: bool = False

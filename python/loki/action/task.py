@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
-from loki.base.time import isoformat
+from loki.base.time import Duration, argument_seconds, isoformat
 from loki.decision.budget import Budget
 
 if TYPE_CHECKING:
@@ -140,3 +140,44 @@ class Outcome:
             "breaker": self.breaker,
             "retry_at": isoformat(self.retry_at) if self.retry_at else None,
         }
+
+
+def safe_id(text: str) -> str:
+    """An id that a person chose, where it can name a folder.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
+        raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
+    return text
+
+
+def retries_of(max_attempts: int) -> int:
+    """Attempts after the first, of so many in all.
+
+    Raises:
+        UsageError: there would be none.
+    """
+    if max_attempts < 1:
+        raise UsageError(f"max_attempts is {max_attempts}: expected 1 or more")
+    return max_attempts - 1
+
+
+def limited(
+    budget: Budget, time: Duration | None, tokens: int | None, cost: float | None
+) -> Budget:
+    """A budget with some limits said anew.
+
+    Raises:
+        UsageError: one of them is no limit.
+    """
+    try:
+        return replace(
+            budget,
+            seconds=budget.seconds if time is None else argument_seconds("max_time", time),
+            tokens=budget.tokens if tokens is None else tokens,
+            cost=budget.cost if cost is None else cost,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from loki.action.agent import Briefing, Proposal
+from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
 from loki.action.process import Finished, run
 from loki.action.specification import kept_command
@@ -105,6 +105,7 @@ class CommandAgent:
         name: str | None = None,
         breaker: str | None = None,
         pass_environment: Iterable[str] = ("*",),
+        reflect: bool = False,
     ) -> None:
         """An agent; whether its program exists is seen when it is asked.
 
@@ -119,6 +120,8 @@ class CommandAgent:
                 which the program is known to call (``api/claude``), else ``agent/<program>``.
             pass_environment: names, or globs of names, of variables that it gets although they
                 look like secrets. All of them by default: agents need the keys of their models.
+            reflect: ask it once more after each attempt that failed, with a small prompt, what went
+                wrong; it then works in an empty folder, and what it leaves there is thrown away.
 
         Raises:
             UsageError: the command names no program, or needs a shell; or no duration.
@@ -133,6 +136,7 @@ class CommandAgent:
         self.breaker = breaker or breaker_of(words)
         self.timeout = argument_seconds("timeout", timeout)
         self.pass_environment = tuple(pass_environment)
+        self.reflect = self._reflect if reflect else None
 
     def to_dict(self) -> dict[str, Any]:
         """What is kept of it with a task, JSON-able; ``masked`` where its command holds a secret."""
@@ -141,6 +145,7 @@ class CommandAgent:
             **kept_command(self.command),
             "briefing": self.briefing,
             "timeout": self.timeout,
+            "reflect": self.reflect is not None,
         }
 
     @classmethod
@@ -161,7 +166,13 @@ class CommandAgent:
                 "say which (--agent-command)"
             )
         command = tuple(map(str, kept["command"]))
-        return cls(command, timeout=kept["timeout"], briefing=kept["briefing"], name=kept["name"])
+        return cls(
+            command,
+            timeout=kept["timeout"],
+            briefing=kept["briefing"],
+            name=kept["name"],
+            reflect=bool(kept.get("reflect")),
+        )
 
     def propose(self, briefing: Briefing) -> Proposal:
         """What the agent does about a briefing.
@@ -192,7 +203,22 @@ class CommandAgent:
         printed = done.stdout.decode("utf-8", "replace") if isinstance(done, Finished) else ""
         return Proposal(change, _description(done), agent=self.name, output=printed)
 
-    def _run(self, briefing: Briefing, scratch: Path) -> Finished:
+    def _reflect(self, request: ReflectionRequest) -> str:
+        """The end of what it prints about an attempt that failed."""
+        before = Tree.scan(request.root)
+        with _scratch() as folder:
+            done: Finished | UsageError
+            try:
+                done = self._run(request, Path(folder))
+            except UsageError as error:
+                done = error
+            touched = before.difference(Tree.scan(request.root, previous=before)).paths
+            if touched:
+                raise ProjectTouched(self.name, touched, _tail(done))
+            self._check(done, request)
+        return _tail(done)
+
+    def _run(self, briefing: Briefing | ReflectionRequest, scratch: Path) -> Finished:
         text = str(briefing)
         is_argument = self.briefing == "argument"
         return run(
@@ -225,7 +251,7 @@ class CommandAgent:
             return (*given, *(word.replace(_PLACEHOLDER, text) for word in words))
         return (*given, *words, text)
 
-    def _check(self, done: Finished | UsageError, briefing: Briefing) -> None:
+    def _check(self, done: Finished | UsageError, briefing: Briefing | ReflectionRequest) -> None:
         if isinstance(done, UsageError):
             raise AgentError(f"{self.name}: {done}", retryable=False) from done
         if done.is_success:

@@ -8,6 +8,7 @@ import typer
 
 from loki.cli import (
     breakers,
+    close,
     demo,
     explain,
     history,
@@ -64,6 +65,7 @@ app.command("resume")(resume.command)
 app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
 app.command("history")(history.command)
+app.command("close")(close.command)
 app.command("review")(review.command)
 app.command("report")(report.command)
 app.command("undo")(undo.command)

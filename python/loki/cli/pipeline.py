@@ -15,7 +15,7 @@ from loki.cli.pipeline_summary import styled, summary, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loki.action.driver import AnyAgent
+    from loki.action.asking import AnyAgent
     from loki.action.pipeline_outcome import PipelineOutcome
     from loki.pipeline import Pipeline
     from loki.workspace import Workspace

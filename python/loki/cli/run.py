@@ -80,6 +80,14 @@ def command(
     agent_timeout: Annotated[
         Optional[str], typer.Option(help="Time for one answer. [default: 30m]")  # noqa: UP045
     ] = None,
+    reflect: Annotated[
+        bool,
+        typer.Option(
+            "--reflect",
+            help="After each attempt that failed, ask the agent once more what went wrong; the next "
+            "briefing shows it. Without it the facts are noted.",
+        ),
+    ] = False,
     ask: Annotated[
         bool,
         typer.Option(
@@ -120,6 +128,7 @@ def command(
         agent_command,
         briefing=_way(briefing),  # type: ignore[arg-type]
         timeout=limit,
+        reflect=reflect,
     )
     if problem := unrunnable(agent.command, workspace.root):
         raise UsageError(f"unknown agent: {problem}")

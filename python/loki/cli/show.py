@@ -44,7 +44,7 @@ def command(
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
     from loki.memory import task_record
-    from loki.workspace import Workspace, describe
+    from loki.workspace import Workspace
 
     workspace = Workspace(project)
     if task is None:
@@ -52,7 +52,7 @@ def command(
         if json:
             show_json(records)
         else:
-            told = "\n".join(line(describe(record)) for record in records)
+            told = "\n".join(line(_describe(record)) for record in records)
             typer.echo(told or "No task here yet: see `loki run --help`.")
         return
     id_ = find(workspace.tasks(), task)
@@ -68,6 +68,13 @@ def command(
     for one in attempts:
         typer.echo("\n".join(_tell(one, notes, output=output)))
     typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
+
+
+def _describe(record: dict[str, Any]) -> str:
+    """One line for a task's record: status, attempts and title."""
+    outcome = record.get("outcome") or {}
+    status = outcome.get("status", "running or interrupted")
+    return f"{record.get('id')}  {status}  {record.get('title')}"
 
 
 def find(tasks: list[str], wanted: str, what: str = "task") -> str:
@@ -215,9 +222,7 @@ def _reflection(note: Mapping[str, Any]) -> Iterator[str]:
 def _pages(
     workspace: Workspace, task: str, attempts: Sequence[Attempt], project: Path
 ) -> Iterator[str]:
-    from urllib.parse import quote
-
-    from loki.memory.sign import Signs
+    from loki.memory.signs import PAGE, Signs, folder_of
 
     folder = project / ".loki"
     for named in dict.fromkeys(one.branch for one in attempts):
@@ -226,7 +231,7 @@ def _pages(
         for sign in signs:
             yield f"sign: seen {sign.count} times: {line(sign.failure.message)}"
         if signs:
-            yield f"page: {folder / 'run' / quote(branch or 'no-branch', safe='') / 'anti-repeat.md'}"
+            yield f"page: {folder / folder_of(branch) / PAGE}"
     for name in workspace.store.names(f"tasks/{task}/"):
         if name.endswith(".md"):
             yield f"page: {folder / name}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from loki.action import pipeline_record
+from loki.action.asking import AnyAgent
 from loki.action.check import missing_programs
-from loki.action.driver import AnyAgent
 from loki.action.pipeline_answer import Answer, going_on
 from loki.action.pipeline_file import inspect, read
 from loki.action.pipeline_outcome import PipelineOutcome, outcome_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loki.action import pipeline_record
+from loki.action.asking import AnyAgent
 from loki.action.check import Check
-from loki.action.driver import AnyAgent
 from loki.action.pipeline import step
 from loki.action.pipeline_outcome import PipelineOutcome, outcome_of
 from loki.action.pipeline_spec import StageSpec

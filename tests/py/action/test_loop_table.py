@@ -23,6 +23,8 @@ from loki.action.event import (
     Interrupted,
     Keep,
     Malformed,
+    Reflect,
+    Reflected,
     Refused,
     RunChecks,
     Validate,
@@ -55,6 +57,7 @@ def states(make_failure: MakeFailure) -> dict[Phase, State]:
         Validated(Validation()),
         Executed(("a.py",)),
         Checked(fail(failure)),
+        Reflected(),
         Helped("analyze_then_fix"),
         AgentFailed(failure),
     )
@@ -82,6 +85,7 @@ def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
         Validated: lambda: Validated(Validation()),
         Executed: lambda: Executed(()),
         Helped: lambda: Helped("analyze_then_fix"),
+        Reflected: Reflected,
         Waited: Waited,
         Interrupted: Interrupted,
     }
@@ -113,6 +117,7 @@ def test_the_table_expects_an_interrupt_wherever_work_is_under_way() -> None:
         (Phase.VALIDATE, 1),
         (Phase.EXECUTE, 1),
         (Phase.EVALUATE, 1),
+        (Phase.REFLECT, 0),
         (Phase.FIX, 0),
         (Phase.WAIT, 0),
         (Phase.BREAKER, 0),
@@ -129,7 +134,7 @@ def test_an_interrupt_records_the_attempt_in_flight(
 
 
 def test_an_effect_that_asks_is_the_last_of_its_step(make_failure: MakeFailure) -> None:
-    asking = (RunChecks, Ask, Validate, Execute, Help, Wait)
+    asking = (RunChecks, Ask, Validate, Execute, Help, Reflect, Wait)
     for phase, state in states(make_failure).items():
         for kind, make in events(make_failure).items():
             if (phase, kind) in TABLE:

@@ -16,7 +16,7 @@ from loki.cli.common import since_moment, span
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
-from loki.memory.sign import Signs
+from loki.memory.signs import Signs
 from loki.recognition.failure import Failure
 from loki.stores.files import FileStore
 from support.history import NOON

@@ -21,6 +21,8 @@ from loki.action.event import (
     Finish,
     Help,
     Helped,
+    Reflect,
+    Reflected,
     RunChecks,
     Validate,
     Validated,
@@ -119,6 +121,8 @@ class World:
             return (
                 _next(self.helps) if self.helps else Helped(effect.strategy, context="some lines")
             )
+        if isinstance(effect, Reflect):
+            return Reflected()
         if isinstance(effect, Wait):
             self.now += timedelta(seconds=effect.seconds)
             return Waited()

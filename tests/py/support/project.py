@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 CHECK = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+QUICK = f"{sys.executable} -S check.py"
+"""The same check without a test runner, for tests that run it often."""
+
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 
@@ -18,6 +21,7 @@ def make_project(root: Path, *, git: bool = False) -> Path:
     (root / "tests" / "test_calc.py").write_text(
         "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
     )
+    (root / "check.py").write_text("from calc import add\n\nassert add(2, 3) == 5, add(2, 3)\n")
     (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
     if git:
         (root / ".gitignore").write_text("__pycache__/\n")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loki.action.briefing import CHARACTERS_PER_TOKEN, CONTEXT_TOKENS
+from loki.action.briefing import CONTEXT_TOKENS
+from loki.base.tokens import BYTES_PER_TOKEN
 
-BUDGET = CONTEXT_TOKENS * CHARACTERS_PER_TOKEN
+BUDGET = CONTEXT_TOKENS * BYTES_PER_TOKEN
 """Characters of all that a strategy tells."""
 
 SHARES = 3

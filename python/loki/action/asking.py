@@ -1,0 +1,138 @@
+"""How an agent is asked, and what its answer means: values in, events out."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest
+from loki.action.change import Change
+from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
+from loki.base.error import AgentError, BreakerOpen
+from loki.base.time import seconds
+from loki.decision.retry_after import LIMIT
+from loki.memory.reflection import as_reflection
+from loki.recognition.failure import Failure
+
+AnyAgent: TypeAlias = Agent | Callable[[Briefing], Any]
+"""An agent, or a plain function from briefing to change; either may be async."""
+
+OWN_BUGS = (
+    TypeError,
+    AttributeError,
+    NameError,
+    ImportError,
+    SyntaxError,
+    NotImplementedError,
+    AssertionError,
+)
+"""Errors that asking again does not mend: the agent's own code is wrong."""
+
+
+def run_coroutine(answer: Awaitable[Any]) -> Any:
+    """Await in a thread of its own, so that it also works inside a running event loop."""
+    coroutine: Coroutine[Any, Any, Any] = awaited(answer)
+    with ThreadPoolExecutor(1, thread_name_prefix="loki-agent") as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+async def awaited(answer: Awaitable[Any]) -> Any:
+    """The answer, as a coroutine."""
+    return await answer
+
+
+def reflects(
+    agent: AnyAgent, wait: Callable[[Awaitable[Any]], Any]
+) -> Callable[[ReflectionRequest], Event] | None:
+    """What asks an agent about a failed attempt; None where it cannot be asked."""
+    call = getattr(agent, "reflect", None)
+    if not callable(call):
+        return None
+
+    def reflect(request: ReflectionRequest) -> Event:
+        try:
+            answer = call(request)
+            answer = wait(answer) if inspect.isawaitable(answer) else answer
+        except Exception as error:
+            return as_failure_of(error)
+        try:
+            return Reflected(as_reflection(answer), name_of(agent))
+        except TypeError as error:
+            return Reflected(error=str(error))
+
+    return reflect
+
+
+def callable_of(agent: AnyAgent) -> Callable[[Briefing], Any]:
+    """What is called with a briefing."""
+    propose = getattr(agent, "propose", None)
+    return propose if callable(propose) else agent  # type: ignore[return-value]
+
+
+def name_of(agent: AnyAgent) -> str:
+    """An agent's name, a function's where it is one."""
+    return str(getattr(agent, "name", None) or getattr(agent, "__name__", type(agent).__name__))
+
+
+def breaker_of(agent: AnyAgent) -> str:
+    """Name of the circuit breaker that an agent's calls pass.
+
+    Example:
+        >>> from loki.agents.scripted import ScriptedAgent
+        >>> breaker_of(ScriptedAgent([], name="writer"))
+        'agent/writer'
+    """
+    given = getattr(agent, "breaker", None)
+    return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
+
+
+def record_of(agent: AnyAgent) -> dict[str, Any]:
+    """What is kept of an agent with its task: what it says of itself, else its name."""
+    to_dict = getattr(agent, "to_dict", None)
+    return dict(to_dict()) if callable(to_dict) else {"name": name_of(agent)}
+
+
+def as_event(answer: Any, name: str, description: str = "") -> Event:
+    """What an agent answered, as an event; anything that is no proposal is `Malformed`."""
+    if isinstance(answer, Proposal):
+        return Answered(replace(answer, agent=answer.agent or name))
+    if isinstance(answer, Change):
+        return Answered(Proposal(answer, description, agent=name))
+    if isinstance(answer, Mapping):
+        try:
+            return Answered(Proposal(Change.write(answer), description, agent=name))
+        except (TypeError, ValueError) as error:
+            reason = f": {error}"
+    else:
+        reason = ""
+    message = (
+        f"the agent answered with {type(answer).__name__}{reason}; expected a Change, a Proposal "
+        "or a mapping of paths to contents"
+    )
+    return Malformed(Failure.of(message, tool="loki", error_code="malformed-answer"))
+
+
+def as_failure_of(error: Exception) -> Event:
+    """What an agent raised, as an event."""
+    if isinstance(error, BreakerOpen):
+        return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own
+    if isinstance(error, AgentError):
+        failure = Failure.of(
+            str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]
+        )
+        return AgentFailed(failure, error.retryable, _hint(error.retry_after))
+    message = f"the agent raised {type(error).__name__}: {error}"
+    failure = Failure.of(message, tool="loki", error_type=type(error).__name__)
+    return AgentFailed(failure, not isinstance(error, OWN_BUGS))
+
+
+def _hint(retry_after: Any) -> float | None:
+    """Seconds to wait, as far as an agent says something sensible."""
+    try:
+        return None if retry_after is None else min(seconds(retry_after), seconds(LIMIT))
+    except (TypeError, ValueError):
+        return None
