@@ -86,7 +86,7 @@ class Knowledge:
     scope: dict[str, re.Pattern[str]]
     secret: dict[str, re.Pattern[str]]
     python: dict[str, re.Pattern[str]]
-    names: dict[str, frozenset[str]]
+    names: dict[str, dict[str, str]]
     _suffixes: dict[str, Language]
     _files: dict[str, Language]
 
@@ -128,7 +128,11 @@ def knowledge() -> Knowledge:
             for k, v in python.items()
             if isinstance(v, str)
         },
-        {k: frozenset(v) for k, v in python.items() if isinstance(v, list)},
+        {
+            k: v if isinstance(v, dict) else dict.fromkeys(v, "")
+            for k, v in python.items()
+            if not isinstance(v, str)
+        },
         suffixes,
         files,
     )

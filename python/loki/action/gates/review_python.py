@@ -146,7 +146,7 @@ class _Review:
         known, called = knowledge(), dotted(call.func)
         if called in known.names["debugger_calls"]:
             about = f"{context.name} {self.addition.path}"
-            if "example" in self.addition.places or _DEBUGGER.search(about):
+            if "example" in self.addition.places or known.python["debugging"].search(about):
                 return
             description = f"{called}() stops the program"
             fix = "Remove it."
@@ -155,12 +155,10 @@ class _Review:
             )
         elif self.is_elsewhere or self.is_script or context.is_program:
             return
-        elif called in known.names["debug_calls"] and imports_module(
-            self.tree, "icecream" if called == "ic" else called.partition(".")[0]
-        ):
-            yield self._finding(
-                "debug_call", "debug_leftover", call, f"{called}() is for debugging"
-            )
+        elif module := known.names["debug_calls"].get(called):
+            if imports_module(self.tree, module):
+                said = f"{called}() is for debugging"
+                yield self._finding("debug_call", "debug_leftover", call, said)
         elif called in known.names["debug_prints"]:
             yield from self._printed(call, context)
 
@@ -254,14 +252,14 @@ class _Review:
             yield self._finding("eval", "injection", call, description, fix=fix)
 
     def _loaded(self, call: ast.Call, called: str, first: ast.expr) -> Iterator[Finding]:
-        if called == "yaml.load":
+        names = knowledge().names
+        if module := names["loader_calls"].get(called):
             loaders = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "Loader")]
-            unsafe = {"yaml.Loader", "yaml.UnsafeLoader"}
-            is_unsafe = not loaders or dotted(loaders[0]) in unsafe
-            if is_unsafe and imports_module(self.tree, "yaml") and len(call.keywords) <= 1:
-                description = "yaml.load() makes any object that the text asks for"
-                fix = "Use yaml.safe_load()."
-                yield self._finding("yaml", "injection", call, description, fix=fix)
+            is_unsafe = not loaders or dotted(loaders[0]) in names["unsafe_loaders"]
+            if is_unsafe and imports_module(self.tree, module) and len(call.keywords) <= 1:
+                description = f"{called}() makes any object that the text asks for"
+                fix = "Read it with the safe loader."
+                yield self._finding("loader", "injection", call, description, fix=fix)
         elif knowledge().python["tainted"].search(written(first)):
             description = f"{called}() runs code that the data brings along"
             yield self._finding("pickle", "injection", call, description, fix="Use JSON.")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from fnmatch import translate
-from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ from loki.action.gate import ADVISORY
 from loki.action.gates.addition import places_of
 from loki.action.gates.finding import Finding
 from loki.action.gates.knowledge import knowledge
+from loki.base import glob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator
     Args:
         change: the proposal.
         tree: the project before.
-        scope: files, folders and globs (``**`` crosses folders) that the task may touch.
+        scope: files, folders and globs (`loki.base.glob`) that the task may touch.
 
     Tests of a file that the task names, and the project's list of changes, belong to it.
     """
@@ -40,7 +39,7 @@ def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator
 
 
 def _is_in_scope(path: str, scope: Sequence[str]) -> bool:
-    if any(_glob(pattern).match(path) for pattern in scope):
+    if glob.matches(path, scope) or any(path.startswith(s.rstrip("/") + "/") for s in scope):
         return True
     name = PurePosixPath(path)
     if knowledge().scope["companions"].search(name.name):
@@ -49,27 +48,6 @@ def _is_in_scope(path: str, scope: Sequence[str]) -> bool:
         return False
     stem = re.sub(r"^tests?[_.-]|[_.-](?:tests?|spec)$", "", name.stem.split(".")[0])
     return any(stem == PurePosixPath(pattern).stem for pattern in scope)
-
-
-@cache
-def _glob(pattern: str) -> re.Pattern[str]:
-    """A glob, or a file's or a folder's path; what has no slash and a star matches anywhere."""
-    plain = pattern.removeprefix("./").rstrip("/")
-    if not re.search(r"[*?\[]", plain):
-        return re.compile(re.escape(plain) + r"(?:/.*)?\Z", re.DOTALL)
-    parts = ["(?:.*/)?" if "/" not in plain else ""]
-    for piece in re.split(r"(\*\*/?|\*|\?|\[[^\]]*\])", plain):
-        if piece.startswith("**"):
-            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
-        elif piece == "*":
-            parts.append("[^/]*")
-        elif piece == "?":
-            parts.append("[^/]")
-        elif piece.startswith("["):
-            parts.append(translate(piece).removeprefix("(?s:").removesuffix(r")\Z"))
-        else:
-            parts.append(re.escape(piece))
-    return re.compile("".join(parts) + r"\Z", re.DOTALL)
 
 
 def _leftover(edit: Edit, edited: set[str], tree: Tree) -> str:
