@@ -189,6 +189,14 @@ def test_a_cancelled_run_goes_on_later(project: Path, clock: ManualClock) -> Non
     assert (outcome.run, outcome.status) == ("answer-1", "success")
 
 
+def test_a_file_outside_the_project_is_not_handed_on(project: Path, clock: ManualClock) -> None:
+    (project.parent / "secret").write_text("hunter2\n")
+    (project / "link.txt").symlink_to("../secret")
+    edit(project, "file: answer.txt", "file: link.txt")
+    assert run(project, clock).status == "success"
+    assert output(project, "text") == ""
+
+
 # --- agents by name -------------------------------------------------------------------------------
 
 

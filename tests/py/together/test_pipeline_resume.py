@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -23,6 +24,7 @@ from support.stages import (
     make,
     nobody,
     output,
+    pipeline,
     resume,
     run,
     workspace,
@@ -91,6 +93,17 @@ def test_approval_is_asked_anew_in_another_run_and_after_an_edit(
     (project / "answer.txt").write_text(BEFORE)
     outcome = run(project, clock, {**AGENTS, "tech-lead": nobody})
     assert (outcome.run, outcome.trigger) == ("answer-2", "approval")
+
+
+def test_approval_inside_a_running_event_loop(tmp_path: Path, clock: ManualClock) -> None:
+    project = make(tmp_path / "project", APPROVED)
+    run(project, clock)
+
+    async def main() -> loki.PipelineOutcome:
+        place = workspace(project, clock)
+        return await pipeline(project).aresume(AGENTS, path=place, approve=True)
+
+    assert asyncio.run(main()).status == "success"
 
 
 def test_a_rejected_run_ends(tmp_path: Path, clock: ManualClock) -> None:
