@@ -11,6 +11,7 @@ import pytest
 
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Match, Pattern
+from support import toolchain
 from support.loop import MakeFailure, MakePattern
 
 # A shell that starts the tests in the background has them ignore these; children would inherit it.
@@ -62,6 +63,8 @@ def _home_of_its_own(
     """No test reads or writes the developer's own settings."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    for name, value in toolchain.environment().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 

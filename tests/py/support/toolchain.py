@@ -12,6 +12,23 @@ NODE_MODULES = Path(__file__).parents[3] / "build" / "node" / "node_modules"
 """Where `make node` puts the JavaScript tools that tests run."""
 
 
+HOME = Path.home()
+"""The developer's own, looked up before a test gets one of its own."""
+
+KEPT = {
+    "CARGO_HOME": HOME / ".cargo",
+    "GOCACHE": HOME / ".cache" / "go-build",
+    "GOPATH": HOME / "go",
+    "RUSTUP_HOME": HOME / ".rustup",
+}
+"""What toolchains keep at home and take long to make anew: by the variable that says where it is."""
+
+
+def environment() -> dict[str, str]:
+    """Variables that lead toolchains back to what they keep, in a test with a home of its own."""
+    return {name: str(path) for name, path in KEPT.items() if name not in os.environ}
+
+
 def need(*programs: str) -> None:
     """Go on only where these programs are installed.
 
