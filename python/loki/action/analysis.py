@@ -103,4 +103,4 @@ def _carry_out(
     if decision.strategy == RETRY:
         return back_off(state, decision, now, agent.retry_after if agent else None)
     assert decision.strategy is not None
-    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure),)
+    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure, state.files),)

@@ -251,10 +251,12 @@ class Help:
     Attributes:
         strategy: its name.
         failure: what it answers.
+        files: paths that the task has changed so far.
     """
 
     strategy: str
     failure: Failure
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

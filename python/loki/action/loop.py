@@ -277,7 +277,7 @@ def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
     return state, (
         say(state, f"{message}, trying {other}", warning=True),
         Amend(state.last_number, other),
-        Help(other, failure),
+        Help(other, failure, state.files),
     )
 
 

@@ -203,8 +203,9 @@ class Performer:
             self.executor.run,
             lambda check: self.checks.run_one(check).passed,
             self._failed_output,
-            self.executor.changed_files(),
+            effect.files,
             self.executor.allowed,
+            self._seen,
         )
         return strategy.carry_out(effect.strategy, situation)
 

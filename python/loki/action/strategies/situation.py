@@ -40,6 +40,7 @@ class Situation:
         output: all that the failing check printed, "" where nothing is known of it.
         changed: paths that the task has changed so far.
         allowed: globs of commands that may be run without a person's leave.
+        seen: the project as it was looked at last, so that what has not changed is not read again.
     """
 
     root: Path
@@ -51,11 +52,12 @@ class Situation:
     output: str = ""
     changed: Sequence[str] = ()
     allowed: Sequence[str] = ()
+    seen: Tree | None = None
 
     @functools.cached_property
     def project(self) -> Project:
         """The project's files as they are now."""
-        return Project(self.root)
+        return Project(self.root, self.seen)
 
     @property
     def text(self) -> str:
@@ -68,15 +70,16 @@ class Project:
 
     Args:
         root: its folder.
+        seen: an earlier look at it.
 
     Example:
         >>> Project(Path("/usr/include/arpa")).read("no-such-file")
         ''
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, seen: Tree | None = None) -> None:
         self.root = root
-        self.tree = Tree.scan(root)
+        self.tree = Tree.scan(root, seen)
         self._left = MAX_READ_BYTES
         self._read: dict[str, str] = {}
 
