@@ -72,7 +72,7 @@ def test_a_projects_own_file_has_its_way(shop: Path) -> None:
     assert (outcome.status, outcome.attempts) == ("success", 1)
     (attempt,) = loki.Workspace(shop).history(outcome.task_id).attempts()
     assert attempt.validation is not None
-    assert "cannot find '.helpr'" in attempt.validation["violations"][0]
+    assert "cannot find '.helpr'" in attempt.validation["violations"][0]["description"]
 
 
 def test_what_could_not_be_looked_at_is_said_once_a_run_and_kept_in_each_attempt(
