@@ -14,7 +14,7 @@ from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from loki.action.driver import AnyAgent
+    from loki.action.asking import AnyAgent
     from loki.action.task import Outcome
     from loki.workspace import Workspace
 

@@ -112,6 +112,9 @@ def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
 
 
 def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[str]:
+    from loki.action.resumption import DONE
+    from loki.memory.intervention import from_record
+
     outcome = record.get("outcome") or {}
     yield typer.style(line(str(record.get("title"))), bold=True)
     yield f"  id      {record.get('id')} ({record.get('kind')}, {record.get('complexity')})"
@@ -126,6 +129,11 @@ def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[st
                 yield f"  diff    git diff {commit[:12]} -- {line(shlex.join(files))}"
     else:
         yield "  status  not ended: it runs, or it was killed; run it again to go on"
+    if outcome.get("status") not in DONE:
+        yield f"  resume  loki resume {shlex.quote(str(record.get('id')))}"
+    for one in from_record(record):
+        said = f": {line(one.context)}" if one.context else ""
+        yield f"  person  {one.at}, after attempt {one.attempt}: {one.kind}{said}"
     tokens = sum(int(one.tokens or 0) for one in attempts)
     cost = sum(one.cost or 0 for one in attempts)
     if tokens or cost:

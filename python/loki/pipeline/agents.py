@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from loki.action.driver import AnyAgent
+from loki.action.asking import AnyAgent
 from loki.base.error import UsageError
 from loki.recognition.definition import hint
 

@@ -64,6 +64,7 @@ def test_three_ways_to_go_on(project: Path) -> None:
     assert f"1. Fix by hand and retry: loki resume {task}\n" in out
     assert f'2. Give context: loki resume {task} --context "…"\n' in out
     assert f"3. Abort: loki resume {task} --abort\n" in out
+    assert f"\n  resume  loki resume {task}\n" in loki("show", "make", cwd=project)[1]
 
 
 def test_context_is_enough_to_go_on(project: Path) -> None:
@@ -71,6 +72,9 @@ def test_context_is_enough_to_go_on(project: Path) -> None:
     code, out, err = loki("resume", "make", "--context", "turn the sign", cwd=project)
     assert code == 0, err
     assert "success after 4 attempts" in out
+    _, shown, _ = loki("show", "make", cwd=project)
+    assert ", after attempt 3: resume: turn the sign\n" in shown
+    assert "  resume  " not in shown
     assert "add(a, b):\n    return a + b" in (project / "calc.py").read_text()
 
 

@@ -16,11 +16,15 @@ from loki.action.change import Change
 from support.project import RIGHT, make_project
 
 CHECK = "python -m pytest -q -p no:cacheprovider"
+QUICK = "sh quick.sh"
+"""Fails at once, so that a short time limit is reached where the test says."""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return make_project(tmp_path)
+    project = make_project(tmp_path)
+    (project / "quick.sh").write_text("echo 'calc.py:2: error: add does not add'; exit 1\n")
+    return project
 
 
 def wrong(number: int, **spent: Any) -> Proposal:
@@ -92,9 +96,9 @@ def test_the_time_limit_ends_an_agent_that_hangs(project: Path) -> None:
         assert briefing.cancelled.wait(60), "nobody ended it"
         raise loki.AgentError("ended")
 
-    outcome = loki.run("fix add", agent=agent, checks=[CHECK], path=str(project), max_time="1.5s")
+    outcome = loki.run("fix add", agent=agent, checks=[QUICK], path=str(project), max_time="3s")
     assert (outcome.status, outcome.trigger) == ("failed", "budget")
-    assert "1.5 s is spent" in outcome.reason
+    assert "3 s is spent" in outcome.reason
     (attempt,) = loki.Workspace(project).history(outcome.task_id).attempts()
     assert attempt.result == "interrupted"
 
@@ -109,7 +113,7 @@ def test_the_time_limit_ends_an_async_agent_that_hangs(project: Path) -> None:
             ended.set()
 
     outcome = asyncio.run(
-        loki.arun("fix add", agent=agent, checks=[CHECK], path=str(project), max_time="1.5s")
+        loki.arun("fix add", agent=agent, checks=[QUICK], path=str(project), max_time="3s")
     )
     assert (outcome.status, outcome.trigger) == ("failed", "budget")
     assert ended.is_set()

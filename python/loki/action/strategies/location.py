@@ -11,6 +11,10 @@ from loki.action.strategies.situation import Project, Situation
 MAX_OUTPUT = 256 * 1024
 """Characters of the output's beginning and of its end that are searched; chosen, not measured."""
 
+MAX_LENGTH = 1_000
+"""Characters of a line that are searched: what names a place stands at its beginning. Chosen, not
+measured; each is looked at a few hundred times at worst."""
+
 MAX_LOCATIONS = 40
 
 Location = tuple[str, int]
@@ -49,7 +53,8 @@ def _named(output: str, project: Project) -> list[Location]:
 
 def _places(output: str, project: Project) -> Iterator[Location]:
     heading: str | None = None
-    for line in output.splitlines():
+    for whole in output.splitlines():
+        line = whole[:MAX_LENGTH]
         below = _BELOW.match(line)
         if heading and below:
             yield heading, int(below["line"])

@@ -40,7 +40,7 @@ class Situation:
         output: all that the failing check printed, "" where nothing is known of it.
         changed: paths that the task has changed so far.
         allowed: globs of commands that may be run without a person's leave.
-        seen: the project as it was looked at last, so that what has not changed is not read again.
+        seen: the project as it was seen last; what has not changed since is not read again.
     """
 
     root: Path
@@ -70,7 +70,7 @@ class Project:
 
     Args:
         root: its folder.
-        seen: an earlier look at it.
+        seen: it as it was seen last, or None.
 
     Example:
         >>> Project(Path("/usr/include/arpa")).read("no-such-file")

@@ -37,6 +37,13 @@ def test_absolute_paths_are_the_projects(tmp_path: Path) -> None:
     ]
 
 
+def test_hostile_output_is_searched_quickly(tmp_path: Path) -> None:
+    """Without a bound on lines one of these takes 12 seconds."""
+    write(tmp_path, a_dot_py="x\n" * 9)
+    for text in ("a" * 500_000, "a." * 250_000, "a.b:" * 120_000, "x/" * 250_000, "\t.a" * 150_000):
+        assert locations(situation(tmp_path, output=f"a.py:1: error: no\n{text}"))[0] == ("a.py", 1)
+
+
 def test_a_huge_output_is_searched_in_part(tmp_path: Path) -> None:
     write(tmp_path, a_dot_py="x\n" * 9, b_dot_py="x\n" * 9)
     output = "a.py:1: error: no\n" + "nothing here\n" * 200_000 + "b.py:2: error: no\n"
