@@ -157,6 +157,11 @@ class Built:
         )
         return " ".join(text.split())
 
+    @property
+    def words(self) -> str:
+        """What stays the same where the text is quoted or formatted otherwise."""
+        return " ".join(re.findall(r"\w+", self.plain)) or "{}"
+
 
 def built(node: ast.expr, context: Context) -> Built | None:
     """The text that an expression puts together; None where it does not.

@@ -221,7 +221,7 @@ class _Review:
             return
         description = f"a shell command is put together from values: {shown(command.text)}"
         fix = "Pass a list of arguments, without a shell."
-        yield self._finding("shell", "injection", call, description, fix=fix, key=command.plain)
+        yield self._finding("shell", "injection", call, description, fix=fix, key=command.words)
 
     def _sql(self, call: ast.Call, statement: Built | None) -> Iterator[Finding]:
         known = knowledge().python
@@ -234,7 +234,7 @@ class _Review:
             return
         description = f"an SQL statement is put together from values: {shown(statement.text)}"
         fix = "Pass the values as parameters of the statement."
-        yield self._finding("sql", "injection", call, description, fix=fix, key=statement.plain)
+        yield self._finding("sql", "injection", call, description, fix=fix, key=statement.words)
 
     def _evaluated(self, call: ast.Call, first: ast.expr, context: Context) -> Iterator[Finding]:
         is_tainted = knowledge().python["tainted"].search(written(first)) is not None

@@ -40,6 +40,7 @@ _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:\s|\\n|[\"'+]){1,40}[A-Za-z0-9+/=\s\\\"']{60}"
 )
 _SILENT_IN = frozenset({"test", "example"})
+_PHRASE = re.compile(r"[A-Za-z]+\d?(?:[-_./: @][A-Za-z]+\d?)+")
 _WORDS = re.compile(r"(?:[A-Za-z]+\d{0,2}|\d+)(?:[-_./: @][A-Za-z]*\d{0,4})*")
 
 
@@ -79,6 +80,7 @@ def _in_strings(addition: Addition) -> Iterator[Finding]:
 
 
 _LEAST_STRING = 8
+_LEAST_PASSWORD = 6
 
 
 def _private_keys(addition: Addition) -> Iterator[Finding]:
@@ -140,23 +142,26 @@ def _is_password(url: str) -> bool:
 
 def _named(name: str, value: str) -> tuple[str, str] | None:
     """What to say of a value behind a name, and how sure that is."""
-    known = knowledge().secret
-    last = re.split(r"[.]", name)[-1]
-    if mask_secrets(f'{last}="{value}"') == f'{last}="{value}"':
-        return None
-    if known["named_placeholder"].search(value) or re.search(r"\s|://|^[/@.]|\(|\)$", value):
-        return None
-    if _WORDS.fullmatch(value) and not _is_mixed(value):
-        return None
-    is_weak = known["weak_names"].search(last) is not None
-    digits = sum(c.isdigit() for c in value)
-    if not digits or not any(c.isalpha() for c in value):
-        return None
-    if not is_weak and (len(value) < 2 * _LEAST_STRING or not _is_mixed(value)):
+    last = name.rpartition(".")[2]
+    is_named = mask_secrets(f'{last}="{value}"') != f'{last}="{value}"'
+    is_weak = knowledge().secret["weak_names"].search(last) is not None
+    if not is_named or not _may_be_secret(value, is_weak):
         return None
     is_random = len(value) >= _LEAST_RANDOM and _entropy(value) >= _RANDOM_ENTROPY
     is_sure = is_random and not _is_placeholder(value)
     return f"the value of {last}", BLOCKING if is_sure else ADVISORY
+
+
+def _may_be_secret(value: str, is_weak: bool) -> bool:
+    """Whether a value is no placeholder, name, path or word; behind some names less is enough."""
+    if knowledge().secret["named_placeholder"].search(value):
+        return False
+    if re.search(r"\s|://|^[/@.]|\(|\)$", value) or not re.search(r"\d", value):
+        return False
+    if not is_weak:
+        return len(value) >= 2 * _LEAST_STRING and _is_mixed(value)
+    is_word = _PHRASE.fullmatch(value) is not None or not re.search(r"[A-Za-z]", value)
+    return len(value) >= _LEAST_PASSWORD and not is_word
 
 
 def _is_mixed(value: str) -> bool:

@@ -36,7 +36,8 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
         if not kind:
             continue
         comments = _comments(addition, node)
-        wanted = "todo_body" if kind in {"...", "doc", "return"} else "todo_comment"
+        is_likely = kind == "pass" or (kind == "return" and not ast.get_docstring(node))
+        wanted = "todo_comment" if is_likely or kind == "raise" else "todo_body"
         found = (knowledge().python[wanted].search(comment) for comment in comments)
         comment = next((match[0] for match in found if match), "")
         if had is None:
@@ -82,8 +83,11 @@ def _said_of_raise(
     known, message = knowledge().python, _message(node)
     if known["excused_text"].search(f"{message} {ast.get_docstring(node) or ''}"):
         return None
-    if context.classes or context.is_optional:
+    if context.is_optional:
         return None
+    if context.classes:
+        is_for_later = known["later_text"].search(message) is not None
+        return ("is not written", ADVISORY) if is_for_later else None
     if was_written:
         return "is not written any more: it had a body before", BLOCKING
     if known["unfinished_text"].search(message) or comment:
