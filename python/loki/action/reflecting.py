@@ -72,7 +72,7 @@ def _instead(state: State, decision: Decision) -> str:
     if decision.action is not Action.FIX or decision.strategy is None:
         return f"{decision.action.value}: {decision.reason}"
     known = state.setting.patterns.strategies.get(decision.strategy)
-    what = f": {known.description}" if known else ""
+    what = f": {known.description.rstrip('.')}." if known else "."
     tried = [name for name in state.past.answers if name != decision.strategy]
     without = f" Tried in this task already: {', '.join(sorted(tried))}." if tried else ""
     return f"{decision.strategy}{what}{without}"

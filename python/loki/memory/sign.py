@@ -27,7 +27,7 @@ MOST_APPROACHES = 5
 MOST_TASKS = 50
 """Tasks that a sighting remembers, the newest. Chosen, not measured."""
 
-MOST_WAITING = 64
+MOST_WAITING = 32
 """Failures remembered that are no sign yet: a repetition of a longer period is not seen. Chosen."""
 
 MOST_SETTLED = 64

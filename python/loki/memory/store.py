@@ -27,7 +27,7 @@ def masked(value: Any) -> Any:
     """JSON-able data with secrets masked in every text of it."""
     if isinstance(value, str):
         return mask_secrets(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # most are dicts, which is quick to see
         return {key: entry if key in EXACT else masked(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [masked(entry) for entry in value]
