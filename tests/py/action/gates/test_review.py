@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loki.action.change import Change
-from loki.action.gate import BLOCKING, Violation
+from loki.action.gate import BLOCKING, Violation, validate
 from loki.action.gates.addition import MAX_SIZE, added_lines
 from loki.action.gates.knowledge import knowledge
 from loki.action.gates.review import MAX_VIOLATIONS, self_review
 from loki.action.tree import Tree
+from loki.recognition.pattern import PatternSet
 
 CASES = Path(__file__).parent / "reviewed"
 
@@ -70,6 +71,16 @@ def test_what_agents_do_wrong_is_said(project: Path, case: Case) -> None:
 @pytest.mark.parametrize("case", cases("innocent"))
 def test_nothing_is_said_of_good_code(project: Path, case: Case) -> None:
     assert review(project, case) == []
+
+
+def test_it_is_one_of_the_gates(project: Path) -> None:
+    tree = Tree.scan(project)
+    content = "def total(items):\n    # ... existing code ...\n    return sum(items)\n"
+    validation = validate(Change.write({"shop/basket.py": content}), project, tree)
+    assert not validation.passed
+    assert [v.gate for v in validation.blocking] == ["self_review"]
+    failure = validation.failure(PatternSet.default())
+    assert (failure.path, failure.line) == ("shop/basket.py", 2)
 
 
 SCRAPS = st.sampled_from(
