@@ -162,7 +162,7 @@ def places_of(path: str) -> frozenset[str]:
 
     Example:
         >>> sorted(places_of("tests/data/vendor/run.min.js"))
-        ['test', 'vendored']
+        ['test', 'test_data', 'vendored']
     """
     name = PurePosixPath(path)
     folders = {part.lower() for part in name.parts[:-1]}
