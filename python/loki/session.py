@@ -27,6 +27,7 @@ from loki.recognition.failure import Failure, recognize
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from loki.action.agent import Reviewer
     from loki.workspace import Workspace
 
 
@@ -41,10 +42,15 @@ class Task:
     """
 
     def __init__(
-        self, workspace: Workspace, spec: TaskSpec, intervention: Intervention | None = None
+        self,
+        workspace: Workspace,
+        spec: TaskSpec,
+        intervention: Intervention | None = None,
+        reviewer: Reviewer | None = None,
     ) -> None:
         self.workspace = workspace
         self.spec = spec
+        self.reviewer = reviewer
         self._intervention = intervention
         self.outcome: Outcome | None = None
         self.has_project = False
@@ -158,6 +164,9 @@ class Task:
         record = task_record.load(workspace.store, spec.id)
         stands = standing(record, workspace.history(spec.id).attempts(), help_)
         performer = self.make_performer(spec, stands.execution, threading.Event())
+        if self.reviewer is not None:
+            performer.judge.reviewer = self.reviewer
+            performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
         recorder.agent = record.get("agent")
@@ -170,6 +179,7 @@ class Task:
             stands.execution,
             loop.infrastructure_retries,
             Backoff(loop.backoff, cap=loop.backoff_cap),
+            workspace.gates.regression_detection.enabled_for_complexity,
         )
         if help_ is not None:
             recorder.answered(record.get("outcome") or {})
@@ -291,6 +301,7 @@ class TaskOptions(TypedDict, total=False):
     max_tokens: int | None
     max_cost: float | None
     wait: bool | None
+    reviewer: Reviewer | None
     id: str | None
 
 
@@ -307,9 +318,10 @@ def run(
     Args:
         task: what is to be achieved, or a task of a workspace.
         agent: a `loki.Agent`, or a function from briefing to change.
-        checks: commands that must exit with 0; only where ``task`` is text.
+        checks: commands that must exit with 0; only where ``task`` is text. Without any, those of its
+            kind, by the project's own commands.
         path: the project's folder; only where ``task`` is text.
-        options: kind, complexity, max_attempts, max_time, max_tokens, max_cost, wait and id, as for
+        options: kind, complexity, max_attempts, max_time, max_tokens, max_cost, wait, reviewer and id, as for
             `loki.Workspace.task`; only where ``task`` is text.
 
     Returns:
@@ -342,7 +354,12 @@ def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: T
     else:
         from loki.workspace import Workspace
 
-        found = Workspace(path).task(task, checks=checks, **options)
+        workspace = Workspace(path)
+        kind, complexity = options.get("kind", "bug_fix"), options.get("complexity", "medium")
+        given = checks or workspace.default_checks(kind, complexity, options.get("reviewer"))
+        found = workspace.task(task, checks=given, **options)
     if not found.spec.checks:
-        raise UsageError("a task needs at least one check that can tell when it is done")
+        from loki.assembly import NO_CHECK
+
+        raise UsageError(NO_CHECK)
     return found

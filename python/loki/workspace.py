@@ -22,11 +22,14 @@ from loki.decision.budget import Budget
 from loki.memory import task_record
 from loki.memory.history import History
 from loki.memory.store import ForgivingStore
-from loki.recognition.definition import hint
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore, exclusive
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loki.action.agent import Reviewer
+    from loki.action.detection import Command
     from loki.action.performer import Performer
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from loki.memory.metrics import ExecutionMetrics
     from loki.memory.review import Review
     from loki.memory.signs import Signs
+    from loki.people.approval import Approval
     from loki.runs import Runs
     from loki.session import Task
 
@@ -85,6 +89,7 @@ class Workspace:
         max_tokens: int | None = None,
         max_cost: float | None = None,
         wait: bool | None = None,
+        reviewer: Reviewer | None = None,
         id: str | None = None,  # noqa: A002 - the name of the field everywhere else
     ) -> Task:
         """A task of this project, to be worked on inside ``with``.
@@ -102,11 +107,14 @@ class Workspace:
             wait: whether to wait while the agent's circuit breaker is open, as long as
                 ``max_time`` allows; None: only where there is a ``max_time``. Else the task is
                 paused, and goes on when it is run again.
+            reviewer: judges criteria that no command can check (``review: …``); see
+                `loki.action.agent.Reviewer`.
             id: names the task's folder; made from the title where nothing is said, so that the
                 same title goes on with the same task.
 
         Raises:
-            UsageError: an argument is outside its range, or a check's program does not exist.
+            UsageError: an argument is outside its range, a check's program does not exist, or a
+                criterion wants a reviewer and there is none.
         """
         from loki.session import Task
 
@@ -115,14 +123,14 @@ class Workspace:
         spec = TaskSpec(
             safe_id(id) if id else task_id(title),
             title,
-            self._checks(checks),
+            self._checks(checks, reviewer),
             kind,
             complexity,
             retries,
             self._budget(max_time, max_tokens, max_cost),
             wait,
         )
-        return Task(self, spec)
+        return Task(self, spec, reviewer=reviewer)
 
     def _budget(self, time: Duration | None, tokens: int | None, cost: float | None) -> Budget:
         limits = self.config.limits
@@ -140,6 +148,7 @@ class Workspace:
         max_tokens: int | None = None,
         max_cost: float | None = None,
         wait: bool | None = None,
+        reviewer: Reviewer | None = None,
     ) -> Task:
         """A task that stopped, to be gone on with inside ``with``: what it was asked to do is kept.
 
@@ -152,6 +161,7 @@ class Workspace:
             context: what a person knows and the agent cannot; every later briefing has it.
             checks, max_attempts, max_time, max_tokens, max_cost, wait: instead of what the task was
                 begun with, as for `task`. Limits count from here on, where a person steps in.
+            reviewer: judges criteria that no command can check.
 
         Raises:
             UsageError: there is no such task, nothing is left to do, or a check held a secret.
@@ -175,15 +185,16 @@ class Workspace:
         spec = specification.from_dict(record, None if checks is None else ())
         spec = replace(
             spec,
-            checks=self._checks(spec.checks if checks is None else checks),
+            checks=self._checks(spec.checks if checks is None else checks, reviewer),
             max_retries=spec.max_retries if max_attempts is None else retries_of(max_attempts),
             budget=limited(spec.budget, max_time, max_tokens, max_cost),
             wait=spec.wait if wait is None else wait,
         )
         words = said(context)
         if not resumption.is_help(record, words):
-            return Task(self, spec)
-        return Task(self, spec, Intervention(isoformat(self.clock.now()), context=words))
+            return Task(self, spec, reviewer=reviewer)
+        help_ = Intervention(isoformat(self.clock.now()), context=words)
+        return Task(self, spec, help_, reviewer=reviewer)
 
     def abort(self, task: str, *, force: bool = False) -> Undone:
         """Give a task up: its changes are undone, and what asked for a person is answered.
@@ -198,25 +209,9 @@ class Workspace:
         Raises:
             UsageError: there is no such task, or it has ended well.
         """
-        from loki.action.resumption import aborted, must_be_resumable
-        from loki.memory.intervention import from_record
-        from loki.people.escalation import with_answer
+        from loki import assembly
 
-        record = self._record(task)
-        must_be_resumable(record)
-        with self.exclusive():
-            journal = self.journal(task)
-            journal.recover()
-            undone = journal.undo(force=force)
-            if undone.conflicts and not force:
-                return undone
-            after = aborted(record, isoformat(self.clock.now()))
-            page = (record.get("outcome") or {}).get("page")
-            text = self.store.get(page) if page else None
-            if page and text and page.startswith("escalations/"):
-                self.store.put(page, with_answer(text, from_record(after)[-1]))
-            task_record.save(self.store, after)
-        return undone
+        return assembly.abort(self, self._record(task), force=force)
 
     def _record(self, task: str) -> dict[str, Any]:
         record = task_record.load(self.store, task) if task in self.tasks() else {}
@@ -224,11 +219,16 @@ class Workspace:
             raise UsageError(f"no task {task!r} here: `loki show` lists them")
         return record
 
-    def _checks(self, checks: Sequence[str | Check]) -> tuple[Check, ...]:
+    def _checks(
+        self, checks: Sequence[str | Check], reviewer: Reviewer | None
+    ) -> tuple[Check, ...]:
         timeout = self.config.loop.check_timeout
         resolved = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
         if missing := missing_programs(resolved, self.root):
             raise UsageError(missing[0])
+        reviewed = [c for c in resolved if c.is_judged and c.kind == "custom"]
+        if reviewed and reviewer is None:
+            raise UsageError(f"nobody can judge {reviewed[0].name!r}: expected a reviewer")
         return resolved
 
     def tasks(self) -> list[str]:
@@ -309,28 +309,28 @@ class Workspace:
         Raises:
             UsageError: there is none of that name, or its program does not exist.
         """
-        from loki.action.words import unrunnable
-        from loki.agents.command import CommandAgent
+        from loki import assembly
 
-        known = self.config.agents
-        if name not in known:
-            there = f"there are: {', '.join(known)}" if known else "there is none"
-            raise UsageError(
-                f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
-                f'({there}){hint(name, known)}. Add `[agents.{name}]` with `command = "…"`, or '
-                f"say --agent {name}=COMMAND"
-            )
-        said = known[name]
-        agent = CommandAgent(
-            said.command,
-            timeout=self.config.loop.agent_timeout if said.timeout is None else said.timeout,
-            briefing=said.briefing,
-            name=name,
-            breaker=said.breaker,
-        )
-        if problem := unrunnable(agent.command, self.root):
-            raise UsageError(f"agent {name}: {problem}")
-        return agent
+        return assembly.agent(self, name)
+
+    def approve(
+        self, task: str, criterion: str, *, approved: bool = True, by: str = "", note: str = ""
+    ) -> Approval:
+        """Keep a person's decision on a task that waits for one; `resume` goes on with it.
+
+        Args:
+            task: its id.
+            criterion: what is decided on, as the task names it.
+            approved: yes or no.
+            by: who decides; the user of this machine where nothing is said.
+            note: why; where it is a no, the agent is told.
+
+        Raises:
+            UsageError: there is no such task, or it does not wait for this.
+        """
+        from loki import assembly
+
+        return assembly.approve(self, self._record(task), criterion, approved, by, note)
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""
@@ -348,47 +348,31 @@ class Workspace:
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
         """Performs the loop's effects in this project."""
-        from loki.action.briefing import Limits
-        from loki.action.check_runner import CheckRunner
-        from loki.action.executor import Executor
-        from loki.action.performer import Performer
-        from loki.action.recorder import Recorder
+        from loki import assembly
 
-        branch, _ = self.position()
-        executor = Executor(
-            self.root,
-            self.journal(spec.id),
-            self.patterns,
-            self.config.execute.allow_commands,
-            self.config.loop.command_timeout,
-            cancelled,
-        )
-        recorder = Recorder(
-            spec,
-            self.store,
-            self.signs(branch),
-            self.clock,
-            execution,
-            self.position,
-            patterns=self.patterns,
-            changes=executor.changes,
-        )
-        loop = self.config.loop
-        checks = CheckRunner(
-            self.root, self.patterns, cancelled, loop.check_parallelism, loop.test_reports
-        )
-        limits = Limits(**self.config.briefing.model_dump())
-        return Performer(
-            spec,
-            executor,
-            recorder,
-            checks,
-            self.patterns,
-            self.clock,
-            self.gates,
-            cancelled,
-            limits,
-        )
+        return assembly.performer(self, spec, execution, cancelled)
+
+    def commands(self) -> Mapping[str, Command]:
+        """The commands that the project checks, builds and mends itself with, by kind."""
+        from loki import assembly
+
+        return assembly.commands(self)
+
+    def default_checks(
+        self, kind: str, complexity: str = "medium", reviewer: Reviewer | None = None
+    ) -> tuple[Check, ...]:
+        """The checks of a task that names none; where they come from is logged.
+
+        Args:
+            kind: of the task; complexity: low, medium or high.
+            reviewer: judges what no command can check.
+
+        Raises:
+            UsageError: nothing can tell when such a task is done.
+        """
+        from loki import assembly
+
+        return assembly.default_checks(self, kind, complexity, reviewer)
 
     def _patterns(self) -> PatternSet:
         own = self.folder / "failure-patterns.yml"

@@ -20,7 +20,16 @@ ORDER = ["base", "recognition", "memory", "decision", "people", "action", "recur
 EDGES = {"stores", "agents", "engines"}
 """Imported only where rooms are joined, and by faces."""
 
-JOINS = {"workspace", "runs", "session", "pipeline", "testing", "__init__", "__main__"}
+JOINS = {
+    "workspace",
+    "assembly",
+    "runs",
+    "session",
+    "pipeline",
+    "testing",
+    "__init__",
+    "__main__",
+}
 FACES = {"cli", "analysis", "page", "adapters", "pytest_plugin"}
 SHARED = {"_core", "config"}
 

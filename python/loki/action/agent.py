@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loki.action.change import Change
+    from loki.action.check import Check, CheckResult
+    from loki.action.task import TaskSpec
     from loki.memory.reflection import Reflection
 
 
@@ -105,3 +107,50 @@ class Agent(Protocol):
 
     def propose(self, briefing: Briefing) -> Proposal | Change | Awaitable[Proposal | Change]:
         """The agent's answer to a briefing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """What a reviewer is asked.
+
+    Attributes:
+        criterion: what has to hold; its ``description`` is the text.
+        task: the task that it belongs to.
+        diff: what the task has changed, in the unified format; secrets masked.
+        results: what the task's other checks said.
+        root: the project's folder, absolute; the change is in it. Nobody but loki writes it.
+        cancelled: set when the run is being stopped.
+    """
+
+    criterion: Check
+    task: TaskSpec
+    diff: str
+    results: tuple[CheckResult, ...]
+    root: Path
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A reviewer's answer.
+
+    Attributes:
+        approved: the criterion holds; anything but True means that it does not.
+        reason: why, in a sentence or a few; the next attempt is told.
+    """
+
+    approved: bool
+    reason: str = ""
+
+
+class Reviewer(Protocol):
+    """Judges a criterion that no command can check; ``review`` may be ``async``.
+
+    ``review`` raises `loki.AgentError` where it could not answer. A reviewer may have a ``breaker``,
+    as an agent does.
+    """
+
+    name: str
+
+    def review(self, request: ReviewRequest) -> Verdict | Awaitable[Verdict]:
+        """Whether the criterion holds."""

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest
+from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
 from loki.base.error import AgentError, BreakerOpen
@@ -73,12 +73,12 @@ def callable_of(agent: AnyAgent) -> Callable[[Briefing], Any]:
     return propose if callable(propose) else agent  # type: ignore[return-value]
 
 
-def name_of(agent: AnyAgent) -> str:
+def name_of(agent: AnyAgent | Reviewer) -> str:
     """An agent's name, a function's where it is one."""
     return str(getattr(agent, "name", None) or getattr(agent, "__name__", type(agent).__name__))
 
 
-def breaker_of(agent: AnyAgent) -> str:
+def breaker_of(agent: AnyAgent | Reviewer) -> str:
     """Name of the circuit breaker that an agent's calls pass.
 
     Example:

@@ -234,7 +234,6 @@ def _content(path: str, content: object) -> bytes | None:
 
 
 def _file_diff(edit: Edit, tree: Tree) -> str:
-    old: bytes | None
     try:
         old = tree.read(edit.path)
     except OSError:

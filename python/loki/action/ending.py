@@ -23,6 +23,33 @@ def succeed(
     return after, (kept, line, *effects)
 
 
+def conclude(state: State, now: datetime, reason: str) -> tuple[State, tuple[Effect, ...]]:
+    """Everything that can be checked is well: success, or a person's approval is still missing.
+
+    Args:
+        state: the state; an attempt is in flight, or none has been begun.
+        now: the time of day.
+        reason: why it is a success, one sentence.
+    """
+    if not state.waiting:
+        if state.current is None:
+            return finish(state, now, "success", reason)
+        return succeed(state, now, "success", reason)
+    named = ", ".join(state.waiting)
+    missing = f"every other check passes; a person has to approve: {named}"
+    kept: tuple[Effect, ...] = ()
+    if state.current is not None:
+        kept = (
+            Keep(record(state, now, "unverified", None, None)),
+            attempt_line(state, None, None, result="unverified"),
+        )
+    state = replace(state, failure=None)
+    after, effects = finish(
+        state, now, "escalated", missing, trigger="approval", awaiting=state.waiting
+    )
+    return after, (*kept, *effects)
+
+
 def finish(
     state: State,
     now: datetime,
@@ -32,6 +59,7 @@ def finish(
     trigger: str = "",
     breaker: str | None = None,
     retry_at: datetime | None = None,
+    awaiting: tuple[str, ...] = (),
 ) -> tuple[State, tuple[Effect, ...]]:
     """End the task with a status and, where a person has something to read, a page."""
     failure = None if status in {"success", "unverified"} else state.failure
@@ -48,6 +76,7 @@ def finish(
         trigger,
         breaker=breaker,
         retry_at=retry_at,
+        awaiting=awaiting,
     )
     outcome = replace(outcome, page=_page(outcome, now))
     state = replace(state, phase=Phase.DONE, outcome=outcome)

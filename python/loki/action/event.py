@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from loki.action.agent import Proposal
 from loki.action.check import Report
+from loki.action.comparison import Comparison
 from loki.action.gate import Validation
 from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
@@ -126,6 +127,13 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """Tests that the change can have broken were compared with how they did before it."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
 class Helped:
     """A strategy was carried out.
 
@@ -189,6 +197,7 @@ Event: TypeAlias = (
     | Edited
     | Validated
     | Executed
+    | Compared
     | Helped
     | Reflected
     | Waited
@@ -200,7 +209,29 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class RunChecks:
-    """Run the checks; answered by `Checked`."""
+    """Run the checks; answered by `Checked`.
+
+    Attributes:
+        judge: there is work that reviewers and people can judge.
+    """
+
+    judge: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBaseline:
+    """Before a change: see to it that the results of tests which it can break are known.
+
+    Attributes:
+        paths: what it will change.
+    """
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRegressions:
+    """Compare the tests that the work can have broken; answered by `Compared`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +380,9 @@ Effect: TypeAlias = (
     RunChecks
     | Ask
     | Validate
+    | TakeBaseline
     | Execute
+    | CheckRegressions
     | Help
     | Reflect
     | Wait

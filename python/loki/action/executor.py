@@ -16,6 +16,7 @@ from loki.action.change import Change
 from loki.action.event import Executed
 from loki.action.gates.syntax import broken_files
 from loki.action.journal import Journal
+from loki.action.place import State
 from loki.action.process import Finished
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.memory.attempt import shorten
@@ -64,6 +65,10 @@ class Executor:
     def changes(self) -> dict[str, str]:
         """The same paths, each with how: created, modified or deleted."""
         return self._journaled(lambda journal: journal.changes())
+
+    def start(self) -> dict[str, tuple[State, bytes] | None]:
+        """What the paths that the task has left different were before it; see `Journal.start`."""
+        return self._journaled(lambda journal: journal.start())
 
     def watch(self) -> Callable[[], tuple[str, ...]]:
         """Record what somebody else does to the project, until the returned function is called.

@@ -22,9 +22,10 @@ from loki.action.transaction import (
     EditConflict,
     Transaction,
     apply_error,
+    unexpected,
 )
 from loki.action.tree import Tree
-from loki.action.undo import Undone, diff, net, steps_to_start
+from loki.action.undo import Undone, before, diff, kinds, net, steps_to_start
 
 if TYPE_CHECKING:
     import os
@@ -332,12 +333,17 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        records, _ = self._shelf.load()
-        return {
-            path: "created" if known.start is None else "modified" if known.end else "deleted"
-            for path, known in net(records).items()
-            if known.start != known.end
-        }
+        return kinds(net(self._shelf.load()[0]))
+
+    def start(self) -> dict[str, tuple[State, bytes] | None]:
+        """What the paths that the task has left different were before it; None: nothing was there.
+
+        A path whose content was not kept (it was too large, or is damaged) is left out.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        return before(net(self._shelf.load()[0]), self._shelf.get)
 
     def diff(self) -> str:
         """What the task has changed so far, as a unified diff for people to read.
@@ -390,10 +396,3 @@ def _state_after(edit: Edit, present: State | None, mask: int) -> State | None:
     else:
         bits = present.mode
     return State(name, bits)
-
-
-def unexpected(edit: Edit, is_there: bool) -> str:
-    """Why an edit does not fit what is there, in a sentence."""
-    if edit.before is None:
-        return "exists, though the change takes it for new; nobody has looked at what it holds"
-    return "was changed meanwhile" if is_there else "was deleted meanwhile"

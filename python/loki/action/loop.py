@@ -1,6 +1,6 @@
 """The closed loop as a pure machine: (state, event, now) → (state, effects).
 
-GENERATE → VALIDATE → EXECUTE → EVALUATE → SUCCESS; a failure in any of the four is analyzed
+GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION → SUCCESS; a failure in any is analyzed
 (`loki.decision.policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
 No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
 An event that a phase does not expect raises `IllegalTransition` and leaves the state untouched.
@@ -19,7 +19,8 @@ from loki.action.agent import Proposal
 from loki.action.analysis import analyze, reflected
 from loki.action.change import Change
 from loki.action.check import Report
-from loki.action.ending import finish, succeed
+from loki.action.comparison import Comparison
+from loki.action.ending import conclude, finish, succeed
 from loki.action.event import (
     AgentFailed,
     Amend,
@@ -27,6 +28,8 @@ from loki.action.event import (
     Ask,
     Begin,
     Checked,
+    CheckRegressions,
+    Compared,
     Edited,
     Effect,
     Event,
@@ -41,6 +44,7 @@ from loki.action.event import (
     Reflected,
     Refused,
     RunChecks,
+    TakeBaseline,
     Validate,
     Validated,
     Waited,
@@ -101,7 +105,8 @@ def _begin(state: State, _event: Begin, now: datetime) -> Step:
     state = replace(state, started=now)
     if not state.setting.task.checks:
         return _generate(state, now)
-    return replace(state, phase=Phase.BASELINE), (RunChecks(),)
+    # Before there is work, there is nothing to judge.
+    return replace(state, phase=Phase.BASELINE), (RunChecks(judge=state.worked),)
 
 
 def _baseline(state: State, event: Checked, now: datetime) -> Step:
@@ -111,10 +116,11 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
     if first is not None or lost:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
-    if state.worked:
-        after = " after a person's help" if state.helped else ""
-        return finish(state, now, "success", f"every check passes{after}")
-    if state.setting.task.done_when_passing:
+    waiting = tuple(check.name for check in event.report.pending)
+    is_done = state.setting.task.done_when_passing and not waiting
+    if state.worked or (is_done and state.files):
+        return _accept(replace(state, waiting=waiting), now)
+    if is_done:
         reason = "nothing to do: every check passed before the first attempt"
         return finish(state, now, "success", reason)
     return _generate(state, now)
@@ -216,7 +222,10 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
         after, effects = analyze(state, failure, now)
         return after, (line, *effects)
     proposal = proposal_of(state)
-    return replace(state, phase=Phase.EXECUTE), (line, Execute(proposal))
+    baseline: tuple[Effect, ...] = ()
+    if state.setting.checks_regressions:
+        baseline = (TakeBaseline(proposal.change.paths),)
+    return replace(state, phase=Phase.EXECUTE), (line, *baseline, Execute(proposal))
 
 
 def _executed(state: State, event: Executed, now: datetime) -> Step:
@@ -246,7 +255,33 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
         return analyze(state, first.failure, now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
-    return succeed(state, now, "success", "every check passes")
+    return _accept(replace(state, waiting=tuple(check.name for check in report.pending)), now)
+
+
+def _accept(state: State, now: datetime) -> Step:
+    """Every check passes: what passed before the work must still pass."""
+    if state.setting.checks_regressions:
+        return replace(state, phase=Phase.REGRESSION), (CheckRegressions(),)
+    return _compared(state, Compared(Comparison(skipped="complexity")), now)
+
+
+def _compared(state: State, event: Compared, now: datetime) -> Step:
+    found = event.comparison
+    failure = found.failure(state.setting.patterns)
+    if state.current is not None:
+        fixed = bool(state.regressed - found.tests)
+        state = with_current(state, regression=found.record(fixed=fixed))
+    state = replace(state, regressed=found.tests)
+    complexity = state.setting.task.complexity
+    line = say(state, f"regression_check={found.outcome} complexity={complexity}")
+    if failure is None:
+        helped = " after a person's help" if state.helped and state.current is None else ""
+        after, effects = conclude(state, now, f"every check passes{helped}")
+    elif state.current is None:  # what an earlier execution broke is where this one begins
+        after, effects = _generate(replace(state, failure=failure), now)
+    else:
+        after, effects = analyze(state, failure, now)
+    return after, (line, *effects)
 
 
 def _helped(state: State, event: Helped, now: datetime) -> Step:
@@ -312,11 +347,17 @@ def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
 
 def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     reason = "interrupted; run it again to go on"
-    in_flight = {Phase.GENERATE, Phase.VALIDATE, Phase.EXECUTE, Phase.EVALUATE}
+    in_flight = {
+        Phase.GENERATE,
+        Phase.VALIDATE,
+        Phase.EXECUTE,
+        Phase.EVALUATE,
+        Phase.REGRESSION,
+    }
     effects: tuple[Effect, ...] = ()
     if state.phase is Phase.GENERATE and not event.asked:
         state = unasked(state)
-    elif state.phase in in_flight:
+    elif state.phase in in_flight and state.current is not None:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
     elif state.facts is not None:
         effects = (Note(state.facts),)
@@ -341,6 +382,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.VALIDATE, Validated): _validated,
     (Phase.EXECUTE, Executed): _executed,
     (Phase.EVALUATE, Checked): _evaluated,
+    (Phase.REGRESSION, Compared): _compared,
     (Phase.REFLECT, Reflected): reflected,
     (Phase.FIX, Helped): _helped,
     (Phase.WAIT, Waited): _waited,

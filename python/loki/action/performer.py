@@ -18,6 +18,8 @@ from loki.action.event import (
     Amend,
     Ask,
     Checked,
+    CheckRegressions,
+    Compared,
     Effect,
     Event,
     Execute,
@@ -30,6 +32,7 @@ from loki.action.event import (
     Reflected,
     RunChecks,
     Say,
+    TakeBaseline,
     Validate,
     Validated,
     Wait,
@@ -37,8 +40,10 @@ from loki.action.event import (
 )
 from loki.action.executor import Executor
 from loki.action.gate_config import Gates
+from loki.action.judge import Judge
 from loki.action.recorder import Recorder
 from loki.action.reflecting import question
+from loki.action.regression import RegressionCheck
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
 from loki.base.log import tell
@@ -59,6 +64,8 @@ class Performer:
         executor: applies changes and runs commands.
         recorder: keeps what is learned.
         checks: runs checks.
+        judge: asks those who judge what no command can check.
+        regressions: compares tests with how they did before the task.
         patterns: the pattern set.
         clock: the time.
         gates: which gates run, and how much they count.
@@ -70,6 +77,8 @@ class Performer:
     executor: Executor
     recorder: Recorder
     checks: CheckRunner
+    judge: Judge
+    regressions: RegressionCheck
     patterns: PatternSet
     clock: Clock
     gates: Gates
@@ -84,9 +93,12 @@ class Performer:
         self._failed_output = ""
         self._seen: Tree | None = None
         self._warned: set[str] = set()
+        self._is_started = False
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
             RunChecks: self._run_checks,
             Validate: self._validate,
+            TakeBaseline: lambda effect: self.regressions.prepare(effect.paths),
+            CheckRegressions: self._check_regressions,
             Execute: self._execute,
             Help: self._help,
             Wait: self._wait,
@@ -107,13 +119,14 @@ class Performer:
         """What the agent is told; what it is shown of the project is remembered."""
         self._log(f"attempt={ask.attempt} asking the agent")
         self._seen = Tree.scan(self.root, self._seen)
-        failing = [result.check.name for result in self._report.results if not result.passed]
+        results = self._report.results
+        failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
         described = self.patterns.strategies.get(ask.strategy or "")
         facts = briefing.Facts(
             title=self.task.title,
             kind=self.task.kind,
-            checks=[shlex.join(check.command) for check in self.task.checks],
+            checks=[_shown(check) for check in self.task.checks],
             number=ask.attempt,
             left=max(0, self.task.max_retries - tried.counted),
             said=self.recorder.said,
@@ -140,8 +153,12 @@ class Performer:
 
     # --- the phases ---------------------------------------------------------------------------------
 
-    def _run_checks(self, _effect: RunChecks) -> Event:
-        self._report = self.checks.run(self.task.checks, self._tell_check)
+    def _run_checks(self, effect: RunChecks) -> Event:
+        ran = self.checks.run(self.task.checks, self._tell_check)
+        self._report = self.judge.complete(ran, ask=effect.judge, tell=self._tell_check)
+        if not self._is_started:
+            self._is_started = True
+            self.regressions.started(self._report)
         first = self._report.first_failure
         self._failed_check, self._failed_output = None, ""
         if first is not None:
@@ -149,8 +166,15 @@ class Performer:
         self.recorder.saw_failing(self._report.failing_tests)
         return Checked(self._report)
 
+    def _check_regressions(self, _effect: CheckRegressions) -> Event:
+        found = self.regressions.compare(self._report)
+        if found.skipped:
+            self._log(f"regression_check: {found.skipped}")
+        self._failed_check = None if found.regressions else self._failed_check
+        return Compared(found)
+
     def _tell_check(self, result: CheckResult) -> None:
-        said = "passed" if result.passed else "failed"
+        said = "passed" if result.passed else "pending" if result.is_pending else "failed"
         self._log(f'check="{result.check.name}" {said} duration_ms={round(result.seconds * 1000)}')
 
     def _log(self, message: str) -> None:
@@ -222,3 +246,7 @@ class Performer:
     def _say(self, effect: Say) -> None:
         level = logging.WARNING if effect.warning else logging.INFO
         logger.log(level, "[closed-loop] %s", effect.message, extra={"loki": dict(effect.fields)})
+
+
+def _shown(check: Check) -> str:
+    return check.description if check.is_judged else shlex.join(check.command)

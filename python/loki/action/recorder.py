@@ -22,6 +22,8 @@ from loki.memory.reflection import Reflections
 from loki.memory.signs import Signs
 from loki.memory.store import Store
 from loki.memory.tried import Tried
+from loki.people.approval import ApprovalRequest
+from loki.people.approval import render as render_approval
 from loki.people.escalation import Escalation, with_answer
 from loki.people.escalation import render as render_escalation
 from loki.recognition.failure import Failure
@@ -45,6 +47,7 @@ class Recorder:
         interventions: how people stepped in, oldest first.
         agent: what is known of the agent that works on it, to go on with it later.
         tree: digest of the project where the task ended last, or "".
+        digest, diff: of what the task has made of the project.
     """
 
     task: TaskSpec
@@ -59,6 +62,8 @@ class Recorder:
     interventions: tuple[Intervention, ...] = ()
     agent: Mapping[str, Any] | None = None
     tree: str = ""
+    digest: Callable[[], str] = lambda: ""
+    diff: Callable[[], str] = lambda: ""
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -134,7 +139,9 @@ class Recorder:
             letter = DeadLetter(task.id, task.title, made, effect.failure, reason, now, files)
             letters = DeadLetters(self.store, self.patterns)
             dead_letter = letters.keep(letter, outcome.page).to_dict()
-        if outcome.status == "escalated" and outcome.page:
+        if outcome.trigger == "approval" and outcome.page:
+            self.store.put(outcome.page, self._approval_page(outcome))
+        elif outcome.status == "escalated" and outcome.page:
             self.store.put(outcome.page, self._escalation_page(outcome, effect.failure, made))
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome, dead_letter)
@@ -167,6 +174,25 @@ class Recorder:
             )
         )
 
+    def _awaited(self, outcome: Outcome | None) -> dict[str, Any] | None:
+        """What a person has to approve, and of which content."""
+        if outcome is None or not outcome.awaiting:
+            return None
+        return {"criteria": list(outcome.awaiting), "digest": self.digest()}
+
+    def _approval_page(self, outcome: Outcome) -> str:
+        described = {check.name: check.description for check in self.task.checks}
+        return render_approval(
+            ApprovalRequest(
+                self.task.id,
+                self.task.title,
+                [(name, described.get(name, name)) for name in outcome.awaiting],
+                outcome.files,
+                self.diff(),
+                self.digest(),
+            )
+        )
+
     def save_task(
         self, outcome: Outcome | None, dead_letter: Mapping[str, Any] | None = None
     ) -> None:
@@ -181,6 +207,7 @@ class Recorder:
             "interventions": [intervention.to_dict() for intervention in self.interventions],
             "tree": self.tree,
             "outcome": outcome.to_dict() if outcome else None,
+            "approval": self._awaited(outcome),
             "dead_letter": dead_letter,
         }
         task_record.save(self.store, data)

@@ -15,8 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from loki.action.change import MAX_FILE_SIZE, UNKNOWN, Change, Edit
-from loki.action.journal import unexpected
 from loki.action.place import ancestors
+from loki.action.transaction import unexpected
 from loki.action.tree import Tree, hash_file, read_entry
 
 TEXT = frozenset(

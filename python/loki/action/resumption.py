@@ -95,7 +95,9 @@ def standing(
         2
     """
     status = status_of(record)
-    goes_on = bool(record) and (status not in ENDED or intervention is not None)
+    # What waits for an approval goes on with it: nobody has to work on it again.
+    stopped = status in ENDED and not awaits_approval(record)
+    goes_on = bool(record) and (not stopped or intervention is not None)
     execution = int(record.get("execution", 0)) + (0 if goes_on else 1)
     last = attempts[-1].attempt if attempts else 0
     interventions = from_record(record)
@@ -133,6 +135,11 @@ def _failures(attempts: Sequence[Attempt]) -> tuple[PastFailure, ...]:
 def status_of(record: Mapping[str, Any]) -> str:
     """What a task ended with; "" where it did not: it runs, or was killed."""
     return str((record.get("outcome") or {}).get("status") or "")
+
+
+def awaits_approval(record: Mapping[str, Any]) -> bool:
+    """Whether nothing but a person's approval is missing."""
+    return (record.get("outcome") or {}).get("trigger") == "approval"
 
 
 def is_help(record: Mapping[str, Any], context: str) -> bool:

@@ -39,6 +39,7 @@ class Phase(str, Enum):
     VALIDATE = "validate"
     EXECUTE = "execute"
     EVALUATE = "evaluate"
+    REGRESSION = "regression"
     REFLECT = "reflect"
     FIX = "fix"
     WAIT = "wait"
@@ -55,6 +56,13 @@ class Setting:
     execution: int = 1
     infrastructure_retries: int = 5
     backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
+    regression_for: tuple[str, ...] = ("medium", "high")
+    """Complexities of tasks whose changes are checked for regressions."""
+
+    @property
+    def checks_regressions(self) -> bool:
+        """Whether this task's changes are."""
+        return self.task.complexity in self.regression_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class Current:
     validation: Validation | None = None
     executed: Executed | None = None
     report: Report = field(default_factory=Report)
+    regression: Mapping[str, Any] | None = None
     delay_seconds: float = 0.0
 
     @property
@@ -116,6 +125,8 @@ class State:
         helped: a person stepped in after the task had stopped.
         files: paths changed since the task began.
         seen_failing: (check, test) of tests that were seen failing.
+        waiting: criteria that only a person can still approve.
+        regressed: tests that the last regression check found broken.
         wait_seconds: the wait that it is in, or was in last.
         tokens, cost: what agents spent in this execution, as far as they tell.
         warned: limits of the budget that a warning was given for.
@@ -143,6 +154,8 @@ class State:
     helped: bool = False
     files: tuple[str, ...] = ()
     seen_failing: frozenset[tuple[str, str]] = frozenset()
+    waiting: tuple[str, ...] = ()
+    regressed: frozenset[str] = frozenset()
     wait_seconds: float = 0.0
     tokens: int = 0
     cost: float = 0.0
@@ -227,6 +240,7 @@ def record(
         decision=_decision_record(decision),
         checks=tuple(check.record() for check in current.report.results),
         validation=current.validation.record() if current.validation else None,
+        regression=current.regression,
         commands=executed.commands if executed else (),
         agent=proposal.agent if proposal else "",
         model=proposal.model if proposal else None,

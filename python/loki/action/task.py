@@ -103,6 +103,7 @@ class Outcome:
         trigger: short name of what ended it, or "": retry_budget_exhausted, budget, …
         page: the dead-letter or escalation page, relative to ``.loki/``, or None.
         breaker: name of the circuit breaker that paused it, or None.
+        awaiting: names of the criteria that a person has to approve, where nothing else is missing.
         retry_at: when that breaker may let a call through again, in UTC; None: nobody knows.
     """
 
@@ -117,6 +118,7 @@ class Outcome:
     page: str | None = None
     breaker: str | None = None
     retry_at: datetime | None = None
+    awaiting: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -139,6 +141,7 @@ class Outcome:
             "page": self.page,
             "breaker": self.breaker,
             "retry_at": isoformat(self.retry_at) if self.retry_at else None,
+            "awaiting": list(self.awaiting),
         }
 
 

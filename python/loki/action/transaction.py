@@ -22,6 +22,8 @@ from loki.base.file import temporary_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from loki.action.change import Edit
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -46,6 +48,13 @@ class EditConflict(ApplyError):
         """Args: conflicts: which files, and why."""
         self.conflicts = tuple(conflicts)
         super().__init__("; ".join(f"{c.path}: {c.reason}" for c in conflicts))
+
+
+def unexpected(edit: Edit, is_there: bool) -> str:
+    """Why an edit does not fit what is there, in a sentence."""
+    if edit.before is None:
+        return "exists, though the change takes it for new; nobody has looked at what it holds"
+    return "was changed meanwhile" if is_there else "was deleted meanwhile"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,15 @@ def net(records: Iterable[Record]) -> dict[str, Net]:
     return found
 
 
+def kinds(known: Mapping[str, Net]) -> dict[str, str]:
+    """How each path that is different was changed: created, modified or deleted."""
+    return {
+        path: "created" if one.start is None else "modified" if one.end else "deleted"
+        for path, one in known.items()
+        if one.start != one.end
+    }
+
+
 def diff(known: Mapping[str, Net], get: Callable[[str], bytes | None]) -> str:
     """A unified diff of what was done, for people to read.
 
@@ -79,6 +88,27 @@ def diff(known: Mapping[str, Net], get: Callable[[str], bytes | None]) -> str:
             old, new = (get(state.hash) if state else None for state in (one.start, one.end))
             parts.append(file_diff(path, old, new))
     return "".join(parts)
+
+
+def before(
+    known: Mapping[str, Net], get: Callable[[str], bytes | None]
+) -> dict[str, tuple[State, bytes] | None]:
+    """What the paths that are different were before; None: nothing was there.
+
+    Args:
+        known: by path, as `net` gives it.
+        get: the content of a hash; a path whose content is missing is left out.
+    """
+    found: dict[str, tuple[State, bytes] | None] = {}
+    for path, one in known.items():
+        content = get(one.start.hash) if one.start else None
+        if one.start == one.end:
+            continue
+        if one.start is None:
+            found[path] = None
+        elif content is not None:
+            found[path] = (one.start, content)
+    return found
 
 
 def steps_to_start(

@@ -203,6 +203,25 @@ class CommandAgent:
         printed = done.stdout.decode("utf-8", "replace") if isinstance(done, Finished) else ""
         return Proposal(change, _description(done), agent=self.name, output=printed)
 
+    def answer(self, briefing: Briefing) -> bytes:
+        """What the program prints about a text, in a copy of the project that is thrown away.
+
+        Raises:
+            AgentError: as `propose` does.
+        """
+        with _scratch() as folder:
+            tree = Tree.scan(briefing.root)
+            try:
+                copy = tree.copy_to(os.path.join(folder, os.path.basename(tree.root) or "project"))
+                done: Finished | UsageError = self._run(briefing, copy.root)
+            except OSError as error:
+                raise AgentError(f"could not copy the project for {self.name}: {error}") from error
+            except UsageError as error:
+                done = error
+            self._check(done, briefing)
+        assert isinstance(done, Finished)
+        return done.stdout
+
     def _reflect(self, request: ReflectionRequest) -> str:
         """The end of what it prints about an attempt that failed."""
         before = Tree.scan(request.root)

@@ -30,6 +30,19 @@ def command(
         Optional[str],  # noqa: UP045
         typer.Option(help="The same from a file; '-' is the standard input."),
     ] = None,
+    approve: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="What you approve, where the task waits for that; repeat it for more."),
+    ] = None,
+    reject: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="What you do not approve; say why with --note."),
+    ] = None,
+    note: Annotated[str, typer.Option(help="Why; the agent is told of what you reject.")] = "",
+    reviewer_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Judges criteria that no command can check, as for `loki run`."),
+    ] = None,
     abort: Annotated[
         bool, typer.Option("--abort", help="Give the task up, and restore the files.")
     ] = False,
@@ -71,7 +84,8 @@ def command(
 
     What it was run with is kept: its checks, its limits, its agent's command. The checks run first:
     where you have mended it by hand, it ends in success and your edits stay yours. Where you answer
-    an escalation, the retries begin anew; what led nowhere before still binds.
+    an escalation, the retries begin anew; what led nowhere before still binds. Where nothing but your
+    approval is missing, --approve is the end of it, and --reject hands it back to the agent.
 
     Exit codes: those of `loki run`; 0 after --abort.
 
@@ -86,12 +100,17 @@ def command(
             raise UsageError("--abort goes on with nothing: expected it without a context")
         give_up(workspace, id_, force=force, json=json)
         return
-    from loki.cli.run import report, take_signals
+    from loki.cli.run import report, reviewer_of, take_signals
 
     log_to_console()
     take_signals()
     words = _context(context, context_file)
-    agent = agent_of(workspace, id_, agent_command, needs_agent=bool(words.strip()))
+    has_work = bool(words.strip() or reject)
+    agent = agent_of(workspace, id_, agent_command, needs_agent=has_work)
+    reviewer = reviewer_of(reviewer_command, workspace)
+    for names, approved in ((approve, True), (reject, False)):
+        for name in names or ():
+            workspace.approve(id_, name, approved=approved, note=note)
     prepared = workspace.resume(
         id_,
         context=words,
@@ -101,6 +120,7 @@ def command(
         max_tokens=max_tokens,
         max_cost=max_cost,
         wait=wait,
+        reviewer=reviewer,
     )
     with prepared as entered:
         outcome = entered.run(agent)

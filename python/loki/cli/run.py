@@ -6,7 +6,7 @@ import shlex
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -17,17 +17,15 @@ from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.people.escalation import options
 
+if TYPE_CHECKING:
+    from loki.action.agent import Reviewer
+    from loki.session import TaskOptions
+    from loki.workspace import Workspace
+
 
 @speaks_plainly
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
-    check: Annotated[
-        list[str],
-        typer.Option(
-            help="A command that must exit with 0, like 'pytest -q'; repeat it for more. "
-            "Put its kind before it where that is not plain: 'lint: make style'."
-        ),
-    ],
     agent_command: Annotated[
         str,
         typer.Option(
@@ -35,6 +33,22 @@ def command(
             "in the folder that it is started in, a scratch copy of the project."
         ),
     ],
+    check: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            help="A command that must exit with 0, like 'pytest -q'; repeat it for more. Put its "
+            "kind before it where that is not plain: 'lint: make style'. What no command can tell: "
+            "'review: …' (--reviewer-command judges) or 'approval: …' (a person does). [default: "
+            "the success criteria of --kind, by the project's own commands]"
+        ),
+    ] = None,
+    reviewer_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Judges criteria that no command can check: any program that reads the change on "
+            'stdin and ends with {"approved": true} or a last line APPROVED or REJECTED: reason.'
+        ),
+    ] = None,
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
     max_attempts: Annotated[
         Optional[int], typer.Option(min=1, help="Attempts in all. [default: 4]")  # noqa: UP045
@@ -98,10 +112,12 @@ def command(
 ) -> None:
     """Work on a task until its checks pass, a person is needed, or attempts run out.
 
-    The checks run once before the first attempt, and after each. A proposal is validated before a
-    byte of the project changes; every attempt is on disk under `.loki/tasks/`. Ctrl-C stops at
-    once and leaves everything whole; the same command goes on from there. Where a person is needed,
-    it ends with three ways to go on (`loki resume`).
+    The checks run once before the first attempt, and after each; without --check they are the success
+    criteria of the task's kind, by the commands that the project tests and lints itself with. Once they
+    pass, tests that passed before the work and can be broken by it must still pass. A proposal is
+    validated before a byte of the project changes; every attempt is on disk under `.loki/tasks/`.
+    Ctrl-C stops at once and leaves everything whole; the same command goes on from there. Where a person
+    is needed, it ends with three ways to go on (`loki resume`).
 
     An agent that cannot be reached is asked again after growing waits. After three failures within
     a minute its circuit breaker opens, for all who use it (`loki breakers`): the task is paused,
@@ -132,17 +148,19 @@ def command(
     )
     if problem := unrunnable(agent.command, workspace.root):
         raise UsageError(f"unknown agent: {problem}")
-    prepared = workspace.task(
-        task,
-        kind=kind,
-        checks=check,
-        complexity=complexity,
-        max_attempts=max_attempts,
-        max_time=max_time,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
-        wait=wait,
-    )
+    reviewer = reviewer_of(reviewer_command, workspace, limit)
+    options: TaskOptions = {
+        "kind": kind,
+        "complexity": complexity,
+        "max_attempts": max_attempts,
+        "max_time": max_time,
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
+        "wait": wait,
+        "reviewer": reviewer,
+    }
+    checks = check or workspace.default_checks(kind, complexity, reviewer)
+    prepared = workspace.task(task, checks=checks, **options)
     with prepared as entered:
         outcome = entered.run(agent)
     if ask:
@@ -163,6 +181,21 @@ def take_signals() -> None:
     """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
+
+
+def reviewer_of(
+    command: str | None, workspace: Workspace, limit: float | None = None
+) -> Reviewer | None:
+    """The reviewer that a command is; None where there is no command."""
+    from loki.action.words import unrunnable
+    from loki.agents.reviewer import CommandReviewer
+
+    if command is None:
+        return None
+    reviewer = CommandReviewer(command, timeout=limit or workspace.config.loop.agent_timeout)
+    if problem := unrunnable(reviewer.command, workspace.root):
+        raise UsageError(f"unknown reviewer: {problem}")
+    return reviewer
 
 
 def _way(briefing: str | None) -> str | None:

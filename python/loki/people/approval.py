@@ -7,11 +7,13 @@ Where the content is another one, the decision says nothing any more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from loki.base.error import UsageError
+from loki.base.markdown import bullets, code, fence, inline
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -109,3 +111,61 @@ class Approvals:
         """
         about = [a for a in self.all() if a.criterion == criterion and a.digest == digest]
         return about[-1] if about else None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """What a person is asked to approve.
+
+    Attributes:
+        task_id, title: the task.
+        criteria: (name, what has to hold) of each.
+        files: paths changed.
+        diff: the change, in the unified format.
+        digest: of what the task has made of the project: what an approval is about.
+    """
+
+    task_id: str
+    title: str
+    criteria: Sequence[tuple[str, str]]
+    files: Sequence[str]
+    diff: str
+    digest: str
+
+
+def render(request: ApprovalRequest) -> str:
+    """The page: what to approve, of which change, and how."""
+    resume = f"loki resume {request.task_id}"
+    asked = "\n".join(
+        f"- **{inline(name)}**" + (f": {inline(said)}" if said != name else "")
+        for name, said in request.criteria
+    )
+    approve = "\n".join(
+        f"- {code(f'{resume} --approve {shlex.quote(name)}')}" for name, _ in request.criteria
+    )
+    first = shlex.quote(request.criteria[0][0]) if request.criteria else "CRITERION"
+    reject = code(f'{resume} --reject {first} --note "what is wrong"')
+    return f"""\
+## Approval: {inline(request.title)}
+
+**Task ID:** {request.task_id}
+**Trigger:** approval: every other check passes; these criteria wait for a person:
+
+{asked}
+
+### What was changed
+
+{bullets(request.files)}
+
+{fence(request.diff.rstrip(), "diff")}
+
+### Awaiting
+
+Look at the change, then say yes or no to each:
+
+{approve}
+
+Not good enough: {reject}; the agent is told the note and works on. An approval is of exactly this
+change (`{request.digest[:12]}`): once anything of it is different, it is asked for again.
+`loki undo {request.task_id}` restores the files as they were.
+"""

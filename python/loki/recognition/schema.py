@@ -147,6 +147,8 @@ tool_file = record(
             {"unit": one_of("file", "folder"), "form": text, "files": list_of(text, 1)},
             {
                 "option": list_of(text, 1),
+                "shared": list_of(text, 1),
+                "selects": list_of(text, 1),
                 "values": list_of(text, 1),
                 "when": list_of(_words, 1),
                 "search": record({"variable": text, "folders": list_of(text, 1)}, {}, "a search"),

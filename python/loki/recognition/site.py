@@ -55,6 +55,9 @@ class Narrowing:
         when: leading words of the commands that it is about.
         option: words before the first path.
         values: options whose value is a word of its own, so that this is not taken for a path.
+        selects: what in a command picks single tests of the files that it names: options, or parts of
+            words.
+        shared: names of files on which every test below their folder depends.
         search: ``variable`` and ``folders`` of the project in which modules are looked for first, so
             that what runs in a copy does not load the original; empty where there is no need.
     """
@@ -66,6 +69,8 @@ class Narrowing:
     when: tuple[tuple[str, ...], ...] = ()
     option: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    selects: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from loki.action.comparison import Comparison
 from loki.action.event import (
     AgentFailed,
     Answered,
     Ask,
     Begin,
     Checked,
+    CheckRegressions,
+    Compared,
     Edited,
     Event,
     Execute,
@@ -65,6 +68,7 @@ def states(make_failure: MakeFailure) -> dict[Phase, State]:
         found[state.phase] = state
         state, _ = step(state, event, NOON)
     found[state.phase] = state
+    found[Phase.REGRESSION], _ = step(found[Phase.EVALUATE], Checked(PASS), NOON)
     found[Phase.DONE], _ = step(state, Interrupted(), NOON)
     waiting = replace(found[Phase.GENERATE], setting=setting(wait=True))
     found[Phase.BREAKER], _ = step(waiting, Refused("api/claude", 300), NOON)
@@ -84,6 +88,7 @@ def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
         Edited: lambda: Edited("did it", ("a.py",)),
         Validated: lambda: Validated(Validation()),
         Executed: lambda: Executed(()),
+        Compared: lambda: Compared(Comparison(compared=1)),
         Helped: lambda: Helped("analyze_then_fix"),
         Reflected: Reflected,
         Waited: Waited,
@@ -117,6 +122,7 @@ def test_the_table_expects_an_interrupt_wherever_work_is_under_way() -> None:
         (Phase.VALIDATE, 1),
         (Phase.EXECUTE, 1),
         (Phase.EVALUATE, 1),
+        (Phase.REGRESSION, 1),
         (Phase.REFLECT, 0),
         (Phase.FIX, 0),
         (Phase.WAIT, 0),
@@ -134,7 +140,7 @@ def test_an_interrupt_records_the_attempt_in_flight(
 
 
 def test_an_effect_that_asks_is_the_last_of_its_step(make_failure: MakeFailure) -> None:
-    asking = (RunChecks, Ask, Validate, Execute, Help, Reflect, Wait)
+    asking = (RunChecks, Ask, Validate, Execute, CheckRegressions, Help, Reflect, Wait)
     for phase, state in states(make_failure).items():
         for kind, make in events(make_failure).items():
             if (phase, kind) in TABLE:

@@ -10,11 +10,14 @@ from typing import Any, TypeAlias, TypeVar
 from loki.action.agent import Proposal
 from loki.action.change import Change
 from loki.action.check import Check, CheckResult, Report
+from loki.action.comparison import Comparison
 from loki.action.event import (
     Answered,
     Ask,
     Begin,
     Checked,
+    CheckRegressions,
+    Compared,
     Event,
     Execute,
     Executed,
@@ -83,13 +86,14 @@ class World:
     validations: Sequence[Validation] = ()
     executions: Sequence[Executed] = ()
     helps: Sequence[Helped] = ()
+    comparisons: Sequence[Comparison] = ()
     now: datetime = NOON
     seen: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reports, self.answers = list(self.reports), list(self.answers)
         self.validations, self.executions = list(self.validations), list(self.executions)
-        self.helps = list(self.helps)
+        self.helps, self.comparisons = list(self.helps), list(self.comparisons)
 
     def run(self, state: State) -> State:
         event: Event | None = Begin()
@@ -117,6 +121,8 @@ class World:
             if self.executions:
                 return _next(self.executions)
             return Executed(effect.proposal.change.paths)
+        if isinstance(effect, CheckRegressions):
+            return Compared(_next(self.comparisons) if self.comparisons else Comparison(compared=1))
         if isinstance(effect, Help):
             return (
                 _next(self.helps) if self.helps else Helped(effect.strategy, context="some lines")

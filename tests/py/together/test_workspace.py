@@ -344,7 +344,7 @@ def test_one_run_at_a_time(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"checks": []}, "at least one check"),
+        ({"checks": ["review: it is simple"]}, "expected a reviewer"),
         ({"checks": ["no-such-program-here"]}, "no-such-program-here"),
         ({"path": "/nowhere/at/all"}, "no such project"),
         ({"kind": "wish"}, "expected one of bug_fix"),

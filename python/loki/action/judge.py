@@ -1,0 +1,145 @@
+"""Criteria that no command can check: a reviewer judges them, or a person approves."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loki.action.agent import Reviewer, ReviewRequest, Verdict
+from loki.action.asking import run_coroutine
+from loki.action.check import Check, CheckResult, Report
+from loki.action.task import TaskSpec
+from loki.base.error import AgentError
+from loki.people.approval import Approvals
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+from loki.recognition.signature import mask_secrets
+
+if TYPE_CHECKING:
+    from loki.decision.shared_breaker import SharedBreaker
+
+logger = logging.getLogger("loki")
+
+LOST = "infra-lost"
+"""The pattern of a reviewer that could not be asked: infrastructure, not the work."""
+
+
+@dataclass
+class Judge:
+    """Asks those who judge, once everything that a command can tell is well.
+
+    Args:
+        task: the task.
+        root: the project's folder.
+        patterns: to name failures with.
+        approvals: what people have decided.
+        digest: tells the digest of what the task has made of the project.
+        diff: tells the same as text.
+        reviewer: whom to ask; None where there is none.
+        breaker: what its calls pass; None: nothing.
+        cancelled: set when the run is being stopped.
+    """
+
+    task: TaskSpec
+    root: Path
+    patterns: PatternSet
+    approvals: Approvals
+    digest: Callable[[], str]
+    diff: Callable[[], str]
+    reviewer: Reviewer | None = None
+    breaker: SharedBreaker | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def complete(
+        self, ran: Report, *, ask: bool, tell: Callable[[CheckResult], None] = lambda _: None
+    ) -> Report:
+        """The report with what reviewers and people say, in the order of the task's checks.
+
+        Args:
+            ran: results of the checks that are commands.
+            ask: whether there is work to be judged; else all that is judged is pending.
+            tell: told of each judgement as it comes.
+        """
+        results: dict[Check, CheckResult] = {result.check: result for result in ran.results}
+        judged = [check for check in self.task.checks if check.is_judged]
+        if not judged:
+            return ran
+        ask = ask and ran.first_failure is None and not self.cancelled.is_set()
+        # People last: they are not asked for what a reviewer rejects.
+        for check in sorted(judged, key=lambda check: check.kind == "approval"):
+            result = self._judge(check, results) if ask else pending(check)
+            if ask:
+                tell(result)
+            results[check] = result
+            ask = ask and result.failure is None
+        return Report(tuple(results[c] for c in self.task.checks if c in results))
+
+    def _judge(self, check: Check, results: Mapping[Check, CheckResult]) -> CheckResult:
+        if check.kind == "approval":
+            return self._approval(check)
+        if self.reviewer is None:
+            return pending(check)
+        began = time.monotonic()
+        passed, said, failure = self._review(self.reviewer, check, tuple(results.values()))
+        return CheckResult(check, passed, None, time.monotonic() - began, said, failure)
+
+    def _approval(self, check: Check) -> CheckResult:
+        decision = self.approvals.standing(check.name, self.digest())
+        if decision is None:
+            return pending(check)
+        how = "approved" if decision.approved else "rejected"
+        said = f"{how} by {decision.by} at {decision.at}: {decision.note or 'no note'}"
+        failure = None if decision.approved else self._rejection(check, decision.by, decision.note)
+        return CheckResult(check, decision.approved, None, 0.0, said, failure)
+
+    def _review(
+        self, reviewer: Reviewer, check: Check, results: tuple[CheckResult, ...]
+    ) -> tuple[bool, str, Failure | None]:
+        """(approved, what was said, the failure or None)."""
+        permit = self.breaker.try_acquire() if self.breaker else None
+        if self.breaker is not None and permit is None:
+            return self._lost(f"{reviewer.name} is not asked: its circuit breaker is open")
+        request = ReviewRequest(
+            check, self.task, mask_secrets(self.diff()), results, self.root, self.cancelled
+        )
+        try:
+            verdict = reviewer.review(request)
+            if inspect.isawaitable(verdict):
+                verdict = run_coroutine(verdict)
+        except (AgentError, OSError) as error:
+            if permit is not None:
+                permit.failure(str(error))
+            return self._lost(f"{reviewer.name} could not review: {error}")
+        except BaseException:
+            if permit is not None:
+                permit.ignore()
+            raise
+        if permit is not None:
+            permit.success()
+        # Only a clear yes is one: whatever else came back approves nothing.
+        if isinstance(verdict, Verdict) and verdict.approved is True:
+            return True, f"approved by {reviewer.name}: {verdict.reason}", None
+        reason = verdict.reason if isinstance(verdict, Verdict) else "it gave no verdict"
+        said = f"rejected by {reviewer.name}: {reason}"
+        return False, said, self._rejection(check, reviewer.name, reason)
+
+    def _rejection(self, check: Check, by: str, why: str) -> Failure:
+        message = f"{check.name}: rejected by {by}: {why or 'no reason given'}"
+        return Failure.of(message, tool="loki", error_code="rejected", excerpt=message)
+
+    def _lost(self, message: str) -> tuple[bool, str, Failure | None]:
+        known = LOST if LOST in self.patterns.patterns else None
+        failure = Failure.of(message, tool="loki", pattern=known, patterns=self.patterns)
+        return False, message, failure
+
+
+def pending(check: Check) -> CheckResult:
+    """A criterion that nobody has judged yet."""
+    who = "a person's approval" if check.kind == "approval" else "a reviewer"
+    return CheckResult(check, False, None, 0.0, f"waits for {who}")

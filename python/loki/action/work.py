@@ -1,0 +1,125 @@
+"""What a task has made of the project, beside how it found it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from loki.action.change import file_diff
+from loki.action.executor import Executor
+from loki.action.imports import Files
+from loki.action.tree import Tree
+
+MAX_DIFF = 200_000
+"""Characters of a difference that is shown to a reviewer; chosen, not measured."""
+
+BORROWED = ("node_modules", ".venv", "venv", "vendor")
+"""Folders of dependencies: git ignores them, and a copy links to them, as nothing runs without."""
+
+
+@dataclass
+class Work:
+    """The difference that a task has made so far.
+
+    Args:
+        executor: knows what the task has done.
+    """
+
+    executor: Executor
+
+    def digest(self) -> str:
+        """Digest of what the files that the task has changed hold now; what else is there is not in it."""
+        root = self.executor.root
+        digest = hashlib.sha256()
+        for path in sorted(self.executor.start()):
+            content = _read(root, path)
+            state = "gone" if content is None else hashlib.sha256(content).hexdigest()
+            digest.update(f"{path}\0{state}\n".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the task has left different."""
+        return tuple(sorted(self.executor.start()))
+
+    def diff(self) -> str:
+        """The difference as text, unified; at its end a line where it is too long to be shown."""
+        parts: list[str] = []
+        for path, before in sorted(self.executor.start().items()):
+            old = before[1] if before else None
+            parts.append(file_diff(path, old, _read(self.executor.root, path)))
+        text = "".join(parts)
+        if len(text) <= MAX_DIFF:
+            return text
+        return f"{text[:MAX_DIFF]}\n… {len(text) - MAX_DIFF} characters left out …\n"
+
+    def before(self, tree: Tree) -> Files:
+        """The project's files as the task found them.
+
+        Args:
+            tree: the project as it is now.
+        """
+        start = self.executor.start()
+        gone = {path for path, state in start.items() if state is None}
+        paths = {*tree.entries, *start} - gone
+        return Files(paths, _reader(tree, {p: s[1] for p, s in start.items() if s}))
+
+    def copy_before(self, tree: Tree, destination: str) -> Path:
+        """Copy the project as the task found it to a folder that does not exist.
+
+        Args:
+            tree: the project as it is now.
+            destination: the folder.
+
+        Returns:
+            Where the project is in the copy.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        root = Path(tree.copy_to(destination).root)
+        for path, state in self.executor.start().items():
+            target = root / path
+            if target.is_symlink() or target.exists():
+                target.unlink()
+            if state is not None:
+                _write(target, state[1], state[0].mode, is_symlink=state[0].is_symlink)
+        _borrow(self.executor.root, root)
+        return root
+
+
+def _reader(tree: Tree, kept: dict[str, bytes]) -> Callable[[str], bytes]:
+    def read(path: str) -> bytes:
+        return kept[path] if path in kept else tree.read(path)
+
+    return read
+
+
+def _read(root: Path, path: str) -> bytes | None:
+    full = root / path
+    try:
+        return os.fsencode(os.readlink(full)) if full.is_symlink() else full.read_bytes()
+    except OSError:
+        return None
+
+
+def _write(target: Path, content: bytes, mode: int, *, is_symlink: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if is_symlink:
+        target.symlink_to(os.fsdecode(content))
+    else:
+        target.write_bytes(content)
+        target.chmod(mode | 0o600)
+
+
+def _borrow(root: Path, copy: Path) -> None:
+    """Link the copy to the dependencies of the original, wherever one of its folders has some."""
+    for folder, names, _ in os.walk(copy):
+        names[:] = [name for name in names if name != ".git" and name not in BORROWED]
+        here = Path(folder).relative_to(copy)
+        for name in BORROWED:
+            source, target = root / here / name, Path(folder) / name
+            if source.is_dir() and not target.exists():
+                target.symlink_to(source.resolve())
