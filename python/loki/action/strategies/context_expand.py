@@ -71,7 +71,8 @@ def _uses(situation: Situation, places: Sequence[Location]) -> Iterator[Passage 
     """Lines of the dependent files on which names stand that the changed files define."""
     project = situation.project
     changed = [path for path in situation.changed if path in project]
-    dependent = [path for path, _ in places] + _test_files(situation)
+    named = [path for path in (situation.failure.path,) if path and path in project]
+    dependent = [*named, *(path for path, _ in places), *_test_files(situation)]
     for path in dict.fromkeys(dependent):
         if path in changed:
             continue
@@ -85,10 +86,12 @@ def _test_files(situation: Situation) -> list[str]:
 
 
 def _lines_with(path: str, names: Mapping[str, str], project: Project) -> Iterator[Passage | None]:
-    """The lines of a file on which a name stands, each name's first use of it."""
-    lines = project.lines(path)
+    """The lines of a file on which a name stands, each name's first use: an import is none."""
+    lines, imports = project.lines(path), project.import_lines(path)
     shown: set[str] = set()
     for number, text in enumerate(lines, 1):
+        if number in imports:
+            continue
         for name in names_of_line(text):
             if name in names and name not in shown and len(shown) < MAX_USES:
                 shown.add(name)

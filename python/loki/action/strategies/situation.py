@@ -108,6 +108,11 @@ class Project:
         found = (resolve(each, path, self.files) for each in imports_of(path, content))
         return list(dict.fromkeys(imported for paths in found for imported in paths))
 
+    def import_lines(self, path: str) -> set[int]:
+        """The lines on which a file's imports begin."""
+        content = self.read(path).encode("utf-8", "replace")
+        return {each.line for each in imports_of(path, content)}
+
     def lines(self, path: str) -> list[str]:
         """Its lines, without their ends."""
         return self.read(path).splitlines()
