@@ -49,7 +49,7 @@ def test_a_regression_shows_how_the_dependent_file_uses_what_changed(tmp_path: P
         tests=["test_invoice.py::test_bill"],
     )
     helped = context_expand(situation(tmp_path, failure=failure, changed=["price.py"]))
-    assert "invoice.py:1 (uses total of price.py)" in helped.context
+    assert "invoice.py:63 (uses total of price.py)" in helped.context
 
 
 def test_it_needs_something_of_the_project(tmp_path: Path) -> None:
