@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loki.action.words import assignments
-from loki.recognition.site import launchers, script_name, script_runners
+from loki.recognition.site import launchers, plain_words, script_name, script_runners
 
 MANIFEST = "package.json"
 """Where scripts stand, in JavaScript's world."""
@@ -57,9 +57,11 @@ class Invocation:
         return cls(whole, program, start, separators)
 
     def begins_with(self, leading: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
-        """The longest of several leads that the program begins with, or None."""
-        fitting = [tuple(lead) for lead in leading if self.program[: len(lead)] == tuple(lead)]
-        return max(fitting, key=len, default=None)
+        """The program's own words for the longest of several leads that it begins with, or None."""
+        named = plain_words(self.program)
+        fitting = [tuple(lead) for lead in leading if named[: len(lead)] == tuple(lead)]
+        best = max(fitting, key=len, default=None)
+        return None if best is None else self.program[: len(best)]
 
     def with_appended(self, more: Sequence[str]) -> tuple[str, ...]:
         """The command with more arguments for the program at its end."""

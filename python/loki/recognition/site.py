@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -189,9 +190,24 @@ def check_kind(command: Sequence[str]) -> str | None:
         >>> check_kind(["npm", "run", "lint:styles"])
         'lint'
     """
-    words, kinds = tuple(command), _kinds()
+    words, kinds = plain_words(command), _kinds()
     found = (kinds[words[:n]] for n in range(len(words), 0, -1) if words[:n] in kinds)
     return next(found, None) or _script_kind(words)
+
+
+def plain_words(command: Sequence[str]) -> tuple[str, ...]:
+    """A command by the name of its program, wherever it lies and whatever its minor version.
+
+    Paths that begin with a dot stay: those are the project's own.
+
+    Example:
+        >>> plain_words(["/srv/.venv/bin/python3.11", "-m", "pytest"]), plain_words(["./mvnw"])
+        (('python3', '-m', 'pytest'), ('./mvnw',))
+    """
+    words = tuple(command)
+    if not words or words[0].startswith("."):
+        return words
+    return (re.sub(r"(\d)(?:\.\d+)+$", r"\1", words[0].rpartition("/")[2]), *words[1:])
 
 
 @cache

@@ -30,6 +30,7 @@ def python(code: str, kind: str = "command", timeout: float = 60.0) -> Check:
     ("text", "kind", "command"),
     [
         ("pytest -q", "test", ("pytest", "-q")),
+        ("/usr/bin/python3.11 -m pytest", "test", ("/usr/bin/python3.11", "-m", "pytest")),
         ("python -m pytest tests", "test", ("python", "-m", "pytest", "tests")),
         ("ruff check .", "lint", ("ruff", "check", ".")),
         ("mypy till", "type", ("mypy", "till")),
