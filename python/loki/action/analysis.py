@@ -20,7 +20,7 @@ from loki.action.event import (
     Reflected,
 )
 from loki.action.reflecting import from_facts
-from loki.action.state import Phase, State, attempt_line, record, say
+from loki.action.state import Current, Phase, State, attempt_line, record, say
 from loki.action.waiting import back_off, hold, why
 from loki.decision.past import PastFailure
 from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
@@ -58,7 +58,7 @@ def analyze(
     facts = None
     if not infrastructure and state.current is not None:
         current = state.current
-        effects.append(Observe(failure, current.approach, current.failed_command))
+        effects.append(Observe(failure, _led_there(current), current.failed_command))
         facts = from_facts(state, failure, decision, now)
     state = replace(
         state,
@@ -104,3 +104,9 @@ def _carry_out(
         return back_off(state, decision, now, agent.retry_after if agent else None)
     assert decision.strategy is not None
     return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure, state.files),)
+
+
+def _led_there(current: Current) -> str:
+    """What a sign would forbid: a change that nobody described is not every change of its files."""
+    described = current.proposal is None or current.proposal.description
+    return current.approach if described else f"{current.approach} as in attempt {current.number}"

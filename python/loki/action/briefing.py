@@ -212,7 +212,7 @@ def _tried(facts: Facts) -> str:
         return ""
     lines = []
     for approach in facts.tried.approaches:
-        times = f", the last of {approach.times} that did the same" if approach.times > 1 else ""
+        times = f", the last of {approach.times} described so" if approach.times > 1 else ""
         action = quoted(approach.action) if approach.action else "nothing was proposed"
         answer = f" → {_words(approach.strategy)}" if approach.strategy else ""
         error = quoted(approach.error)

@@ -197,7 +197,7 @@ def test_ten_thousand_attempts_are_a_count_and_the_newest_approaches() -> None:
         tried = tried.after(Attempt(number, "", action, "failed", error="E"))
     text = compose(Facts("t", tried=tried)).split("# Already tried")[1]
     assert len(tried.approaches) == MOST
-    assert "- Attempt 9999, the last of 5000 that did the same: `usual 1` → `E`" in text
+    assert "- Attempt 9999, the last of 5000 described so: `usual 1` → `E`" in text
     assert "- Attempt 10000: `approach 10000` → `E`" in text
     assert text.count("\n- Attempt") == MOST
     assert f"- {tried.left_out} earlier attempts, not shown" in text

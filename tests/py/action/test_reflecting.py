@@ -137,3 +137,13 @@ def test_the_question_is_small_and_its_data_stays_data(reached: tuple[State, Ref
     assert len(headings) == 1
     assert text.startswith("# Look back\n")
     assert str(Path("/")) not in text.splitlines()
+
+
+def test_a_sign_does_not_forbid_every_change_of_a_file(make_failure: MakeFailure) -> None:
+    described, bare = change("1"), replace(change("2"), description="")
+    world = World([fail(make_failure())] * 3 + [PASS], [described, bare, change("3")])
+    world.run(State(setting()))
+    assert [effect.approach for effect in world.of(Observe)] == [
+        "wrote 1",
+        "changed a.py as in attempt 2",
+    ]

@@ -63,8 +63,8 @@ def test_context_of_a_person_is_in_every_later_briefing(project: Path) -> None:
     outcome = resume(project, stopped.task_id, agent, context=said)
     assert (outcome.status, outcome.attempts) == ("success", 6)
     for briefing in map(str, agent.briefings):
-        assert "> The sign is wrong.\n> The test is right." in briefing
-        words, output = briefing.index("> The sign"), briefing.index("# What failed last")
+        assert "```text\nThe sign is wrong.\nThe test is right.\n```" in briefing
+        words, output = briefing.index("The sign is wrong"), briefing.index("# What failed last")
         assert briefing.index("# Task") < words < output, "apart from what tools print"
     assert [a.attempt for a in loki.Workspace(project).history(stopped.task_id).attempts()] == [
         1, 2, 3, 4, 5, 6,
@@ -77,7 +77,7 @@ def test_signs_and_what_was_tried_still_stand(project: Path) -> None:
     resume(project, stopped.task_id, agent, context="look at the sign")
     (briefing,) = map(str, agent.briefings)
     assert briefing.startswith("# Signs")
-    assert "Attempt 3: changed calc.py" in briefing
+    assert "Attempt 3, the last of 3 described so: `changed calc.py`" in briefing
 
 
 def test_after_a_person_the_budget_and_the_strategies_begin_anew(project: Path) -> None:
@@ -97,7 +97,7 @@ def test_resumed_twice_both_contexts_stand(project: Path) -> None:
     outcome = resume(project, stopped.task_id, agent, context="second words")
     assert outcome.status == "success"
     (briefing,) = map(str, agent.briefings)
-    assert briefing.index("> first words") < briefing.index("> second words")
+    assert briefing.index("\nfirst words\n") < briefing.index("\nsecond words\n")
 
 
 def test_what_a_person_mended_by_hand_is_success_and_stays_theirs(project: Path) -> None:
