@@ -1,4 +1,4 @@
-"""YAML as loki writes it: block style, in the given order, Unicode as it is."""
+"""YAML as loki writes it: block style, in the given order, Unicode as it is where a reader sees it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import yaml
+
+from loki.base.invisible import INVISIBLE
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, as in names of files that are not UTF-8: nothing that YAML can say."""
@@ -24,7 +26,7 @@ class _Indented(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.representer.SafeRepresenter, text: str) -> yaml.ScalarNode:
-    style = None if text.isprintable() else '"'
+    style = None if text.isprintable() and not INVISIBLE.search(text) else '"'
     plain = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     return dumper.represent_scalar("tag:yaml.org,2002:str", plain, style=style)
 
@@ -47,4 +49,9 @@ def dump(data: Any, *, indented: bool = False, width: int = 100) -> str:
     """
     dumper = _Indented if indented else _Dumper
     text = yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
-    return str(text)
+    return INVISIBLE.sub(_escape, str(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As double quotes have it: no other scalar holds an invisible character."""
+    return f"\\U{ord(found[0]):08X}" if ord(found[0]) > 0xFFFF else f"\\u{ord(found[0]):04X}"

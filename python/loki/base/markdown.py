@@ -1,13 +1,15 @@
 """Markdown for pages that quote what nobody has checked: texts stay where they were put.
 
-Errors, titles and answers of agents are hostile: none may open a heading, close a fence or smuggle
-in a link. Syntax: https://spec.commonmark.org/0.31.2/
+Errors, titles and answers of agents are hostile: none may open a heading, close a fence, smuggle in
+a link, or hide in characters that no reader sees. Syntax: https://spec.commonmark.org/0.31.2/
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+from loki.base.invisible import written_out
 
 _MEANING = re.compile(r"[\\`*\[\]<>&]")
 _BLOCK = re.compile(r"^([#>+=~|-]|\d+(?=[.)]))")
@@ -20,7 +22,7 @@ def inline(text: str) -> str:
         >>> inline("see [this](http://x)\\n# now")
         'see \\\\[this\\\\](http://x) # now'
     """
-    return _MEANING.sub(r"\\\g<0>", " ".join(text.split()))
+    return _MEANING.sub(r"\\\g<0>", _one_line(text))
 
 
 def code(text: str) -> str:
@@ -30,7 +32,7 @@ def code(text: str) -> str:
         >>> code("a `b` c")
         '``a `b` c``'
     """
-    line = " ".join(text.split())
+    line = _one_line(text)
     ticks = "`" * (_longest_run(line) + 1)
     # A space is taken off at both ends where both have one; code that begins with a tick needs it.
     room = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -60,12 +62,16 @@ def fence(text: str, language: str = "text") -> str:
         ```
     """
     ticks = "`" * max(3, _longest_run(text) + 1)
-    return f"{ticks}{language}\n{text}\n{ticks}"
+    return f"{ticks}{language}\n{written_out(text)}\n{ticks}"
 
 
 def bullets(items: Iterable[str]) -> str:
     """A list of lines that are Markdown already; "None." where there is nothing."""
     return "\n".join(f"- {item}" for item in items) or "None."
+
+
+def _one_line(text: str) -> str:
+    return written_out(" ".join(text.split()))
 
 
 def _longest_run(text: str) -> int:

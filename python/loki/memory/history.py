@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from loki.base.dump import dump
+from loki.base.markdown import fence, inline
 from loki.memory.attempt import Attempt
 from loki.memory.page import front_matter
 from loki.memory.store import Store
@@ -133,10 +134,8 @@ def render_page(
         }
     )
     body = dump({"attempts": [page_row(attempt) for attempt in attempts]})
-    longest = max((len(ticks) for ticks in re.findall("`{3,}", body)), default=2)
-    fence = "`" * (longest + 1)
-    heading = " ".join(title.split())
-    return f"{head}\n# {heading}\n\n## Attempt history\n\n{fence}yaml\n{body}{fence}\n"
+    block = fence(body.rstrip("\n"), "yaml")
+    return f"{head}\n# {inline(title)}\n\n## Attempt history\n\n{block}\n"
 
 
 def read_page(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:

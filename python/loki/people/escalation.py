@@ -6,13 +6,13 @@ the command for each, and what exactly the person must decide.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loki.base.markdown import bullets
+from loki.base.invisible import written_out
+from loki.base.markdown import bullets, code, fence, inline
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import error_chain
 from loki.memory.intervention import ABORT, Intervention
@@ -121,11 +121,11 @@ def render(escalation: Escalation) -> str:
     failed = sum(attempt.result == "failed" for attempt in escalation.attempts)
     advice = _advice(escalation)
     return f"""\
-## Escalation: {escalation.title}
+## Escalation: {inline(escalation.title)}
 
 **Task ID:** {escalation.task_id}
 **Failure Count:** {failed}
-**Trigger:** {escalation.trigger or "none given"}: {escalation.reason}
+**Trigger:** {inline(escalation.trigger) or "none given"}: {inline(escalation.reason)}
 
 ### Failure Summary
 
@@ -141,7 +141,7 @@ def render(escalation: Escalation) -> str:
 
 Files changed so far, left as they are:
 
-{bullets(escalation.files)}
+{bullets(map(code, escalation.files))}
 {_said(escalation.said)}
 ### Guidance
 
@@ -170,7 +170,9 @@ def with_answer(page: str, intervention: Intervention) -> str:
     if intervention.kind == ABORT:
         answer = f"{intervention.at}: a person aborted the task; its changes were undone."
     elif intervention.context:
-        quoted = "\n".join(f"> {line}".rstrip() for line in intervention.context.splitlines())
+        quoted = "\n".join(
+            f"> {line}".rstrip() for line in written_out(intervention.context).splitlines()
+        )
         answer = f"{intervention.at}: a person resumed the task, and said:\n\n{quoted}"
     else:
         answer = f"{intervention.at}: a person resumed the task."
@@ -186,10 +188,8 @@ def _advice(escalation: Escalation) -> Guidance:
 def _summary(failure: Failure | None) -> str:
     if failure is None:
         return "No check has failed."
-    longest = max((len(run) for run in re.findall(r"`+", failure.excerpt)), default=0)
-    ticks = "`" * max(4, longest + 1)
-    place = f" at `{failure.place}`" if failure.place else ""
-    return f"{failure.message}{place}\n\n{ticks}text\n{failure.excerpt}\n{ticks}"
+    place = f" at {code(failure.place)}" if failure.place else ""
+    return f"{inline(failure.message)}{place}\n\n{fence(failure.excerpt)}"
 
 
 def _analysis(attempts: Sequence[Attempt]) -> str:
@@ -204,7 +204,7 @@ def _analysis(attempts: Sequence[Attempt]) -> str:
             came = f"attempt {after.attempt} failed in the same way"
         else:
             came = f"attempt {after.attempt} failed otherwise: {_line(after.error)}"
-        lines.append(f"`{before.strategy_used}` answered attempt {before.attempt}; {came}.")
+        lines.append(f"{code(before.strategy_used)} answered attempt {before.attempt}; {came}.")
     if not lines:
         return "No strategy was tried: this kind of failure is not retried automatically."
     return bullets(lines)
@@ -230,17 +230,18 @@ def _places(escalation: Escalation) -> list[str]:
     failure = escalation.failure
     found: dict[str, str] = {}
     if failure and failure.path:
-        reporter = f", where {failure.tool} reports it" if failure.tool else ""
+        reporter = f", where {inline(failure.tool)} reports it" if failure.tool else ""
         found[_place(failure.path, failure.line)] = reporter
     for frame in reversed(failure.frames if failure else ()):
         if frame.in_project:
-            found.setdefault(_place(frame.path, frame.line), f", in {frame.function or 'its body'}")
+            where = inline(frame.function or "its body")
+            found.setdefault(_place(frame.path, frame.line), f", in {where}")
     for attempt in reversed(escalation.attempts):
         earlier = attempt.failure or {}
         if earlier.get("path"):
-            place = _place(earlier["path"], earlier.get("line"))
+            place = _place(str(earlier["path"]), earlier.get("line"))
             found.setdefault(place, f", where attempt {attempt.attempt} failed")
-    return [f"`{place}`{why}" for place, why in found.items()][:MAX_PLACES]
+    return [f"{code(place)}{why}" for place, why in found.items()][:MAX_PLACES]
 
 
 def _place(path: str, line: int | None) -> str:
@@ -259,8 +260,8 @@ def _options(escalation: Escalation, advice: Guidance) -> str:
 
 def _at_stake(escalation: Escalation) -> str:
     failure = escalation.failure
-    return f", at `{failure.place}`" if failure and failure.path else ""
+    return f", at {code(failure.place)}" if failure and failure.path else ""
 
 
 def _line(text: str | None) -> str:
-    return " ".join((text or "none given").split())[:200]
+    return inline((text or "none given")[:200])

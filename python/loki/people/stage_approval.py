@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loki.base.invisible import written_out
+from loki.base.markdown import code, inline
+
 
 @dataclass(frozen=True, slots=True)
 class StageApproval:
@@ -14,7 +17,7 @@ class StageApproval:
         run: id of the run; pipeline: name of the pipeline.
         stage: id of the stage; task_id: of the task in which it would work.
         agent, mode, description: of the stage.
-        may: what it would be allowed to do, in sentences.
+        may: what it would be allowed to do, in sentences, Markdown.
         done: what earlier stages did, a line each.
         inputs: files of what it is given.
         command: how to answer, up to the answer itself.
@@ -47,11 +50,11 @@ def render(asked: StageApproval) -> str:
 
 **Task ID:** {asked.task_id}
 **Failure Count:** 0
-**Trigger:** approval: the pipeline {asked.pipeline} asks for a person's leave before this stage
+**Trigger:** approval: the pipeline {inline(asked.pipeline)} asks for a person's leave before this stage
 
 ### What would be done
 
-Agent {asked.agent}, mode {asked.mode}:
+Agent {inline(asked.agent)}, mode {asked.mode}:
 
 {_quoted(asked.description)}
 
@@ -59,11 +62,11 @@ Agent {asked.agent}, mode {asked.mode}:
 
 ### What has been done so far
 
-{_list(asked.done, "Nothing: this is the first stage.")}
+{_list([inline(line) for line in asked.done], "Nothing: this is the first stage.")}
 
 ### What it is given
 
-{_list([f"`{path}`" for path in asked.inputs], "Nothing.")}
+{_list([code(path) for path in asked.inputs], "Nothing.")}
 
 ### Recommended Options
 
@@ -80,7 +83,7 @@ Decide whether stage {asked.stage} may begin.
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in written_out(text).strip().splitlines())
 
 
 def _list(lines: Sequence[str], otherwise: str) -> str:

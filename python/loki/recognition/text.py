@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TypeAlias
 
 from loki import _core
+from loki.base.invisible import written_out
 
 Text: TypeAlias = str | bytes | bytearray | memoryview
 """Output of a tool: text, or bytes in any encoding: UTF-16 where they begin with its byte order mark,
@@ -50,24 +50,13 @@ def visible(text: Text) -> str:
         TypeError: the argument is neither.
 
     Source:
-        The Unicode standard, general categories Cc, Cf and Zl/Zp; variation selectors supplement.
+        `loki.base.invisible.INVISIBLE`.
 
     Example:
         >>> print(visible("\x1b[31mexpected 'ab', got 'a\u200bb'"))
         expected 'ab', got 'a\u200bb'
     """
-    return _INVISIBLE.sub(_written_out, clean(text))
-
-
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb"
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-
-
-def _written_out(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode("ascii")
+    return written_out(clean(text))
 
 
 class Cleaned:

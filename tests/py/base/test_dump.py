@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.dump import dump
+from loki.base.invisible import INVISIBLE
 
 texts = st.text(
     st.one_of(
-        st.sampled_from("-\n:#'\"|> \t`[]{}&*!%@a\u2028\u2029\x85\x00\ufeffé"),
+        st.sampled_from(
+            "-\n:#'\"|> \t`[]{}&*!%@a\u2028\u2029\x85\x00\ufeffé\u202e\u3164\U000e0041\x1b"
+        ),
         st.characters(codec="utf-8"),
     ),
     max_size=40,
@@ -25,7 +28,9 @@ plain = st.recursive(
 
 @given(plain, st.booleans(), st.sampled_from([20, 100, 10**6]))
 def test_plain_data_comes_back(data: object, indented: bool, width: int) -> None:
-    assert yaml.safe_load(dump(data, indented=indented, width=width)) == data
+    text = dump(data, indented=indented, width=width)
+    assert yaml.safe_load(text) == data
+    assert not INVISIBLE.search(text)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.base.invisible import INVISIBLE, written_out
 from loki.base.markdown import bullets, code, fence, inline, paragraphs
 
-hostile = st.text(st.sampled_from("`#-=~>*_[]()<>\\ \n\r\t1.ab|&\u2028"), max_size=60)
+hostile = st.text(
+    st.sampled_from("`#-=~>*_[]()<>\\ \n\r\t1.ab|&\u2028\x1b\u202e\u3164"), max_size=60
+)
 
 
 @given(hostile)
@@ -26,7 +29,7 @@ def test_code_cannot_be_ended(text: str) -> None:
     assert ticks is not None
     inside = span[len(ticks[0]) : -len(ticks[0])]
     assert ticks[0] not in re.findall("`+", inside)
-    assert inside.strip() == " ".join(text.split())
+    assert inside.strip() == written_out(" ".join(text.split()))
     assert len(span.splitlines()) == 1
 
 
@@ -47,3 +50,9 @@ def test_paragraphs_open_no_block(text: str) -> None:
 def test_bullets() -> None:
     assert bullets(["a", "b"]) == "- a\n- b"
     assert bullets([]) == "None."
+
+
+@given(hostile)
+def test_what_nobody_sees_is_written_out(text: str) -> None:
+    for shown in (inline(text), code(text), paragraphs(text), fence(text)):
+        assert not INVISIBLE.search(shown)

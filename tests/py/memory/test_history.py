@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.dump import SURROGATE
+from loki.base.invisible import INVISIBLE
 from loki.memory.attempt import Attempt, CheckRecord, shorten
 from loki.memory.history import History, page_row, read_page, render_page
 from loki.stores.files import FileStore
+from support.hostile import HOSTILE as HOSTILE_WORDS
+from support.hostile import headings_of
 from support.loop import MakeFailure
 
 AT = "2026-04-04T10:15:30.000Z"
@@ -195,9 +198,19 @@ def test_whatever_an_agent_says_the_page_reads_back(
     head, (row,) = read_page(page)
     assert head["total_attempts"] == 1
     assert row == plain(page_row(made))
+    assert not INVISIBLE.search(page)
     assert row["checks"] == [
         {"name": plain(path), "passed": False, "exit_code": None, "duration_ms": 3}
     ]
+
+
+def test_the_heading_is_the_title_and_nothing_else() -> None:
+    page = render_page(
+        "t", [attempt(1, action=HOSTILE_WORDS)], status="failed", title=HOSTILE_WORDS, updated_at=AT
+    )
+    title, history = headings_of(page)
+    assert "alert(1)" in title
+    assert history == "Attempt history"
 
 
 def test_a_megabyte_of_words_reads_back_too() -> None:

@@ -12,6 +12,7 @@ from loki.memory.intervention import Intervention
 from loki.people.escalation import Escalation, options, render, with_answer
 from loki.people.guidance import known
 from loki.recognition.failure import Frame
+from support.hostile import HOSTILE, headings_of
 
 FAILURE = replace(
     loki.Failure.of(
@@ -111,6 +112,28 @@ def test_output_of_tools_stays_in_its_fence() -> None:
     assert answered.count("a person resumed the task") == 1
     assert "**Task ID:**" in answered
     assert f"\n{fence}\n" in answered, "the fence is still closed"
+
+
+def test_no_word_of_tools_agents_or_titles_breaks_out_of_its_place() -> None:
+    failure = replace(
+        loki.Failure.of(HOSTILE, tool=HOSTILE, path=HOSTILE, line=5, excerpt=HOSTILE),
+        frames=(Frame(HOSTILE, 2, HOSTILE, True),),
+    )
+    made = [
+        replace(attempt(number, HOSTILE, HOSTILE), action=HOSTILE, pattern_matched=HOSTILE)
+        for number in (1, 2)
+    ]
+    made[1] = replace(made[1], fingerprint="another")
+    said = (HOSTILE,)
+    page = render(Escalation("t", HOSTILE, HOSTILE, HOSTILE, failure, made, [HOSTILE], said))
+    title, *ours = headings_of(page)
+    assert title.startswith("Escalation: ")
+    assert ours == [
+        *("Failure Summary", "Attempts Log", "Attempt 1 (10:31:00)", "Attempt 2 (10:32:00)"),
+        *("Agent Analysis", "Guidance", "Recommended Options", "Awaiting"),
+    ]
+    answer = Intervention("2026-01-25T11:00:00.000Z", context="look at \u202e \x1b[2Jit")
+    assert headings_of(with_answer(page, answer))[-1] == "Answered"
 
 
 def test_an_answer_takes_the_place_of_the_question() -> None:

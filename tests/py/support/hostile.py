@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+
+from loki.base.invisible import INVISIBLE
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
@@ -67,3 +71,16 @@ def make_hostile(project: Path) -> str:
         store, {**record, "checks": [], "outcome": {**outcome, "files_modified": [HOSTILE]}}
     )
     return "evil"
+
+
+def headings_of(page: str) -> list[str]:
+    """The headings that a Markdown parser sees in a page's body, where nothing else is dangerous.
+
+    Neither a link, an image or HTML, nor a character that no reader sees.
+    """
+    assert not INVISIBLE.search(page), INVISIBLE.findall(page)
+    body = page.split("---\n", 2)[2] if page.startswith("---\n") else page
+    tokens = MarkdownIt("commonmark").parse(body)
+    kinds = {t.type for t in tokens} | {t.type for one in tokens for t in one.children or ()}
+    assert not kinds & {"link_open", "image", "html_inline", "html_block", "hr"}, kinds
+    return [after.content for t, after in itertools.pairwise(tokens) if t.type == "heading_open"]
