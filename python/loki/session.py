@@ -16,6 +16,7 @@ from loki.action.performer import Performer
 from loki.action.resumption import standing
 from loki.action.state import Setting, State
 from loki.action.task import Outcome, TaskSpec
+from loki.assembly import NO_CHECK
 from loki.base.error import UsageError
 from loki.base.time import Duration
 from loki.decision.backoff import Backoff
@@ -147,6 +148,8 @@ class Task:
 
     def _guarded(self, agent: AnyAgent) -> Session:
         session = self._running()
+        if not self.spec.checks:
+            raise UsageError(NO_CHECK)
         session.breaker = self.workspace.breakers()[breaker_of(agent)]
         assert self._performer is not None
         self._performer.recorder.saw_agent(record_of(agent))
@@ -359,7 +362,5 @@ def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: T
         given = checks or workspace.default_checks(kind, complexity, options.get("reviewer"))
         found = workspace.task(task, checks=given, **options)
     if not found.spec.checks:
-        from loki.assembly import NO_CHECK
-
         raise UsageError(NO_CHECK)
     return found

@@ -197,10 +197,11 @@ class Report:
 
     @property
     def failing_tests(self) -> frozenset[tuple[str, str]]:
-        """(check, test) of every test that was seen failing."""
+        """(check, test) of every test that failed in a check that failed."""
         return frozenset(
             (result.check.name, test)
             for result in self.results
+            if not result.passed
             for test, outcome in (result.tests or {}).items()
             if outcome == FAILED
         )

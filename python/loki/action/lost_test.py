@@ -1,4 +1,7 @@
-"""Tests that were seen failing and have vanished since: what is deleted or skipped is not fixed."""
+"""Tests that were seen failing and are not mended, whatever the check says now.
+
+What is deleted or skipped is not fixed, nor is what still fails where the check no longer minds.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,25 @@ from loki.recognition.failure import Failure
 
 
 def lost_tests(seen_failing: frozenset[tuple[str, str]], report: Report) -> dict[str, str]:
-    """Tests that were seen failing and now neither pass nor fail: gone, or skipped.
+    """Tests that were seen failing and are not mended, though no check may say so.
 
-    A test that is deleted, skipped or expected to fail is not fixed. A whole file that could not be
-    loaded counts as found again once any of its tests passes.
+    A test that is deleted, skipped or expected to fail is not fixed, nor is one that fails in a check
+    that ends well: its exit code was hidden. A whole file that could not be loaded counts as found
+    again once any of its tests passes.
 
     Returns:
-        ``gone`` or ``skipped`` by test.
+        ``gone``, ``skipped`` or ``failing`` by test.
     """
     lost = {}
     for result in report.results:
         tests = result.tests or {}
+        hides = result.passed and not result.check.expected  # else its exit code counts for nothing
         for name, test in seen_failing:
-            if name != result.check.name or tests.get(test) in {PASSED, FAILED}:
+            if name != result.check.name or tests.get(test) == PASSED:
+                continue
+            if tests.get(test) == FAILED:
+                if hides:
+                    lost[test] = "failing"
                 continue
             within = [tests[other] for other in inside(test, tests)]
             if test in tests or (within and PASSED not in within):
@@ -35,9 +44,22 @@ def lost_tests(seen_failing: frozenset[tuple[str, str]], report: Report) -> dict
 def lost_failure(lost: Mapping[str, str]) -> Failure:
     """The failure that lost tests amount to; ``lost`` is what `lost_tests` found, not empty."""
     (test, how), *_ = lost.items()
-    is_now = "gone" if how == "gone" else "skipped or expected to fail"
-    message = f"{test} was failing and is now {is_now}: a test that must pass may not be removed"
+    message = f"{test} {_MESSAGES[how]}"
     listing = "\n".join(f"{name}: {what}" for name, what in lost.items())
     return Failure.of(
-        message, tool="loki", error_code=f"test-{how}", tests=tuple(lost), excerpt=listing
+        message,
+        tool="loki",
+        error_code=f"test-{how}",
+        tests=tuple(lost),
+        excerpt=listing,
+        pattern="test-failure",  # whatever the test's own name says
     )
+
+
+_NOT_REMOVED = "a test that must pass may not be removed"
+_MESSAGES = {
+    "gone": f"was failing and is now gone: {_NOT_REMOVED}",
+    "skipped": f"was failing and is now skipped or expected to fail: {_NOT_REMOVED}",
+    "failing": "still fails, and the check ends with success all the same: mend what it tests, and "
+    "let the check end as its tests do",
+}

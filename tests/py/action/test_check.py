@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loki.action.check import Check, CheckResult, Report, missing_programs
 from loki.action.check_runner import CheckRunner
-from loki.action.lost_test import lost_tests
+from loki.action.lost_test import lost_failure, lost_tests
 from loki.base.error import UsageError
 from loki.recognition.pattern import PatternSet
 from support.loop import CHECK
@@ -148,7 +149,9 @@ def test_missing_programs_are_named_in_a_sentence(project: Path) -> None:
     ("seen", "now", "lost"),
     [
         ({"a.t"}, {"a.t": "passed"}, {}),
-        ({"a.t"}, {"a.t": "failed"}, {}),
+        ({"a.t"}, {"a.t": "failed"}, {"a.t": "failing"}),
+        ({"a"}, {"a": "failed"}, {"a": "failing"}),
+        ({"a.u"}, {"a.t": "failed", "a.u": "passed"}, {}),
         ({"a.t"}, {"a.t": "skipped"}, {"a.t": "skipped"}),
         ({"a.t"}, {"a.u": "passed"}, {"a.t": "gone"}),
         ({"a.t"}, None, {"a.t": "gone"}),
@@ -162,6 +165,27 @@ def test_lost_tests(seen: set[str], now: dict[str, str] | None, lost: dict[str, 
     """A file that could not be loaded is found again by any of its tests that passes."""
     report = Report((CheckResult(CHECK, True, 0, 0.1, tests=now),))
     assert lost_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
+
+
+def test_what_fails_openly_is_not_lost() -> None:
+    """Where the check says so itself, or where its exit code counts for nothing."""
+    seen, now = frozenset({(CHECK.name, "a.t")}), {"a.t": "failed"}
+    failed = CheckResult(CHECK, False, 1, 0.1, tests=now)
+    assert lost_tests(seen, Report((failed,))) == {}
+    other = replace(CHECK, kind="custom", expected="1 failed")
+    assert lost_tests(seen, Report((CheckResult(other, True, 1, 0.1, tests=now),))) == {}
+
+
+def test_a_test_that_a_check_tolerates_was_not_seen_failing() -> None:
+    tolerated = CheckResult(CHECK, True, 0, 0.1, tests={"a.t": "failed"})
+    assert not Report((tolerated,)).failing_tests
+
+
+@pytest.mark.parametrize("how", ["gone", "skipped", "failing"])
+def test_a_lost_test_is_no_outage_whatever_its_name(how: str) -> None:
+    failure = lost_failure({"api.test.ts > connect ECONNREFUSED 127.0.0.1:80": how})
+    assert failure.match is not None
+    assert failure.match.pattern == "test-failure"
 
 
 # --- criteria that somebody judges, and what a command has to print ----------------------------------

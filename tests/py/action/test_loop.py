@@ -180,6 +180,17 @@ def test_a_failing_test_that_is_gone_or_skipped_is_not_fixed(
     assert word in world.of(Keep)[0].attempt.error
 
 
+def test_a_failing_test_is_not_fixed_by_a_check_that_ends_well(make_failure: MakeFailure) -> None:
+    """As behind `|| true`, or with a plugin that sets the exit code."""
+    world = World(
+        [fail(make_failure(), a="failed"), passing(a="failed"), passing(a="passed")],
+        [change(), change("x = 2\n")],
+    )
+    world.run(State(setting(complexity="low")))
+    assert (world.outcome.status, world.outcome.attempts) == ("success", 2)
+    assert "still fails" in world.of(Keep)[0].attempt.error
+
+
 def test_deleting_the_only_test_is_told_as_what_it_is(make_failure: MakeFailure) -> None:
     """The runner fails too ("no tests ran"), but that is not what the agent must hear."""
     ran_none = Report((CheckResult(CHECK, False, 5, 0.1, "", make_failure("no tests ran"), {}),))
@@ -306,6 +317,13 @@ def test_a_claim_without_any_check_is_unverified() -> None:
     world = World([], [Edited("I did it", ("a.py",), ok=True)])
     world.run(State(setting(checks=())))
     assert world.outcome.status == "unverified"
+
+
+def test_a_change_without_any_check_is_unverified() -> None:
+    world = World([Report()], [change()])
+    world.run(State(setting(checks=())))
+    assert world.outcome.status == "unverified"
+    assert world.of(Keep)[0].attempt.result == "unverified"
 
 
 def test_a_claim_is_checked_where_there_are_checks(make_failure: MakeFailure) -> None:

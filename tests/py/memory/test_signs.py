@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.sign import MOST_WAITING, SignRules
+from loki.memory.sign import SignRules
 from loki.memory.signs import Signs, folder_of
 from loki.memory.store import ForgivingStore, Store
 from loki.stores.files import FileStore

@@ -164,6 +164,49 @@ def test_a_claim_without_any_check_is_unverified(project: Path) -> None:
     assert task.outcome.status == "unverified"
 
 
+def test_a_proposal_without_any_check_is_unverified(project: Path) -> None:
+    with loki.Workspace(project).task("make it nicer", kind="refactor") as task:
+        for attempt in task.attempts():
+            attempt.propose({"calc.py": RIGHT})
+    assert task.outcome is not None
+    assert (task.outcome.status, task.outcome.files) == ("unverified", ("calc.py",))
+
+
+def test_an_agent_without_any_check_is_not_asked(project: Path) -> None:
+    asked: list[Any] = []
+    with (
+        loki.Workspace(project).task("make it nicer", kind="refactor") as task,
+        pytest.raises(loki.UsageError, match="check"),
+    ):
+        task.run(asked.append)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Makefile": f"check:\n\t{CHECK} || true\n"},
+        {"Makefile": "check:\n\ttrue\n"},
+        {"conftest.py": "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"},
+        {"conftest.py": "import os\n\n\ndef pytest_configure():\n    os._exit(0)\n"},
+        {"conftest.py": "collect_ignore = ['tests/test_calc.py']\n"},
+        {"pytest.ini": "[pytest]\naddopts = -k 'not test_add'\npythonpath = .\n"},
+    ],
+)
+def test_a_check_that_is_made_content_is_no_fix(project: Path, change: dict[str, str]) -> None:
+    (project / "Makefile").write_text(f"check:\n\t{CHECK}\n")
+    (project / "tests/test_other.py").write_text("def test_other():\n    assert True\n")
+    outcome = loki.run(
+        "make add add",
+        agent=ScriptedAgent([change]),
+        checks=["make check"],
+        path=str(project),
+        max_attempts=1,
+    )
+    assert outcome.status == "failed", outcome
+    assert "test_add" in str(only_task(project)[0]["error"])
+
+
 def test_an_own_report_of_failure_is_recognized(project: Path) -> None:
     with loki.Workspace(project).task("import it", kind="feature", max_attempts=1) as task:
         for attempt in task.attempts():
