@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from loki.base.markdown import fence, paragraphs
-from loki.base.tokens import tokens
+from loki.base.tokens import clip_around, clip_lines, tokens
 from loki.memory.learned import RULES_TOKENS, Rule, fitting
-from loki.memory.quote import block, one_line, plain, quoted, whole
+from loki.memory.quote import LONGEST_LINE, block, one_line, plain, quoted, whole
 from loki.memory.reflection import FACTS, SHOWN, Reflection
 from loki.memory.sign import Sighting, render_signs
 from loki.memory.tried import Tried
@@ -170,10 +170,34 @@ def _error(facts: Facts) -> str:
     end = [_names("Failing tests", failure.tests), _names("Also failing", facts.also_failing)]
     end = [line for line in end if line]
     room = ERROR_TOKENS - tokens("\n\n".join([*head, *end, fence("\n")]))
-    said = str(failure)
-    excerpt = failure.excerpt.strip("\n")
-    shown = excerpt if excerpt.strip() == said else f"{said}\n\n{excerpt}".strip()
-    return "\n\n".join([*head, block(shown, room, tail=0.4), *end])
+    return "\n\n".join([*head, _said(failure, room), *end])
+
+
+def _said(failure: Failure, room: int) -> str:
+    """What a tool said, in a fence: the message, and the lines round the one that says it."""
+    said, excerpt = str(failure), failure.excerpt.strip("\n")
+    if excerpt.strip() in {said, failure.message, ""}:
+        return block(said, room)
+    if tokens(f"{said}\n\n{excerpt}") <= room:
+        return block(f"{said}\n\n{excerpt}", room)
+    line = _telling_line(failure)
+    if line is None:
+        return block(f"{said}\n\n{excerpt}", room, tail=0.4)
+    head = one_line(said, max(32, 2 * room))
+    lines = clip_lines(plain(failure.excerpt), LONGEST_LINE)
+    left = max(1, room - tokens(f"{head}\n\n"))
+    return fence(f"{head}\n\n{clip_around(lines, line, left)}")
+
+
+def _telling_line(failure: Failure) -> int | None:
+    """Which line of the excerpt says what failed, from 0; None where that is not known."""
+    if failure.excerpt_lines is None or failure.output_line is None:
+        return None
+    first, last = failure.excerpt_lines
+    is_whole = len(failure.excerpt.split("\n")) == last - first + 1
+    return (
+        failure.output_line - first if is_whole and first <= failure.output_line <= last else None
+    )
 
 
 def _names(what: str, names: Sequence[str]) -> str:

@@ -52,6 +52,45 @@ def clip(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
     return f"{head}\n{_GAP}\n{_from_line_start(_decoded(data[-last:]))}"
 
 
+def clip_around(text: str, line: int, limit_tokens: int) -> str:
+    """A text cut to a number of tokens: the lines round one of them, as many before it as after.
+
+    Args:
+        text: any text.
+        line: index of the line that matters, from 0.
+        limit_tokens: most tokens of the result, 1 or more.
+
+    Example:
+        >>> print(clip_around("a list\\nof cases\\n> assert x\\nE 1 == 2\\nthe next\\ntest", 3, 9))
+        …
+        > assert x
+        E 1 == 2
+        the next
+        …
+    """
+    lines = text.split("\n")
+    room = limit_tokens * BYTES_PER_TOKEN
+    if len(_encoded(text)) <= room:
+        return text
+    room -= len(f"{_GAP}\n\n{_GAP}".encode())
+    focus = min(max(line, 0), len(lines) - 1)
+    first = last = focus
+    room -= len(_encoded(lines[focus]))
+    if room < 0:
+        return clip(lines[focus], limit_tokens)
+    grows = True
+    while grows:
+        grows = False
+        for step in (-1, 1):
+            index = first - 1 if step < 0 else last + 1
+            cost = len(_encoded(lines[index])) + 1 if 0 <= index < len(lines) else room + 1
+            if cost <= room:
+                first, last, room, grows = min(first, index), max(last, index), room - cost, True
+    shown = lines[first : last + 1]
+    before, after = [_GAP] * (first > 0), [_GAP] * (last < len(lines) - 1)
+    return "\n".join([*before, *shown, *after])
+
+
 def clip_lines(text: str, most: int) -> str:
     """A text none of whose lines is longer than ``most`` characters: their middle is left out."""
     return "\n".join(clip_line(line, most) for line in text.split("\n"))

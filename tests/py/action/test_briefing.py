@@ -20,7 +20,7 @@ from loki.memory.learned import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
 from loki.memory.tried import MOST, Tried
-from loki.recognition.failure import Failure
+from loki.recognition.failure import Failure, recognize
 from support.loop import MakeFailure
 
 HEADINGS = [
@@ -180,6 +180,25 @@ def test_error_and_context_keep_to_their_limits(facts: Facts, make_failure: Make
     assert "output line 0" in error
     assert "output line 999" in error, "a failure's last lines often say what was expected"
     assert re.search(r"test_something_long_\d` and 29\d more", error)
+
+
+def test_a_long_excerpt_is_cut_round_the_line_that_says_what_failed() -> None:
+    cases = "\n".join(f'            (["{n}", "and"], "{n} and"),' for n in range(20))
+    output = (
+        "_____ test_join[case2] _____\n\n"
+        f'    @pytest.mark.parametrize(\n        "items, expected",\n        [\n{cases}\n        ],\n'
+        "    )\n    def test_join(items, expected):\n>       assert join(items) == expected\n"
+        "E       AssertionError: assert 'one, two' == 'one and two'\n"
+        "E         - one and two\nE         + one, two\n\ntests/test_lists.py:31: AssertionError\n"
+        "_____ test_join[case3] _____\n\n    @pytest.mark.parametrize(\n"
+        "=== short test summary info ===\n"
+        "FAILED tests/test_lists.py::test_join[case2] - AssertionError\n1 failed in 0.1s\n"
+    )
+    failure = recognize(output, command="pytest", exit_code=1)
+    error = compose(Facts("t", failure=failure)).split("# What failed last")[1]
+    for line in (">       assert join(items) == expected", "E         - one and two"):
+        assert line in error
+    assert tokens(error) <= ERROR_TOKENS
 
 
 @given(st.text(max_size=400), st.text(max_size=200))

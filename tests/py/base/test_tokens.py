@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.tokens import clip, clip_line, clip_lines, tokens
+from loki.base.tokens import clip, clip_around, clip_line, clip_lines, tokens
 
 
 @given(st.text(), st.integers(1, 50), st.floats(0, 1))
@@ -25,6 +25,21 @@ def test_clip_keeps_whole_lines_of_both_ends() -> None:
     assert both[-1] == "line 99"
     assert both.count("…") == 1
     assert set(both) - {"…"} <= set(text.splitlines())
+
+
+@given(st.text(), st.integers(-2, 50), st.integers(1, 50))
+def test_clip_around_keeps_to_its_limit(text: str, line: int, limit: int) -> None:
+    cut = clip_around(text, line, limit)
+    assert tokens(cut) <= limit
+    assert cut == text or "…" in cut
+
+
+def test_clip_around_keeps_the_line_that_matters_and_its_neighbours() -> None:
+    text = "\n".join(f"line {number}" for number in range(100))
+    cut = clip_around(text, 50, 9).splitlines()
+    assert cut == ["…", "line 49", "line 50", "line 51", "…"]
+    assert clip_around(text, 0, 6).splitlines() == ["line 0", "line 1", "…"]
+    assert clip_around(text, 99, 6).splitlines() == ["…", "line 98", "line 99"]
 
 
 def test_letters_of_other_scripts_count_for_more() -> None:
