@@ -44,6 +44,7 @@ from loki.action.judge import Judge
 from loki.action.recorder import Recorder
 from loki.action.reflecting import question
 from loki.action.regression import RegressionCheck
+from loki.action.state import error_field
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
 from loki.base.log import tell
@@ -175,7 +176,8 @@ class Performer:
 
     def _tell_check(self, result: CheckResult) -> None:
         said = "passed" if result.passed else "pending" if result.is_pending else "failed"
-        self._log(f'check="{result.check.name}" {said} duration_ms={round(result.seconds * 1000)}')
+        line = f'check="{result.check.name}" {said} duration_ms={round(result.seconds * 1000)}'
+        self._log(line + (error_field(result.failure) if result.failure else ""))
 
     def _log(self, message: str) -> None:
         tell(self.task.id, message)

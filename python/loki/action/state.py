@@ -15,16 +15,20 @@ from loki.action.check import Report
 from loki.action.event import Ask, Executed, Helped, Say
 from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
-from loki.base.log import fields
+from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
 from loki.decision.past import Past
 from loki.decision.policy import Decision
 from loki.memory.attempt import Attempt
+from loki.memory.quote import one_line
 from loki.memory.reflection import Reflection
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
+
+ERROR_LENGTH = 200
+"""Most characters of an error in a log line. Chosen, not measured."""
 
 APPLIED = "applied"
 """Stands for the project where a proposed change is part of it."""
@@ -264,7 +268,15 @@ def attempt_line(
     strategy = (decision.strategy or decision.action.value) if decision else "none"
     assert state.current is not None
     head = f"attempt={state.current.number} pattern={pattern} strategy={strategy} result={result}"
+    # What a check said stands in the line of the check.
+    if failure is not None and state.current.report.first_failure is None:
+        head += error_field(failure)
     return say(state, head)
+
+
+def error_field(failure: Failure) -> str:
+    """The field of a log line that says what failed, in a line that is not too long."""
+    return f" error={quoted(one_line(str(failure), ERROR_LENGTH))}"
 
 
 def say(state: State, message: str, *, warning: bool = False) -> Say:

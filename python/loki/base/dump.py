@@ -54,4 +54,5 @@ def dump(data: Any, *, indented: bool = False, width: int = 100) -> str:
 
 def _escape(found: re.Match[str]) -> str:
     """As double quotes have it: no other scalar holds an invisible character."""
-    return f"\\U{ord(found[0]):08X}" if ord(found[0]) > 0xFFFF else f"\\u{ord(found[0]):04X}"
+    code = ord(found[0])
+    return f"\\U{code:08X}" if code > 0xFFFF else f"\\u{code:04X}"  # noqa: PLR2004

@@ -10,7 +10,7 @@ logger = logging.getLogger("loki")
 _WORD = re.compile(r'([A-Za-z_]\w*)=("[^"\n]*"|\S+)|\S+')
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 
-NAMES = frozenset({"task", "check", "pattern", "strategy", "reason", "failure"})
+NAMES = frozenset({"task", "check", "pattern", "strategy", "reason", "failure", "error"})
 """Fields that stay text, also where their value looks like a number."""
 
 
@@ -35,6 +35,16 @@ def fields(message: str) -> dict[str, str | int | float]:
         elif word[0].endswith(":"):
             break
     return found
+
+
+def quoted(text: str) -> str:
+    """A text of somebody else's as the value of a field.
+
+    Example:
+        >>> quoted('found "a"\\nin b')
+        '"found \\'a\\' in b"'
+    """
+    return '"' + " ".join(text.replace('"', "'").split()) + '"'
 
 
 def _value(name: str, value: str) -> str | int | float:

@@ -55,7 +55,9 @@ def test_a_validation_that_fails_and_a_dead_letter(make_failure: MakeFailure) ->
     blocked = Validation(("change_check", "syntax_check"), violations)
     world = World([fail(make_failure())], [change()], [blocked])
     world.run(State(setting(max_retries=0)))
-    (validated, *_, dead, end) = lines(world)
+    (validated, failed, dead, end) = lines(world)
+    assert failed[0].endswith('result=failed error="a.py: syntax_check invalid syntax: x=1 y=2"')
+    assert failed[1]["error"] == "a.py: syntax_check invalid syntax: x=1 y=2"
     assert validated == (
         "task=t validation=failed gates=2 violations=2",
         {"task": "t", "validation": "failed", "gates": 2, "violations": 2},
@@ -81,6 +83,8 @@ def test_a_real_runs_records_carry_their_fields(
     (checked,) = [data for line, data in said.items() if " passed duration_ms=" in line]
     assert checked["check"] == CHECK
     assert isinstance(checked["duration_ms"], int)
+    (failed,) = [data for line, data in said.items() if " failed duration_ms=" in line]
+    assert "assert " in failed["error"], "a person reads at once what failed"
     (ended,) = [data for data in said.values() if "status" in data]
     assert ended == {
         "task": outcome.task_id,
