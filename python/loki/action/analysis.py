@@ -20,7 +20,7 @@ from loki.action.event import (
     Reflected,
 )
 from loki.action.reflecting import from_facts
-from loki.action.state import Current, Phase, State, attempt_line, record, say
+from loki.action.state import Current, Phase, State, attempt_line, record, say, to_mend
 from loki.action.waiting import back_off, hold, why
 from loki.decision.past import PastFailure
 from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
@@ -28,7 +28,12 @@ from loki.recognition.failure import Failure
 
 
 def analyze(
-    state: State, failure: Failure, now: datetime, agent: AgentFailed | None = None
+    state: State,
+    failure: Failure,
+    now: datetime,
+    agent: AgentFailed | None = None,
+    *,
+    of_answer: bool = False,
 ) -> tuple[State, tuple[Effect, ...]]:
     """Record a failed attempt and do what the rules say about its failure.
 
@@ -37,6 +42,8 @@ def analyze(
         failure: what failed.
         now: the time of day.
         agent: where the agent could not answer: how.
+        of_answer: it is one of the answer alone, like one that changes nothing. It arms no sign:
+            another task's would have nothing in common with it.
     """
     setting = state.setting
     refused = agent.refused if agent else None
@@ -58,12 +65,15 @@ def analyze(
     facts = None
     if not infrastructure and state.current is not None:
         current = state.current
-        effects.append(Observe(failure, _led_there(current), current.failed_command))
+        if not of_answer:
+            effects.append(Observe(failure, _led_there(current), current.failed_command))
         facts = from_facts(state, failure, decision, now)
     state = replace(
         state,
         past=state.past.add(past),
         failure=failure,
+        of_answer=of_answer,
+        unmended=(state.unmended or state.failure) if of_answer or agent else None,
         decision=decision,
         help=None,
         helpless=frozenset(),
@@ -92,7 +102,8 @@ def reflected(state: State, event: Reflected, now: datetime) -> tuple[State, tup
 def _carry_out(
     state: State, decision: Decision, now: datetime, agent: AgentFailed | None
 ) -> tuple[State, tuple[Effect, ...]]:
-    assert state.failure is not None
+    failure = to_mend(state)
+    assert failure is not None
     if decision.action is Action.PAUSE:
         assert agent is not None and agent.refused is not None  # noqa: PT018
         return hold(state, agent.refused, now)
@@ -103,7 +114,7 @@ def _carry_out(
     if decision.strategy == RETRY:
         return back_off(state, decision, now, agent.retry_after if agent else None)
     assert decision.strategy is not None
-    return replace(state, phase=Phase.FIX), (Help(decision.strategy, state.failure, state.files),)
+    return replace(state, phase=Phase.FIX), (Help(decision.strategy, failure, state.files),)
 
 
 def _led_there(current: Current) -> str:

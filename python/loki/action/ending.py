@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from loki.action.event import Effect, Finish, Keep
-from loki.action.state import Phase, State, attempt_line, record, say
+from loki.action.state import Phase, State, attempt_line, record, say, to_mend
 from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.people.escalation import file_name
@@ -62,7 +62,7 @@ def finish(
     awaiting: tuple[str, ...] = (),
 ) -> tuple[State, tuple[Effect, ...]]:
     """End the task with a status and, where a person has something to read, a page."""
-    failure = None if status in {"success", "unverified"} else state.failure
+    failure = None if status in {"success", "unverified"} else to_mend(state)
     attempts = state.made_before + state.made
     elapsed = now - (state.started or now)
     outcome = Outcome(
@@ -83,8 +83,9 @@ def finish(
     effects: list[Effect] = []
     if status == "failed" and trigger != "budget":
         effects.append(say(state, f"dead_letter reason={trigger}"))
+    answer = state.failure if failure and failure is not state.failure else None
     shown = f"status={status} total_attempts={attempts} duration_ms={outcome.duration_ms}"
-    return state, (*effects, Finish(outcome, failure), say(state, shown))
+    return state, (*effects, Finish(outcome, failure, answer), say(state, shown))
 
 
 def _page(outcome: Outcome, now: datetime) -> str | None:

@@ -245,6 +245,7 @@ class Ask:
         reason: why this strategy.
         context: what the strategy found.
         done: what the strategy did.
+        to_mend: where what failed last says nothing of the work: what failed before it.
     """
 
     attempt: int
@@ -253,6 +254,7 @@ class Ask:
     reason: str = ""
     context: str = ""
     done: str = ""
+    to_mend: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,11 +371,13 @@ class Finish:
 
     Attributes:
         outcome: how.
-        failure: the last failure, or None.
+        failure: the last failure of the work, or None.
+        answer: what failed after it, where that is the agent's answer alone, or None.
     """
 
     outcome: Outcome
     failure: Failure | None = None
+    answer: Failure | None = None
 
 
 Effect: TypeAlias = (

@@ -60,6 +60,7 @@ from loki.action.state import (
     proposal_of,
     record,
     say,
+    to_mend,
     took_effect,
     unasked,
     usage,
@@ -162,6 +163,7 @@ def _question(state: State) -> Ask:
         decision.reason if decision else "",
         helped.context if helped else "",
         helped.done if helped else "",
+        to_mend(state) if state.of_answer else None,
     )
 
 
@@ -183,11 +185,16 @@ def _answered(state: State, event: Answered, now: datetime) -> Step:
 
 
 def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
-    return analyze(state, Failure.of(message, tool="loki", error_code=code), now)
+    failure = Failure.of(message, tool="loki", error_code=code)
+    return analyze(state, failure, now, of_answer=state.phase is Phase.GENERATE)
 
 
 def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
     return analyze(state, event.failure, now, event)
+
+
+def _malformed(state: State, event: Malformed, now: datetime) -> Step:
+    return analyze(state, event.failure, now, of_answer=True)
 
 
 def _refused(state: State, event: Refused, now: datetime) -> Step:
@@ -379,7 +386,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.GENERATE, Answered): _answered,
     (Phase.GENERATE, AgentFailed): _agent_failed,
     (Phase.GENERATE, Refused): _refused,
-    (Phase.GENERATE, Malformed): lambda state, event, now: analyze(state, event.failure, now),
+    (Phase.GENERATE, Malformed): _malformed,
     (Phase.GENERATE, Edited): _edited,
     (Phase.VALIDATE, Validated): _validated,
     (Phase.EXECUTE, Executed): _executed,

@@ -135,6 +135,7 @@ class Performer:
             cycle=seen.cycle,
             rules=self.recorder.learned.rules(),
             failure=ask.failure,
+            to_mend=ask.to_mend,
             also_failing=failing[1:],
             strategy=ask.strategy,
             steps=described.steps if described else (),

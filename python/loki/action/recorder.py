@@ -26,7 +26,6 @@ from loki.people.approval import ApprovalRequest
 from loki.people.approval import render as render_approval
 from loki.people.escalation import Escalation, with_answer
 from loki.people.escalation import render as render_escalation
-from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
 
@@ -142,7 +141,7 @@ class Recorder:
         if outcome.trigger == "approval" and outcome.page:
             self.store.put(outcome.page, self._approval_page(outcome))
         elif outcome.status == "escalated" and outcome.page:
-            self.store.put(outcome.page, self._escalation_page(outcome, effect.failure, made))
+            self.store.put(outcome.page, self._escalation_page(effect, made))
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome, dead_letter)
 
@@ -157,20 +156,20 @@ class Recorder:
         if page and text and self.interventions:
             self.store.put(page, with_answer(text, self.interventions[-1]))
 
-    def _escalation_page(
-        self, outcome: Outcome, failure: Failure | None, made: Sequence[Attempt]
-    ) -> str:
+    def _escalation_page(self, effect: Finish, made: Sequence[Attempt]) -> str:
+        outcome = effect.outcome
         return render_escalation(
             Escalation(
                 self.task.id,
                 self.task.title,
                 outcome.trigger,
                 outcome.reason,
-                failure,
+                effect.failure,
                 made,
                 outcome.files,
                 self.said,
                 self.task.run,
+                effect.answer.message if effect.answer else "",
             )
         )
 

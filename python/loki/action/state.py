@@ -84,13 +84,14 @@ class Current:
 
     @property
     def approach(self) -> str:
-        """What was tried, in a line or a few."""
+        """What was tried, in a line or a few; "" where nothing was."""
         if self.proposal is None:
             return ""
         if self.proposal.description:
             return self.proposal.description
         paths = ", ".join(self.proposal.change.paths)
-        return f"changed {paths}" if paths else "ran commands"
+        ran = "; ".join(shlex.join(command) for command in self.proposal.change.commands)
+        return f"changed {paths}" if paths else f"ran {ran}" if ran else ""
 
     @property
     def failed_command(self) -> str:
@@ -116,6 +117,8 @@ class State:
         past: what failed before in this execution.
         current: the attempt in flight.
         failure: what failed last.
+        of_answer: that failure is one of the agent's answer: it says nothing of the project.
+        unmended: what failed before such answers, or before the agent could not be asked.
         asked: the last question to the agent.
         decision: what was decided about it.
         help: what the strategy did.
@@ -146,6 +149,8 @@ class State:
     past: Past = field(default_factory=Past)
     current: Current | None = None
     failure: Failure | None = None
+    of_answer: bool = False
+    unmended: Failure | None = None
     asked: Ask | None = None
     decision: Decision | None = None
     help: Helped | None = None
@@ -165,6 +170,11 @@ class State:
     cost: float = 0.0
     warned: frozenset[str] = frozenset()
     outcome: Outcome | None = None
+
+
+def to_mend(state: State) -> Failure | None:
+    """What failed last of the work: an empty answer mends nothing, and says nothing of it."""
+    return (state.unmended if state.of_answer else None) or state.failure
 
 
 def with_current(state: State, **changes: Any) -> State:

@@ -38,6 +38,7 @@ class Escalation:
         files: paths changed.
         said: what people have said about it already, oldest first.
         run: id of the pipeline's run that it is a stage of, or "".
+        answer: what was wrong with the agent's answers after that failure, or "".
     """
 
     task_id: str
@@ -49,6 +50,7 @@ class Escalation:
     files: Sequence[str]
     said: Sequence[str] = ()
     run: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def render(escalation: Escalation) -> str:
 
 ### Failure Summary
 
-{_summary(escalation.failure)}
+{_summary(escalation.failure, escalation.answer)}
 
 ### Attempts Log
 
@@ -185,11 +187,12 @@ def _advice(escalation: Escalation) -> Guidance:
     return guidance(*kinds, escalation.trigger)
 
 
-def _summary(failure: Failure | None) -> str:
+def _summary(failure: Failure | None, answer: str) -> str:
     if failure is None:
         return "No check has failed."
+    then = f"\n\nAfter that, {_line(answer)}." if answer else ""
     place = f" at {code(failure.place)}" if failure.place else ""
-    return f"{inline(failure.message)}{place}\n\n{fence(failure.excerpt)}"
+    return f"{inline(failure.message)}{place}\n\n{fence(failure.excerpt)}{then}"
 
 
 def _analysis(attempts: Sequence[Attempt]) -> str:

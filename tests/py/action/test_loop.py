@@ -12,6 +12,8 @@ from loki.action.event import (
     Edited,
     Execute,
     Executed,
+    Finish,
+    Help,
     Helped,
     Keep,
     Malformed,
@@ -147,6 +149,36 @@ def test_an_empty_answer_is_a_failure(make_failure: MakeFailure) -> None:
     world = World([fail(make_failure()), PASS], [NOTHING, change()])
     world.run(State(setting()))
     assert world.of(Keep)[0].attempt.error == "the agent proposed no change"
+
+
+def test_what_is_not_mended_is_told_again_after_an_empty_answer(make_failure: MakeFailure) -> None:
+    failure = make_failure()
+    world = World([fail(failure)], [NOTHING] * 3)
+    world.run(State(setting(max_retries=2)))
+    first, second, third = world.of(Ask)
+    assert (first.failure, first.to_mend) == (failure, None)
+    assert {second.failure.error_code, third.failure.error_code} == {"empty-change"}
+    assert second.to_mend is third.to_mend is failure
+    assert {one.failure for one in world.of(Help)} == {failure}, "strategies look at what failed"
+
+
+def test_a_task_ends_with_what_its_checks_said_not_with_an_empty_answer(
+    make_failure: MakeFailure,
+) -> None:
+    failure = make_failure()
+    world = World([fail(failure)] * 2, [change(), NOTHING])
+    world.run(State(setting(max_retries=1)))
+    assert world.outcome.status == "failed"
+    (finished,) = world.of(Finish)
+    assert finished.failure is failure
+    assert finished.answer.error_code == "empty-change"
+
+
+def test_an_answer_that_changes_nothing_arms_no_sign(make_failure: MakeFailure) -> None:
+    failure = make_failure()
+    world = World([fail(failure)] * 2, [change(), change(), NOTHING])
+    world.run(State(setting(max_retries=2)))
+    assert [one.failure for one in world.of(Observe)] == [failure]
 
 
 def test_after_a_fix_an_empty_answer_is_a_good_one(make_failure: MakeFailure) -> None:

@@ -96,6 +96,13 @@ def test_what_was_said_before_stands_there() -> None:
     assert "it was not enough:\n\n- look at the sign" in page
 
 
+def test_an_answer_that_was_none_stands_below_what_is_to_be_mended() -> None:
+    page = render(replace(ESCALATION, answer="the agent proposed no change"))
+    summary = section(page, "Failure Summary").strip()
+    assert summary.startswith("expected 5, got -1 at `tests/test_calc.py:5`")
+    assert summary.endswith("After that, the agent proposed no change.")
+
+
 def test_without_a_failure_or_an_attempt_it_is_still_a_page() -> None:
     page = render(replace(ESCALATION, failure=None, attempts=[], files=[], trigger="stopped"))
     assert "No check has failed." in page
