@@ -66,7 +66,7 @@ from loki.action.state import (
     usage,
     with_current,
 )
-from loki.action.waiting import hold
+from loki.action.waiting import account, hold
 from loki.decision.policy import (
     RETRY,
     Action,
@@ -129,7 +129,7 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
 
 def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = False) -> Step:
     """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
-    state, warnings, spent = _account(state, now)
+    state, warnings, spent = account(state, now)
     if spent is not None:
         after, effects = finish(state, now, "failed", spent, trigger="budget")
         return after, (*warnings, *effects)
@@ -140,18 +140,6 @@ def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = 
     )
     ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
     return replace(state, asked=ask), (*warnings, ask)
-
-
-def _account(state: State, now: datetime) -> tuple[State, tuple[Effect, ...], str | None]:
-    """What is to be warned of, once for each limit, and why no further attempt may begin."""
-    budget, used = state.setting.task.budget, usage(state, now)
-    nearly = budget.nearly_spent(used)
-    warnings = tuple(
-        say(state, f"budget={name} {text}", warning=True)
-        for name, text in nearly.items()
-        if name not in state.warned
-    )
-    return replace(state, warned=state.warned | nearly.keys()), warnings, budget.spent(used)
 
 
 def _question(state: State) -> Ask:
@@ -332,7 +320,7 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
         is_retry = state.decision.action is Action.RETRY
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
-    state, warnings, spent = _account(state, now)
+    state, warnings, spent = account(state, now)
     assert state.current is not None
     if spent is not None:
         after, effects = finish(state, now, "failed", spent, trigger="budget")

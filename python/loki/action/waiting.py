@@ -1,4 +1,4 @@
-"""How the closed loop waits, for a service or for a circuit breaker: pure, as the loop itself."""
+"""What the closed loop may still spend, and how it waits for a service or a circuit breaker: pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from loki.action.ending import finish
 from loki.action.event import Effect, Refused, Wait
-from loki.action.state import Phase, State
+from loki.action.state import Phase, State, say, usage
 from loki.base.time import isoformat
 from loki.decision.policy import Decision
 
@@ -72,3 +72,15 @@ def _is_worth_waiting(state: State, refused: Refused, seconds: float, now: datet
     if task.wait is False or (remaining is not None and seconds >= remaining):
         return False
     return bool(task.wait) or refused.between_probes or remaining is not None
+
+
+def account(state: State, now: datetime) -> tuple[State, tuple[Effect, ...], str | None]:
+    """What is to be warned of, once for each limit, and why no further attempt may begin."""
+    budget, used = state.setting.task.budget, usage(state, now)
+    nearly = budget.nearly_spent(used)
+    warnings = tuple(
+        say(state, f"budget={name} {text}", warning=True)
+        for name, text in nearly.items()
+        if name not in state.warned
+    )
+    return replace(state, warned=state.warned | nearly.keys()), warnings, budget.spent(used)

@@ -375,15 +375,6 @@ def test_a_workspace_that_cannot_be_written_goes_on_with_a_warning(
     assert "Could not persist" in caplog.text
 
 
-def test_one_run_at_a_time(project: Path) -> None:
-    workspace = loki.Workspace(project)
-    with (
-        workspace.task("one", checks=[CHECK]),
-        pytest.raises(loki.UsageError, match="another loki run"),
-    ):
-        workspace.task("two", checks=[CHECK]).__enter__()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
