@@ -41,6 +41,7 @@ from loki.action.event import (
 from loki.action.executor import Executor
 from loki.action.gate_config import Gates
 from loki.action.judge import Judge
+from loki.action.process import Finished
 from loki.action.recorder import Recorder
 from loki.action.reflecting import question
 from loki.action.regression import RegressionCheck
@@ -93,6 +94,7 @@ class Performer:
         self._failed_check: Check | None = None
         self._failed_output = ""
         self._seen: Tree | None = None
+        self._fresh: Tree | None = None
         self._warned: set[str] = set()
         self._is_started = False
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
@@ -119,7 +121,9 @@ class Performer:
     def briefing(self, ask: Ask) -> Briefing:
         """What the agent is told; what it is shown of the project is remembered."""
         self._log(f"attempt={ask.attempt} asking the agent")
-        self._seen = Tree.scan(self.root, self._seen)
+        # A strategy that only read has just looked; nothing has been done to the project since.
+        self._seen = self._fresh or Tree.scan(self.root, self._seen)
+        self._fresh = None
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
@@ -222,19 +226,31 @@ class Performer:
 
     def _help(self, effect: Help) -> Event:
         self._log(f"strategy={effect.strategy}")
+        ran: list[object] = []
+
+        def run(command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
+            ran.append(command)
+            return self.executor.run(command)
+
+        def passes(check: Check) -> bool:
+            ran.append(check)
+            return self.checks.run_one(check).passed
+
         situation = strategy.Situation(
             self.root,
             effect.failure,
             self._failed_check,
             self.patterns,
-            self.executor.run,
-            lambda check: self.checks.run_one(check).passed,
+            run,
+            passes,
             self._failed_output,
             effect.files,
             self.executor.allowed,
             self._seen,
         )
-        return strategy.carry_out(effect.strategy, situation)
+        helped = strategy.carry_out(effect.strategy, situation)
+        self._fresh = None if ran else situation.looked_at
+        return helped
 
     def _wait(self, effect: Wait) -> Event:
         self._log(f"waiting {effect.seconds:.1f} s: {effect.reason}")

@@ -60,6 +60,12 @@ class Situation:
         return Project(self.root, self.seen)
 
     @property
+    def looked_at(self) -> Tree | None:
+        """The project as a strategy saw it, or None where none has looked."""
+        project = self.__dict__.get("project")
+        return project.tree if isinstance(project, Project) else None
+
+    @property
     def text(self) -> str:
         """What the check printed, the excerpt first, as the rest may be very long."""
         return f"{self.failure.excerpt}\n{self.output}"
