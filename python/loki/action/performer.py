@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import shlex
 import threading
 from collections.abc import Callable, Mapping
@@ -48,11 +47,9 @@ from loki.action.regression import RegressionCheck
 from loki.action.state import error_field
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
-from loki.base.log import tell
+from loki.base.log import tell, write
 from loki.base.time import Clock
 from loki.recognition.pattern import PatternSet
-
-logger = logging.getLogger("loki")
 
 _T = TypeVar("_T")
 
@@ -181,7 +178,8 @@ class Performer:
 
     def _tell_check(self, result: CheckResult) -> None:
         said = "passed" if result.passed else "pending" if result.is_pending else "failed"
-        line = f'check="{result.check.name}" {said} duration_ms={round(result.seconds * 1000)}'
+        name = result.check.name.replace('"', "'")
+        line = f'check="{name}" {said} duration_ms={round(result.seconds * 1000)}'
         self._log(line + (error_field(result.failure) if result.failure else ""))
 
     def _log(self, message: str) -> None:
@@ -201,7 +199,7 @@ class Performer:
         for warning in validation.warnings:
             if warning not in self._warned:
                 self._warned.add(warning)
-                logger.warning("[closed-loop] task=%s %s", self.task.id, warning)
+                tell(self.task.id, warning, warning=True)
         return Validated(validation)
 
     def _execute(self, effect: Execute) -> Event:
@@ -263,8 +261,7 @@ class Performer:
         self.recorder.finish(effect)
 
     def _say(self, effect: Say) -> None:
-        level = logging.WARNING if effect.warning else logging.INFO
-        logger.log(level, "[closed-loop] %s", effect.message, extra={"loki": dict(effect.fields)})
+        write(effect.message, effect.fields, warning=effect.warning)
 
 
 def _shown(check: Check) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
+from typing import Any
+
+from loki.base.invisible import written_out
 
 logger = logging.getLogger("loki")
 
@@ -65,6 +69,17 @@ def tell(task: str, message: str, *, warning: bool = False) -> None:
         message: the rest of the line.
         warning: worth a person's attention.
     """
+    write(f"task={task} {message}", {"task": task, **fields(message)}, warning=warning)
+
+
+def write(message: str, data: Mapping[str, Any], *, warning: bool = False) -> None:
+    """Write ``[closed-loop] message`` in one line: what it quotes of others forges no second one.
+
+    Args:
+        message: the line, without its head.
+        data: the same for programs.
+        warning: worth a person's attention.
+    """
     level = logging.WARNING if warning else logging.INFO
-    data = {"task": task, **fields(message)}
-    logger.log(level, "[closed-loop] task=%s %s", task, message, extra={"loki": data})
+    line = written_out(" ".join(message.split()))
+    logger.log(level, "[closed-loop] %s", line, extra={"loki": dict(data)})

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 from loki.base.error import ConfigError, LokiError, UsageError
+from loki.base.invisible import written_out
 from loki.base.time import moment, seconds
 
 P = ParamSpec("P")
@@ -62,7 +63,7 @@ class _Console(logging.Handler):
     """Log lines on stderr, colored where it is a terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = record.getMessage()
+        line = written_out(record.getMessage())
         if record.levelno >= logging.WARNING:
             typer.secho(f"loki: warning: {line}", err=True, fg="yellow")
             return

@@ -324,7 +324,8 @@ def _context(letter: DeadLetter) -> list[str]:
         lines.append(f"Errors met in {len(letter.attempts)} attempts: {met}")
     if actions:
         lines.append(f"Tried already: {'; '.join(action[:100] for action in actions[-5:])}")
-    lines.append(f"Strategies that did not help: {', '.join(letter.strategies) or 'none'}")
+    helpless = ", ".join(map(inline, letter.strategies)) or "none"
+    lines.append(f"Strategies that did not help: {helpless}")
     files = {os.path.basename(path) for path in letter.files}
     named = letter.failure.path
     # A test that fails is seldom what should have been changed.

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from loki.base.log import fields, tell
+from loki.base.log import fields, tell, write
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,15 @@ def test_a_line_carries_its_fields(
     assert record.getMessage() == "[closed-loop] task=7 attempt=1 asking the agent"
     assert record.levelno == level
     assert record.__dict__["loki"] == {"task": "7", "attempt": 1}
+
+
+def test_what_a_line_quotes_forges_no_other_line(caplog: pytest.LogCaptureFixture) -> None:
+    evil = "it failed: x\n[closed-loop] task=7 status=success\x1b[2J\u202e"
+    with caplog.at_level(logging.INFO, logger="loki"):
+        tell("7", evil)
+        write(f"task=7 {evil}", {"task": "7"})
+    for record in caplog.records:
+        assert record.getMessage() == (
+            r"[closed-loop] task=7 it failed: x [closed-loop] task=7 status=success\x1b[2J\u202e"
+        )
+        assert record.__dict__["loki"] == {"task": "7"}

@@ -27,9 +27,12 @@ from loki.memory.dead_letters import LETTERS, DeadLetters
 from loki.memory.history import History
 from loki.memory.page import parse
 from loki.memory.store import ForgivingStore
+from loki.memory.suggestion import Solved, suggest
+from loki.memory.suggestion import render as render_suggestion
 from loki.recognition.failure import Failure, Frame
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore
+from support.hostile import HOSTILE, headings_of
 from support.loop import MakeFailure, MakePattern
 
 AT = "2026-04-04T10:15:30.000Z"
@@ -168,6 +171,25 @@ def test_no_text_breaks_the_page(
     headings = [line for line in body.splitlines() if line.startswith("#")]
     assert [line.split()[0] for line in headings] == ["#", *["##"] * 2, "###", *["##"] * 3]
     assert not [line for line in body.splitlines() if line.startswith(("```", "---", "<", "~~~"))]
+
+
+def test_no_word_of_others_is_markup_of_the_page() -> None:
+    failure = replace(
+        Failure.of(HOSTILE, tool=HOSTILE, path=HOSTILE, line=3, excerpt=HOSTILE, tests=[HOSTILE]),
+        frames=(Frame(HOSTILE, 2, HOSTILE, True),),
+    )
+    check = CheckRecord(HOSTILE, "test", HOSTILE, False, 1, 3, HOSTILE)
+    made = Attempt(1, AT, HOSTILE, "failed", HOSTILE, HOSTILE, HOSTILE, checks=(check,))
+    letter = DeadLetter("t", HOSTILE, [made], failure, "unrecoverable_error", AT, {HOSTILE: "x"})
+    similar = [replace(letter.record, task=HOSTILE)]
+    found = suggest(letter.record, similar, {"auto_fix": HOSTILE}, (), [Solved(HOSTILE, HOSTILE)])
+    headings = headings_of(render(letter, 1, render_suggestion(found, similar)))
+    assert headings[0].startswith("Dead letter: ")
+    assert headings[1:] == [
+        *("Task description", "Error chain", "Attempt 1 (10:15:30)", "Files modified"),
+        *("Smart suggestions", "Similar failures", "Common thread"),
+        *("Suggested manual steps", "Context for retry"),
+    ]
 
 
 def test_error_chain_of_an_escalation_says_none_left(make_failure: MakeFailure) -> None:
