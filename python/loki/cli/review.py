@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loki.base.error import ConfigError, UsageError
+from loki.base.error import ConfigError, StoreError, UsageError
 from loki.cli.common import show_json, speaks_plainly
 
 if TYPE_CHECKING:
@@ -76,6 +77,28 @@ def command(
         _go_through(review, agenda, person, now)
 
 
+def reminder(project: Path) -> str:
+    """A line that says that a review is due, for the end of a run; "" where none is.
+
+    Args:
+        project: the project's folder.
+    """
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    try:
+        agenda = workspace.review().agenda(workspace.clock.now())
+    except StoreError:  # the run's own outcome is what matters
+        return ""
+    where = "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
+    waiting = _waiting(agenda.waiting)
+    return f"review:  {waiting} for you to decide: loki review{where}" if agenda.is_due else ""
+
+
+def _waiting(count: int) -> str:
+    return "1 candidate waits" if count == 1 else f"{count} candidates wait"
+
+
 def _go_through(review: Review, agenda: Agenda, person: str, now: datetime) -> None:
     """Show each candidate; ask about it where somebody can answer."""
     typer.echo(_head(agenda))
@@ -113,11 +136,10 @@ def _head(agenda: Agenda) -> str:
     last = f"Last review: {agenda.last[:10]}." if agenda.last else "There was no review yet."
     if not agenda.waiting:
         return f"Nothing to decide. {last}"
-    things = "1 candidate waits" if agenda.waiting == 1 else f"{agenda.waiting} candidates wait"
     more = agenda.waiting - len(agenda.candidates)
     shown = f", of which {len(agenda.candidates)} are for this review" if more else ""
     due = " A review is due: once a week is usual." if agenda.is_due else ""
-    return f"{things}{shown}. {last}{due}"
+    return f"{_waiting(agenda.waiting)}{shown}. {last}{due}"
 
 
 def _tell(review: Review, candidate: Candidate, number: str) -> str:

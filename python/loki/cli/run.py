@@ -13,8 +13,9 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import line, log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
+from loki.cli.review import reminder
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
         show_json(outcome.to_dict())
     else:
         typer.echo(_tell(outcome, str(project)))
+        if due := reminder(project):
+            typer.echo(due)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -217,9 +220,9 @@ def _resume(outcome: Outcome) -> str:
 def _tell(outcome: Outcome, project: str) -> str:
     """What happened, and what to do next."""
     count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
-    lines = [f"{outcome.status} after {count}: {outcome.reason}."]
+    lines = [f"{outcome.status} after {count}: {line(outcome.reason)}."]
     if outcome.files:
-        lines.append(f"changed: {', '.join(outcome.files)}")
+        lines.append(f"changed: {line(', '.join(outcome.files))}")
     if outcome.status == "success" and not outcome.attempts and not outcome.files:
         lines.append(
             "To have it worked on all the same, say what kind of work it is: --kind feature."

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from loki.base.error import UsageError
-from loki.base.time import isoformat
+from loki.base.time import isoformat, moment
 from loki.memory.candidate_page import (
     APPROVED,
     DEFERRED,
@@ -150,7 +150,7 @@ class Candidates:
     def last_review(self) -> str | None:
         """When a person last decided on anything, ISO 8601 UTC."""
         times = [str(record.get("at")) for record in self._store.records(DECISIONS)]
-        return max(times, default=None)
+        return max(filter(moment, times), default=None)
 
     def _decide(
         self, candidate: Candidate, verdict: str, by: str, now: datetime, reason: str = ""

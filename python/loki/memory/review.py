@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from loki.base import file
+from loki.base.time import moment
 from loki.memory.candidate import APPROVED, Candidate, Candidates
 from loki.memory.dead_letter import Record
 from loki.memory.dead_letters import DeadLetters
@@ -64,7 +65,9 @@ class Review:
     def agenda(self, now: datetime) -> Agenda:
         """What there is to decide now."""
         waiting, last = self._candidates.open(), self._candidates.last_review()
-        late = last is None or now - datetime.fromisoformat(last.replace("Z", "+00:00")) >= EVERY
+        then = moment(last) if last else None
+        # A decision of tomorrow, by a clock that was wrong, does not put the next review off.
+        late = then is None or not timedelta(0) <= now - then < EVERY
         return Agenda(tuple(waiting[:AT_MOST]), len(waiting), last, bool(waiting) and late)
 
     def would_match(self, candidate: Candidate) -> list[Record]:

@@ -13,7 +13,7 @@ import pytest
 
 import loki
 from loki.base.error import ConfigError, UsageError
-from loki.memory.candidate import Candidate, Candidates, Source
+from loki.memory.candidate import DECISIONS, Candidate, Candidates, Source
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letters import DeadLetters
 from loki.memory.review import AT_MOST, Review, is_put_off
@@ -148,6 +148,16 @@ def test_a_review_has_ten_at_most_and_is_weekly(tmp_path: Path, candidates: Cand
         agenda = review.agenda(NOON + timedelta(days=days))
         assert (agenda.last, agenda.is_due) == ("2026-04-04T12:00:00.000Z", due)
     assert agenda.candidates[0].content == "rule 1"
+
+
+def test_a_damaged_or_later_time_of_a_decision_puts_nothing_off(
+    tmp_path: Path, candidates: Candidates
+) -> None:
+    candidates.propose(pattern())
+    for at in ("soon", None, "2026-04-05T12:00:00.000Z"):
+        FileStore(tmp_path).append(DECISIONS, {"id": "rule-0", "verdict": "deferred", "at": at})
+    agenda = review_of(tmp_path).agenda(NOON)
+    assert (agenda.last, agenda.is_due) == ("2026-04-05T12:00:00.000Z", True)
 
 
 def test_more_than_three_deferrals_are_pointed_out(tmp_path: Path, candidates: Candidates) -> None:
