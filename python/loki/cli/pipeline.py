@@ -11,6 +11,7 @@ import typer
 from loki.base.error import UsageError
 from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.pipeline_summary import styled, summary, table
+from loki.cli.review import reminder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -301,4 +302,6 @@ def _report(outcome: PipelineOutcome, project: Path, json: bool, agents: str) ->
         show_json(outcome.to_dict())
     else:
         typer.echo(summary(outcome, project, agents))
+        if due := reminder(project):
+            typer.echo(due)
     raise typer.Exit(outcome.exit_code)

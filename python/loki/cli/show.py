@@ -119,7 +119,7 @@ def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[st
     yield typer.style(line(str(record.get("title"))), bold=True)
     yield f"  id      {record.get('id')} ({record.get('kind')}, {record.get('complexity')})"
     for check in record.get("checks", []):
-        yield f"  check   {line(' '.join(check['command']))} ({check['kind']})"
+        yield f"  check   {line(shlex.join(check['command']))} ({check['kind']})"
     if outcome:
         yield f"  status  {line(outcome['status'])}: {line(outcome['reason'])}"
         if files := outcome.get("files_modified"):
