@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,8 +38,24 @@ def need(*programs: str) -> None:
     there all of them must be.
     """
     for program in programs:
-        if shutil.which(program) is None:
-            _missing(f"{program} is not installed")
+        if not _runs(program):
+            _missing(f"{program} is not installed, or does not run")
+
+
+ASKED = {"cargo": "--version", "go": "version", "rustc": "--version"}
+"""What may be there and be none, a proxy that finds no toolchain to hand over to, and what it is asked."""
+
+
+@cache
+def _runs(program: str) -> bool:
+    if program not in ASKED:
+        return shutil.which(program) is not None
+    kept = {**os.environ, **environment()}
+    try:
+        asked = [program, ASKED[program]]
+        return subprocess.run(asked, env=kept, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def need_node_modules(*packages: str) -> Path:
