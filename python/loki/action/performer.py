@@ -47,7 +47,7 @@ from loki.action.regression import RegressionCheck
 from loki.action.state import error_field
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
-from loki.base.log import tell, write
+from loki.base.log import quoted, tell, write
 from loki.base.time import Clock
 from loki.recognition.pattern import PatternSet
 
@@ -178,8 +178,9 @@ class Performer:
 
     def _tell_check(self, result: CheckResult) -> None:
         said = "passed" if result.passed else "pending" if result.is_pending else "failed"
-        name = result.check.name.replace('"', "'")
-        line = f'check="{name}" {said} duration_ms={round(result.seconds * 1000)}'
+        line = (
+            f"check={quoted(result.check.name)} {said} duration_ms={round(result.seconds * 1000)}"
+        )
         self._log(line + (error_field(result.failure) if result.failure else ""))
 
     def _log(self, message: str) -> None:
