@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from loki.action.asking import AnyAgent, as_event, breaker_of, record_of
 from loki.action.check import Check
 from loki.action.driver import Session, adrive, drive
-from loki.action.event import Ask, Edited, Event, Interrupted, Malformed
+from loki.action.event import Ask, Edited, Event, Interrupted
 from loki.action.performer import Performer
 from loki.action.resumption import standing
 from loki.action.state import Setting, State
@@ -271,13 +271,13 @@ class OpenAttempt:
         """Record the attempt as failed: it ended without a report."""
         if self.pending is not None:
             return
-        self._close_watch()
+        files = self._close_watch()
         if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
             self._give(Interrupted())
             return
         what = f"the caller raised {type(error).__name__}: {error}" if error else "no report came"
         failure = Failure.of(f"the attempt ended without a report: {what}", tool="loki")
-        self._give(Malformed(failure))
+        self._give(Edited("", files, False, failure))
 
     def _recognize(self, output: str | bytes) -> Failure:
         if not output:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -33,11 +35,41 @@ OWN_BUGS = (
 """Errors that asking again does not mend: the agent's own code is wrong."""
 
 
-def run_coroutine(answer: Awaitable[Any]) -> Any:
-    """Await in a thread of its own, so that it also works inside a running event loop."""
-    coroutine: Coroutine[Any, Any, Any] = awaited(answer)
+def run_coroutine(answer: Awaitable[Any], started: Callable[[Callable[[], None]], object]) -> Any:
+    """Await in a thread of its own, so that it also works inside a running event loop.
+
+    Args:
+        answer: what to await.
+        started: given what cancels it, from any thread.
+
+    Raises:
+        asyncio.CancelledError: it was cancelled.
+    """
+    cancels: list[Callable[[], None]] = []
+    is_cancelled = threading.Event()
+
+    async def work() -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(answer)
+
+        def cancel() -> None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+
+        cancels.append(cancel)
+        if is_cancelled.is_set():  # before there was anything to cancel
+            cancel()
+        started(cancel)
+        return await task
+
     with ThreadPoolExecutor(1, thread_name_prefix="loki-agent") as thread:
-        return thread.submit(asyncio.run, coroutine).result()
+        future = thread.submit(asyncio.run, work())
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C: what runs there hears nothing of it
+            is_cancelled.set()
+            for cancel in cancels:
+                cancel()
+            raise
 
 
 async def awaited(answer: Awaitable[Any]) -> Any:
@@ -57,7 +89,7 @@ def reflects(
         try:
             answer = call(request)
             answer = wait(answer) if inspect.isawaitable(answer) else answer
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             return as_failure_of(error)
         try:
             return Reflected(as_reflection(answer), name_of(agent))
@@ -116,7 +148,7 @@ def as_event(answer: Any, name: str, description: str = "") -> Event:
     return Malformed(Failure.of(message, tool="loki", error_code="malformed-answer"))
 
 
-def as_failure_of(error: Exception) -> Event:
+def as_failure_of(error: BaseException) -> Event:
     """What an agent raised, as an event."""
     if isinstance(error, BreakerOpen):
         return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own

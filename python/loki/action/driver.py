@@ -65,7 +65,7 @@ class Session:
     Attributes:
         breaker: what calls of the agent pass; None: nothing.
         reflect: asks the agent about a failed attempt; None: the facts speak.
-        stop_reflecting: ends that, from another thread.
+        stop_asking: ends a question to an agent that is under way, from another thread.
     """
 
     def __init__(self, state: State, performer: Performer, clock: Clock) -> None:
@@ -73,7 +73,7 @@ class Session:
         self.breaker: SharedBreaker | None = None
         self._permit: SharedPermit | None = None
         self.reflect: Callable[[ReflectionRequest], Event] | None = None
-        self.stop_reflecting: Callable[[], object] = lambda: None
+        self.stop_asking: Callable[[], object] = lambda: None
         self._performer = performer
         self._clock = clock
         self._out_of_time = False
@@ -99,7 +99,7 @@ class Session:
         """
         if isinstance(event, Answered):
             event = replace(event, shown=self._performer.shown_digest())
-        if self._out_of_time and isinstance(event, AgentFailed):
+        if self._out_of_time and isinstance(event, (AgentFailed, Interrupted)):
             event = Interrupted(out_of_time=True)  # it was ended for it
         pending: Event | None = event
         while pending is not None:
@@ -123,7 +123,13 @@ class Session:
     def cancel(self) -> None:
         """End whatever runs, from another thread; `answer` then records the attempt and returns."""
         self._performer.cancelled.set()
-        self.stop_reflecting()
+        self.stop_asking()
+
+    def can_stop(self, stop: Callable[[], object]) -> None:
+        """Something is under way that can be ended by this; it is, where that was asked for before."""
+        self.stop_asking = stop
+        if self.is_cancelled:
+            stop()
 
     @property
     def is_cancelled(self) -> bool:
@@ -142,6 +148,8 @@ class Session:
 
     def _advance(self, event: Event) -> tuple[Ask | None, Event | None]:
         """One step: (a question for the agent or None, the next event or None)."""
+        if isinstance(event, Interrupted):
+            event = replace(event, files=self._performer.executor.changed_files())
         self.state, effects = step(self.state, event, self._clock.now())
         answer: Event | None = None
         for effect in effects:
@@ -220,14 +228,17 @@ def drive(session: Session, agent: AnyAgent) -> Outcome:
         session: the task.
         agent: whom to ask; an async agent is run in a thread of its own.
     """
-    session.reflect = reflects(agent, run_coroutine)
+
+    def wait(answer: Awaitable[Any]) -> Any:
+        return run_coroutine(answer, session.can_stop)
+
+    session.reflect = reflects(agent, wait)
     pending = session.start()
     while isinstance(pending, Ask):
-        briefing = session.briefing(pending)
         try:
-            event = _ask(agent, briefing)
-        except KeyboardInterrupt:
-            briefing.cancelled.set()
+            event = _ask(agent, session.briefing(pending), wait)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            session.cancel()
             event = Interrupted()
         pending = session.answer(event)
     return pending
@@ -243,17 +254,15 @@ async def adrive(session: Session, agent: AnyAgent) -> Outcome:
 
     def await_here(answer: Awaitable[Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(awaited(answer), loop)
-        session.stop_reflecting = future.cancel
-        if session.is_cancelled:  # before there was anything to stop
-            future.cancel()
+        session.can_stop(future.cancel)
         return future.result()
 
     session.reflect = reflects(agent, await_here)
     with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
         pending = await _in(thread, session, session.start)
         while isinstance(pending, Ask):
-            briefing = session.briefing(pending)
             try:
+                briefing = await _in(thread, session, session.briefing, pending)
                 event = await _ask_async(thread, session, agent, briefing)
             except asyncio.CancelledError:
                 session.cancel()
@@ -282,12 +291,13 @@ async def _ask_async(
     call = callable_of(agent)
     try:
         if inspect.iscoroutinefunction(call):
-            answer = await _within(call(briefing), session.seconds_left)
-            if answer is _LATE:
-                return Interrupted(out_of_time=True)
-            return as_event(answer, name_of(agent))
-        answer = await _in(thread, session, call, briefing)
-        answer = await answer if inspect.isawaitable(answer) else answer
+            answer = call(briefing)
+        else:
+            answer = await _in(thread, session, call, briefing)
+        if inspect.isawaitable(answer):
+            answer = await _within(answer, session.seconds_left)
+        if answer is _LATE:
+            return Interrupted(out_of_time=True)
         return as_event(answer, name_of(agent))
     except Exception as error:
         return as_failure_of(error)
@@ -309,11 +319,11 @@ async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
     return _LATE
 
 
-def _ask(agent: AnyAgent, briefing: Briefing) -> Event:
+def _ask(agent: AnyAgent, briefing: Briefing, wait: Callable[[Awaitable[Any]], Any]) -> Event:
     try:
         answer = callable_of(agent)(briefing)
         if inspect.isawaitable(answer):
-            answer = run_coroutine(answer)
+            answer = wait(answer)
         return as_event(answer, name_of(agent))
     except Exception as error:
         return as_failure_of(error)

@@ -181,10 +181,12 @@ class Interrupted:
     Attributes:
         asked: the attempt in flight has been put to an agent; else there is nothing to record.
         out_of_time: nobody asked for it, but the time budget is spent.
+        files: every path that the task has changed so far, also by what was ended.
     """
 
     asked: bool = True
     out_of_time: bool = False
+    files: tuple[str, ...] = ()
 
 
 Event: TypeAlias = (

@@ -57,6 +57,7 @@ from loki.action.state import (
     Phase,
     State,
     charged,
+    paid,
     proposal_of,
     record,
     say,
@@ -317,7 +318,8 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
     assert state.decision is not None and state.current is not None  # noqa: PT018
     waited = state.wait_seconds
-    if state.decision.action is not Action.RETRY or state.failed_in is Phase.GENERATE:
+    is_proposed = state.failed_in not in {Phase.GENERATE, Phase.VALIDATE}
+    if state.decision.action is not Action.RETRY or not is_proposed:
         is_retry = state.decision.action is Action.RETRY
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
     state, warnings, spent = account(state, now)
@@ -327,7 +329,12 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
         return after, (*warnings, *effects)
     number = state.last_number + 1
     current = replace(
-        state.current, number=number, begun=now, delay_seconds=waited, report=Report()
+        state.current,
+        number=number,
+        begun=now,
+        delay_seconds=waited,
+        report=Report(),
+        proposal=paid(state.current.proposal),
     )
     state = replace(state, current=current, last_number=number, made=state.made + 1)
     if state.failed_in is Phase.EXECUTE:
@@ -352,6 +359,7 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
         Phase.REGRESSION,
     }
     effects: tuple[Effect, ...] = ()
+    state = _ended(state, event.files)
     if state.phase is Phase.GENERATE and not event.asked:
         state = unasked(state)
     elif state.phase in in_flight and state.current is not None:
@@ -364,6 +372,15 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     else:
         after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
     return after, (*effects, *ends)
+
+
+def _ended(state: State, changed: tuple[str, ...]) -> State:
+    """The state with what something changed that was ended before it could tell."""
+    current = state.current
+    if state.phase is Phase.EXECUTE and current is not None and current.executed is None:
+        own = set(changed) - set(state.files) | set(proposal_of(state).change.paths)
+        state = with_current(state, executed=Executed(tuple(p for p in changed if p in own)))
+    return replace(state, files=tuple(dict.fromkeys((*state.files, *changed))))
 
 
 Handler = Callable[[State, Any, datetime], Step]

@@ -203,6 +203,11 @@ def charged(state: State, proposal: Proposal) -> State:
     return replace(state, tokens=state.tokens + max(0, tokens), cost=state.cost + max(0.0, cost))
 
 
+def paid(proposal: Proposal | None) -> Proposal | None:
+    """A proposal that is worked on once more: what it took is on record already."""
+    return replace(proposal, tokens=None, cost=None) if proposal else None
+
+
 def unasked(state: State) -> State:
     """The attempt in flight was not put to an agent: it does not count."""
     return replace(state, made=state.made - 1, last_number=state.last_number - 1)

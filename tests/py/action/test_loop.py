@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from loki.action.check import CheckResult, Report
@@ -303,6 +305,30 @@ def test_a_command_without_network_is_run_again_without_its_edits(
     world.run(State(setting(max_retries=0)))
     assert [execute.commands_only for execute in world.of(Execute)] == [False, True]
     assert world.outcome.status == "success"
+
+
+def test_what_is_done_again_is_paid_once(make_failure: MakeFailure) -> None:
+    lost = fail(network(make_failure))
+    costly = replace(change(), tokens=1500, cost=0.5)
+    world = World([fail(make_failure()), lost, lost, PASS], [costly])
+    world.run(State(setting(budget=Budget(tokens=4000))))
+    assert [kept.attempt.tokens for kept in world.of(Keep)] == [1500, None, None]
+    assert [kept.attempt.cost for kept in world.of(Keep)] == [0.5, None, None]
+
+
+def test_what_did_not_pass_the_gates_is_not_executed_after_a_wait(
+    make_failure: MakeFailure,
+) -> None:
+    """Whatever a violation sounds like: the project has not changed, so nothing can be evaluated."""
+    says = Violation("self_review", "blocking", "a.py", "connect ECONNREFUSED 127.0.0.1:80")
+    world = World(
+        [fail(make_failure()), PASS],
+        [change(), change("x = 2\n")],
+        validations=[Validation(("self_review",), (says,)), Validation(("self_review",))],
+    )
+    world.run(State(setting()))
+    assert len(world.of(Ask)) == 2
+    assert (world.outcome.status, world.outcome.files) == ("success", ("a.py",))
 
 
 # --- strategies -------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import threading
 from pathlib import Path
@@ -117,6 +118,38 @@ def test_the_time_limit_ends_an_async_agent_that_hangs(project: Path) -> None:
     )
     assert (outcome.status, outcome.trigger) == ("failed", "budget")
     assert ended.is_set()
+
+
+@pytest.mark.parametrize("is_sync", [True, False])
+def test_the_time_limit_ends_whatever_is_awaited(project: Path, is_sync: bool) -> None:
+    ended = threading.Event()
+
+    class Agent:
+        async def __call__(self, _briefing: loki.Briefing) -> Any:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+    options: Any = {"agent": Agent(), "checks": [QUICK], "path": str(project), "max_time": "3s"}
+    work: Any = functools.partial(loki.run if is_sync else loki.arun, "fix add", **options)
+    outcome = work() if is_sync else asyncio.run(work())
+    assert (outcome.status, outcome.trigger) == ("failed", "budget")
+    assert ended.is_set()
+
+
+def test_what_a_command_changed_that_time_ended_is_listed(project: Path) -> None:
+    (project / ".loki").mkdir()
+    (project / ".loki/config.toml").write_text('[execute]\nallow_commands = ["sh *"]\n')
+    endless = ["sh", "-c", "echo x > made.txt; while true; do read line; done < /dev/zero"]
+    change = loki.Change.write({"calc.py": RIGHT}, commands=[endless])
+    outcome = loki.run(
+        "fix add", agent=lambda _: change, checks=[QUICK], path=str(project), max_time="3s"
+    )
+    assert (outcome.status, outcome.trigger) == ("failed", "budget")
+    assert outcome.files == ("calc.py", "made.txt")
+    (attempt,) = loki.Workspace(project).history(outcome.task_id).attempts()
+    assert (attempt.result, attempt.files_modified) == ("interrupted", ("calc.py", "made.txt"))
 
 
 def test_the_time_limit_ends_a_check_that_hangs(project: Path) -> None:
