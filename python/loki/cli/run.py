@@ -217,6 +217,17 @@ def _resume(outcome: Outcome) -> str:
     return f"the same command from {isoformat(outcome.retry_at)} on; with --wait it waits by itself"
 
 
+def _choices(outcome: Outcome) -> list[str]:
+    """What a person can answer, each with its command."""
+    if outcome.trigger == "approval":
+        resume = f"loki resume {outcome.task_id}"
+        return [
+            f"Approve what the page shows: {resume} --approve NAME",
+            f"Or have it worked on again: {resume} --reject NAME --note WHY",
+        ]
+    return [f"{option.name}: {option.command}" for option in options(outcome.task_id)]
+
+
 def _tell(outcome: Outcome, project: str) -> str:
     """What happened, and what to do next."""
     count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
@@ -232,10 +243,7 @@ def _tell(outcome: Outcome, project: str) -> str:
     where = "" if project == "." else f" --project {shlex.quote(project)}"
     if outcome.status == "escalated":
         lines.append("You decide:")
-        lines += [
-            f"  {number}. {option.name}: {option.command}{where}"
-            for number, option in enumerate(options(outcome.task_id), 1)
-        ]
+        lines += [f"  {n}. {choice}{where}" for n, choice in enumerate(_choices(outcome), 1)]
     if outcome.breaker:
         lines.append(f"resume:  {_resume(outcome)}")
         lines.append(f"breaker: loki breakers show {shlex.quote(outcome.breaker)}{where}")
