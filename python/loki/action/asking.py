@@ -35,7 +35,9 @@ OWN_BUGS = (
 """Errors that asking again does not mend: the agent's own code is wrong."""
 
 
-def run_coroutine(answer: Awaitable[Any], started: Callable[[Callable[[], None]], object]) -> Any:
+def run_coroutine(
+    answer: Awaitable[Any], started: Callable[[Callable[[], None]], object] = lambda _: None
+) -> Any:
     """Await in a thread of its own, so that it also works inside a running event loop.
 
     Args:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from loki.action.event import Effect, Finish, Keep
-from loki.action.state import Phase, State, attempt_line, record, say, to_mend
+from loki.action.event import Effect, Executed, Finish, Interrupted, Keep, Note
+from loki.action.state import (
+    Phase,
+    State,
+    attempt_line,
+    proposal_of,
+    record,
+    say,
+    to_mend,
+    unasked,
+    usage,
+    with_current,
+)
 from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.people.escalation import file_name
@@ -95,3 +106,40 @@ def _page(outcome: Outcome, now: datetime) -> str | None:
     if outcome.status == "failed" and outcome.trigger != "budget":
         return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
     return None
+
+
+def interrupted(
+    state: State, event: Interrupted, now: datetime
+) -> tuple[State, tuple[Effect, ...]]:
+    """The run is to stop, whatever it is doing: what is under way is recorded."""
+    reason = "interrupted; run it again to go on"
+    in_flight = {
+        Phase.GENERATE,
+        Phase.VALIDATE,
+        Phase.EXECUTE,
+        Phase.EVALUATE,
+        Phase.REGRESSION,
+    }
+    effects: tuple[Effect, ...] = ()
+    state = _ended(state, event.files)
+    if state.phase is Phase.GENERATE and not event.asked:
+        state = unasked(state)
+    elif state.phase in in_flight and state.current is not None:
+        effects = (Keep(record(state, now, "interrupted", None, None)),)
+    elif state.facts is not None:
+        effects = (Note(state.facts),)
+    if event.out_of_time:
+        spent = state.setting.task.budget.spent(usage(state, now)) or "the time budget is spent"
+        after, ends = finish(state, now, "failed", spent, trigger="budget")
+    else:
+        after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
+    return after, (*effects, *ends)
+
+
+def _ended(state: State, changed: tuple[str, ...]) -> State:
+    """The state with what something changed that was ended before it could tell."""
+    current = state.current
+    if state.phase is Phase.EXECUTE and current is not None and current.executed is None:
+        own = set(changed) - set(state.files) | set(proposal_of(state).change.paths)
+        state = with_current(state, executed=Executed(tuple(p for p in changed if p in own)))
+    return replace(state, files=tuple(dict.fromkeys((*state.files, *changed))))

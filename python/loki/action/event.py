@@ -382,20 +382,6 @@ class Finish:
     answer: Failure | None = None
 
 
-Effect: TypeAlias = (
-    RunChecks
-    | Ask
-    | Validate
-    | TakeBaseline
-    | Execute
-    | CheckRegressions
-    | Help
-    | Reflect
-    | Wait
-    | Keep
-    | Amend
-    | Observe
-    | Note
-    | Say
-    | Finish
-)
+Asking: TypeAlias = RunChecks | Ask | Validate | Execute | CheckRegressions | Help | Reflect | Wait
+Telling: TypeAlias = TakeBaseline | Keep | Amend | Observe | Note | Say | Finish
+Effect: TypeAlias = Asking | Telling

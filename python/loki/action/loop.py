@@ -20,7 +20,7 @@ from loki.action.analysis import analyze, reflected
 from loki.action.change import Change
 from loki.action.check import Report
 from loki.action.comparison import Comparison
-from loki.action.ending import conclude, finish, succeed
+from loki.action.ending import conclude, finish, interrupted, succeed
 from loki.action.event import (
     AgentFailed,
     Amend,
@@ -38,9 +38,7 @@ from loki.action.event import (
     Help,
     Helped,
     Interrupted,
-    Keep,
     Malformed,
-    Note,
     Reflected,
     Refused,
     RunChecks,
@@ -59,12 +57,10 @@ from loki.action.state import (
     charged,
     paid,
     proposal_of,
-    record,
     say,
     to_mend,
     took_effect,
     unasked,
-    usage,
     with_current,
 )
 from loki.action.waiting import account, hold
@@ -349,40 +345,6 @@ def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
     return _generate(state, now, delay=state.wait_seconds, again=True)
 
 
-def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
-    reason = "interrupted; run it again to go on"
-    in_flight = {
-        Phase.GENERATE,
-        Phase.VALIDATE,
-        Phase.EXECUTE,
-        Phase.EVALUATE,
-        Phase.REGRESSION,
-    }
-    effects: tuple[Effect, ...] = ()
-    state = _ended(state, event.files)
-    if state.phase is Phase.GENERATE and not event.asked:
-        state = unasked(state)
-    elif state.phase in in_flight and state.current is not None:
-        effects = (Keep(record(state, now, "interrupted", None, None)),)
-    elif state.facts is not None:
-        effects = (Note(state.facts),)
-    if event.out_of_time:
-        spent = state.setting.task.budget.spent(usage(state, now)) or "the time budget is spent"
-        after, ends = finish(state, now, "failed", spent, trigger="budget")
-    else:
-        after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
-    return after, (*effects, *ends)
-
-
-def _ended(state: State, changed: tuple[str, ...]) -> State:
-    """The state with what something changed that was ended before it could tell."""
-    current = state.current
-    if state.phase is Phase.EXECUTE and current is not None and current.executed is None:
-        own = set(changed) - set(state.files) | set(proposal_of(state).change.paths)
-        state = with_current(state, executed=Executed(tuple(p for p in changed if p in own)))
-    return replace(state, files=tuple(dict.fromkeys((*state.files, *changed))))
-
-
 Handler = Callable[[State, Any, datetime], Step]
 
 TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
@@ -402,8 +364,6 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.WAIT, Waited): _waited,
     (Phase.BREAKER, Waited): _waited_for_breaker,
     **{
-        (phase, Interrupted): _interrupted
-        for phase in Phase
-        if phase not in {Phase.NEW, Phase.DONE}
+        (phase, Interrupted): interrupted for phase in Phase if phase not in {Phase.NEW, Phase.DONE}
     },
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 import loki
 from loki.action.change import Change
-from loki.action.tree import Tree
 from loki.testing import ManualClock, ScriptedAgent
 from support.project import CHECK, RIGHT, WRONG, make_project
 
@@ -72,42 +70,6 @@ def test_run_inside_a_running_event_loop(project: Path) -> None:
         return loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
 
     assert asyncio.run(main()).status == "success"
-
-
-def test_ctrl_c_ends_an_async_agent_of_the_blocking_form(project: Path) -> None:
-    ended = threading.Event()
-
-    async def agent(briefing: loki.Briefing) -> dict[str, str]:
-        os.kill(os.getpid(), signal.SIGINT)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-        return {}
-
-    outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
-    assert (outcome.status, outcome.exit_code) == ("interrupted", 130)
-    assert ended.is_set()
-
-
-def test_the_event_loop_is_free_while_the_project_is_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[threading.Thread] = []
-    scan = Tree.scan.__func__  # type: ignore[attr-defined]
-
-    def noting(cls: type[Tree], *args: Any, **named: Any) -> Tree:
-        threads.append(threading.current_thread())
-        return scan(cls, *args, **named)  # type: ignore[no-any-return]
-
-    async def agent(briefing: loki.Briefing) -> dict[str, str]:
-        return solve(briefing)
-
-    monkeypatch.setattr(Tree, "scan", classmethod(noting))
-    outcome = asyncio.run(loki.arun("make add add", agent=agent, checks=[CHECK], path=str(project)))
-    assert outcome.status == "success"
-    assert threads
-    assert threading.main_thread() not in threads
 
 
 def test_a_cancelled_arun_is_recorded_and_resumed(project: Path) -> None:
@@ -268,15 +230,6 @@ def test_an_attempt_without_a_report_is_a_failed_one(project: Path) -> None:
             if number == 1:
                 attempt.propose({"calc.py": RIGHT})
     assert [a["result"] for a in only_task(project)] == ["failed", "success"]
-
-
-def test_what_an_attempt_without_a_report_changed_is_listed(project: Path) -> None:
-    with loki.Workspace(project).task("make add add", checks=[CHECK], max_attempts=1) as task:
-        for _ in task.attempts():
-            (project / "calc.py").write_text("# by hand\n" + WRONG)
-    assert task.outcome is not None
-    assert (task.outcome.status, task.outcome.files) == ("failed", ("calc.py",))
-    assert only_task(project)[0]["files_modified"] == ("calc.py",)
 
 
 def test_two_reports_of_one_attempt_are_misuse(project: Path) -> None:
