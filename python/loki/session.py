@@ -39,6 +39,7 @@ class Task:
         spec: what is to be achieved.
         outcome: how it ended: status, attempts, files, pattern, reason; None until then.
         has_project: whoever works on it holds the project already, for more than this task.
+        needs_check: an agent's work is no success without a check; False where something else looks.
         make_performer: makes what performs the loop's effects.
     """
 
@@ -55,6 +56,7 @@ class Task:
         self._intervention = intervention
         self.outcome: Outcome | None = None
         self.has_project = False
+        self.needs_check = True
         self.make_performer: Callable[[TaskSpec, int, threading.Event], Performer] = (
             workspace.performer
         )
@@ -148,7 +150,7 @@ class Task:
 
     def _guarded(self, agent: AnyAgent) -> Session:
         session = self._running()
-        if not self.spec.checks:
+        if not self.spec.checks and self.needs_check:
             raise UsageError(NO_CHECK)
         session.breaker = self.workspace.breakers()[breaker_of(agent)]
         assert self._performer is not None
@@ -183,6 +185,7 @@ class Task:
             loop.infrastructure_retries,
             Backoff(loop.backoff, cap=loop.backoff_cap),
             workspace.gates.regression_detection.enabled_for_complexity,
+            self.needs_check,
         )
         if help_ is not None:
             recorder.answered(record.get("outcome") or {})

@@ -247,7 +247,7 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
         return analyze(state, first.failure, now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
-    if not state.setting.task.checks:
+    if not state.setting.task.checks and state.setting.needs_check:
         return succeed(state, now, "unverified", "the change is made; no check verified it")
     return _accept(replace(state, waiting=tuple(check.name for check in report.pending)), now)
 

@@ -62,6 +62,8 @@ class Setting:
     backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
     regression_for: tuple[str, ...] = ("medium", "high")
     """Complexities of tasks whose changes are checked for regressions."""
+    needs_check: bool = True
+    """Without a check nothing verifies a change; a plan is verified as it is taken."""
 
     @property
     def checks_regressions(self) -> bool:

@@ -193,7 +193,7 @@ class PipelineSession:
             def make(spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
                 return planner(workspace.performer(spec, execution, cancelled), run, documents)
 
-            task.make_performer = make
+            task.make_performer, task.needs_check = make, False
         return task
 
     def _marker(self, record: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import pytest
 from hypothesis import given
@@ -255,15 +254,9 @@ def test_what_looks_like_javascript_gives_what_stands_there(text: str) -> None:
         "require(",
     ],
 )
-def test_hostile_javascript_takes_linear_time(piece: str) -> None:
-    def seconds(size: int) -> float:
-        text = (piece * (size // len(piece))).encode()
-        start = time.perf_counter()
-        imports_of("a.js", text)
-        return time.perf_counter() - start
-
-    seconds(1000)
-    assert seconds(200_000) < 40 * max(seconds(20_000), 0.005)
+def test_hostile_javascript_comes_to_an_end(piece: str) -> None:
+    """A megabyte of it: what takes more than linear time does not end while anybody waits."""
+    imports_of("a.js", (piece * (1_000_000 // len(piece))).encode())
 
 
 @pytest.mark.parametrize("depth", [2_000, 200_000])

@@ -27,7 +27,7 @@ def test_a_success_after_a_failure(make_failure: MakeFailure, make_pattern: Make
     validated = ("task=t validation=passed gates=1 violations=0", {
         "task": "t", "validation": "passed", "gates": 1, "violations": 0,
     })  # fmt: skip
-    first, failed, second, won, end = lines(world)
+    first, failed, second, regression, won, end = lines(world)
     assert first == second == validated
     assert failed == (
         "task=t attempt=1 pattern=type-error strategy=context_expand result=failed",
@@ -39,6 +39,7 @@ def test_a_success_after_a_failure(make_failure: MakeFailure, make_pattern: Make
             "result": "failed",
         },
     )
+    assert regression[0] == "task=t regression_check=skipped complexity=medium"
     assert won[0] == "task=t attempt=2 pattern=none strategy=none result=success"
     duration = world.outcome.duration_ms
     assert end == (
