@@ -80,6 +80,10 @@ def log_to_console() -> None:
     logger = logging.getLogger("loki")
     if not any(isinstance(handler, _Console) for handler in logger.handlers):
         logger.addHandler(_Console())
+        if "opentelemetry.sdk.trace" in sys.modules:  # as under opentelemetry-instrument
+            from loki.adapters.tracing import SpanHandler
+
+            logger.addHandler(SpanHandler())
     logger.setLevel(logging.INFO)
     logger.propagate = False
 

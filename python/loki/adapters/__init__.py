@@ -1,0 +1,1 @@
+"""Adapters to what others use; each needs an extra of its own."""
