@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from loki.session import TaskOptions
     from loki.workspace import Workspace
 
+NOT_KEPT = "no page: it could not be written (see the warning above)"
+
 
 @speaks_plainly
 def command(
@@ -239,7 +241,8 @@ def _tell(outcome: Outcome, project: str) -> str:
             "To have it worked on all the same, say what kind of work it is: --kind feature."
         )
     if outcome.page:
-        lines.append(f"read:    {Path(project) / '.loki' / outcome.page}")
+        page = Path(project) / ".loki" / outcome.page
+        lines.append(f"read:    {page if page.exists() else NOT_KEPT}")
     where = "" if project == "." else f" --project {shlex.quote(project)}"
     if outcome.status == "escalated":
         lines.append("You decide:")

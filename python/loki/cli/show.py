@@ -43,12 +43,11 @@ def command(
 
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
-    from loki.memory import task_record
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
     if task is None:
-        records = [task_record.load(workspace.store, id_) for id_ in workspace.tasks()]
+        records = [_record(workspace, id_) for id_ in workspace.tasks()]
         if json:
             show_json(records)
         else:
@@ -56,7 +55,7 @@ def command(
             typer.echo(told or "No task here yet: see `loki run --help`.")
         return
     id_ = find(workspace.tasks(), task)
-    record, attempts = task_record.load(workspace.store, id_), workspace.history(id_).attempts()
+    record, attempts = _record(workspace, id_), workspace.history(id_).attempts()
     if attempt is not None:
         attempts = _only(attempts, attempt)
     notes = _reflections(workspace, id_)
@@ -68,6 +67,13 @@ def command(
     for one in attempts:
         typer.echo("\n".join(_tell(one, notes, output=output)))
     typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
+
+
+def _record(workspace: Workspace, task: str) -> dict[str, Any]:
+    """What is kept of a task; its id alone where its record is damaged or was never written."""
+    from loki.memory import task_record
+
+    return {"id": task, "title": "(no record of it)"} | task_record.load(workspace.store, task)
 
 
 def _describe(record: dict[str, Any]) -> str:
@@ -117,7 +123,8 @@ def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[st
 
     outcome = record.get("outcome") or {}
     yield typer.style(line(str(record.get("title"))), bold=True)
-    yield f"  id      {record.get('id')} ({record.get('kind')}, {record.get('complexity')})"
+    what = ", ".join(str(record[name]) for name in ("kind", "complexity") if record.get(name))
+    yield f"  id      {record.get('id')}{f' ({what})' if what else ''}"
     for check in record.get("checks", []):
         yield f"  check   {line(shlex.join(check['command']))} ({check['kind']})"
     if outcome:

@@ -53,3 +53,16 @@ def test_a_review_that_is_due_is_told_at_the_end(
     assert rule is not None
     candidates.defer(rule.id, "ada", SystemClock().now())
     assert "review:" not in said(), "once a week"
+
+
+def test_a_page_that_could_not_be_written_is_not_pointed_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> str:
+        with pytest.raises(typer.Exit):
+            report(Outcome("t", "failed", 2, page="tasks/t/dead-letter-t.md"), tmp_path)
+        return capsys.readouterr().out
+
+    assert "read:    no page: it could not be written" in said()
+    FileStore(tmp_path / ".loki").put("tasks/t/dead-letter-t.md", "# t\n")
+    assert f"read:    {tmp_path / '.loki' / 'tasks/t/dead-letter-t.md'}\n" in said()
