@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -86,18 +87,14 @@ class ForgivingStore:
         self._warned = False
         self._records: dict[str, list[dict[str, Any]]] = {}
         self._documents: dict[str, str] = {}
+        self._lock = threading.RLock()  # what waits is written by one thread at a time
 
     def append(self, log: str, record: Record) -> None:
         """Add a record; never raises `loki.StoreError`."""
-        waiting = [*self._records.get(log, []), masked(record)]
-        while waiting:
-            try:
-                self._behind.append(log, waiting[0])
-            except StoreError as error:
-                self._complain(error)
-                break
-            waiting.pop(0)
-        self._records[log] = waiting
+        with self._lock:
+            self._records.setdefault(log, []).append(masked(record))
+            if self._append_waiting(log):
+                self._catch_up()
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """Records, those that could not be written included."""
@@ -116,10 +113,12 @@ class ForgivingStore:
         text = _masked_document(document, text)
         try:
             self._behind.put(document, text)
-            self._documents.pop(document, None)
         except StoreError as error:
             self._complain(error)
             self._documents[document] = text
+        else:
+            self._documents.pop(document, None)
+            self._catch_up()
 
     def get(self, document: str) -> str | None:
         """A document's text, or None."""
@@ -141,13 +140,15 @@ class ForgivingStore:
 
         try:
             self._behind.update(document, rewrite)
-            self._documents.pop(document, None)
         except StoreError as error:
             self._complain(error)
             changed = rewrite(self.get(document))
             self._documents.pop(document, None)
             if changed is not None:
                 self._documents[document] = changed
+        else:
+            self._documents.pop(document, None)
+            self._catch_up()
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``, in memory or behind."""
@@ -157,6 +158,31 @@ class ForgivingStore:
         except StoreError as error:
             self._complain(error)
             return sorted(here)
+
+    def _append_waiting(self, log: str) -> bool:
+        """Write a log's waiting records, oldest first; whether none is left."""
+        waiting = self._records[log]
+        while waiting:
+            try:
+                self._behind.append(log, waiting[0])
+            except StoreError as error:
+                self._complain(error)
+                return False
+            waiting.pop(0)
+        del self._records[log]
+        return True
+
+    def _catch_up(self) -> None:
+        """The store behind works again: write what it missed."""
+        with self._lock:
+            if not all(self._append_waiting(log) for log in list(self._records)):
+                return
+            for document, text in list(self._documents.items()):
+                try:
+                    self._behind.put(document, text)
+                except StoreError:
+                    return
+                del self._documents[document]
 
     def _complain(self, error: StoreError) -> None:
         if not self._warned:

@@ -6,6 +6,7 @@ import json
 import logging
 import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,27 @@ def test_a_failing_store_is_told_once_and_what_it_missed_is_written_later() -> N
     store.append("log", {"n": 3})
     assert broken.logs == {"log": [{"n": 1}, {"n": 2}, {"n": 3}]}
     assert store.records("log") == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_whatever_is_written_first_brings_the_rest_with_it() -> None:
+    broken = Broken()
+    store = ForgivingStore(broken, lambda _: None)
+    store.append("one", {"n": 1})
+    store.put("doc", "text")
+    store.update("other", lambda _: "made")
+    broken.mended = True
+    store.append("two", {"n": 2})
+    assert broken.logs == {"one": [{"n": 1}], "two": [{"n": 2}]}
+    assert broken.documents == {"doc": "text", "other": "made"}
+    assert store.records("one") == [{"n": 1}]
+
+
+def test_threads_lose_no_record_of_each_other(tmp_path: Path) -> None:
+    store = ForgivingStore(FileStore(tmp_path))
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(store.append, "log", {"n": n}) for n in range(64)]:
+            done.result()
+    assert sorted(record["n"] for record in store.records("log")) == list(range(64))
 
 
 def test_updates_that_failed_are_kept_and_written_later() -> None:
