@@ -75,6 +75,7 @@ class Session:
         self.reflect: Callable[[ReflectionRequest], Event] | None = None
         self.stop_asking: Callable[[], object] = lambda: None
         self._performer = performer
+        performer.judge.can_stop = self.can_stop
         self._clock = clock
         self._out_of_time = False
         self._disarm: Callable[[], None] = lambda: None

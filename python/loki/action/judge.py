@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import threading
@@ -30,6 +31,10 @@ LOST = "infra-lost"
 """The pattern of a reviewer that could not be asked: infrastructure, not the work."""
 
 
+OUTAGES = (AgentError, OSError)
+"""What a reviewer's breaker counts; a defect of its own is nobody's outage."""
+
+
 @dataclass
 class Judge:
     """Asks those who judge, once everything that a command can tell is well.
@@ -44,6 +49,7 @@ class Judge:
         reviewer: whom to ask; None where there is none.
         breaker: what its calls pass; None: nothing.
         cancelled: set when the run is being stopped.
+        can_stop: given what ends a reviewer that is awaited, from any thread.
     """
 
     task: TaskSpec
@@ -55,6 +61,7 @@ class Judge:
     reviewer: Reviewer | None = None
     breaker: SharedBreaker | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    can_stop: Callable[[Callable[[], None]], object] = lambda _: None
 
     def complete(
         self, ran: Report, *, ask: bool, tell: Callable[[CheckResult], None] = lambda _: None
@@ -111,14 +118,14 @@ class Judge:
         try:
             verdict = reviewer.review(request)
             if inspect.isawaitable(verdict):
-                verdict = run_coroutine(verdict)
-        except (AgentError, OSError) as error:
-            if permit is not None:
+                verdict = run_coroutine(verdict, self.can_stop)
+        except BaseException as error:
+            if permit is not None and isinstance(error, OUTAGES):
                 permit.failure(str(error))
-            return self._lost(f"{reviewer.name} could not review: {error}")
-        except BaseException:
-            if permit is not None:
+            elif permit is not None:
                 permit.ignore()
+            if why := _why_lost(error):
+                return self._lost(f"{reviewer.name} {why}")
             raise
         if permit is not None:
             permit.success()
@@ -137,6 +144,15 @@ class Judge:
         known = LOST if LOST in self.patterns.patterns else None
         failure = Failure.of(message, tool="loki", pattern=known, patterns=self.patterns)
         return False, message, failure
+
+
+def _why_lost(error: BaseException) -> str:
+    """Why there is no verdict; "" where that ends the run."""
+    if isinstance(error, asyncio.CancelledError):
+        return "was stopped with the run"
+    if isinstance(error, OUTAGES):
+        return f"could not review: {error}"
+    return f"raised {type(error).__name__}: {error}" if isinstance(error, Exception) else ""
 
 
 def pending(check: Check) -> CheckResult:

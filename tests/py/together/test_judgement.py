@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +190,35 @@ def test_an_async_reviewer(project: Path) -> None:
 
     outcome, _ = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=Slow())
     assert outcome.status == "success"
+
+
+def test_a_reviewer_with_a_bug_does_not_end_the_run(project: Path) -> None:
+    critic = Critic(ZeroDivisionError("by zero"), Verdict(True))
+    outcome, told = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=critic)
+    assert outcome.status == "success"
+    assert (len(told), len(critic.asked)) == (1, 2)
+    first, _ = loki.Workspace(project).history("t").attempts()
+    assert first.infrastructure
+    assert "ZeroDivisionError: by zero" in (first.error or "")
+
+
+def test_an_async_reviewer_is_ended_with_the_run(project: Path) -> None:
+    ended = threading.Event()
+
+    class Stuck:
+        name = "stuck"
+
+        async def review(self, _request: ReviewRequest) -> Verdict:
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+            return Verdict(True)
+
+    outcome, _ = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=Stuck())
+    assert outcome.status == "interrupted"
+    assert ended.is_set()
 
 
 # --- checks that nobody named -------------------------------------------------------------------------
