@@ -174,6 +174,7 @@ class Task:
             performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
+        recorder.failing_files = stands.failing_files
         recorder.agent = record.get("agent")
         performer.executor.recover()
         changed = record.get("tree") not in {None, "", performer.shown_digest()} if help_ else False

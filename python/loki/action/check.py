@@ -12,10 +12,14 @@ from loki.action.words import split, unrunnable
 from loki.base.error import UsageError
 from loki.base.time import Duration, argument_seconds
 from loki.memory.attempt import CheckRecord, shorten
+from loki.memory.dead_letter import is_test_file
 from loki.recognition.failure import Failure
 from loki.recognition.site import check_kind
 
 KINDS = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
+
+RUN_TESTS = frozenset({"test", "build", "command", "custom"})
+"""Kinds of check that may run tests."""
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds that a check may take; chosen, not measured."""
@@ -204,6 +208,18 @@ class Report:
             if not result.passed
             for test, outcome in (result.tests or {}).items()
             if outcome == FAILED
+        )
+
+    @property
+    def failing_files(self) -> frozenset[str]:
+        """Files of tests that checks which run tests failed in."""
+        return frozenset(
+            result.failure.path
+            for result in self.results
+            if result.check.kind in RUN_TESTS
+            and result.failure is not None
+            and result.failure.path is not None
+            and is_test_file(result.failure.path)
         )
 
 

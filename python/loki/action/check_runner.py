@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loki.action import process, reporter
-from loki.action.check import Check, CheckResult, Report
+from loki.action.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.process import Finished
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure, recognize
@@ -120,7 +120,7 @@ class CheckRunner:
 
     @contextmanager
     def _asked(self, check: Check) -> Iterator[reporter.Asked]:
-        if check.kind not in reporter.KINDS or check.command in self._plain:
+        if check.kind not in RUN_TESTS or check.command in self._plain:
             yield reporter.Asked(check.command)
             return
         with tempfile.TemporaryDirectory(prefix="loki-results-") as folder:

@@ -28,9 +28,10 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The checks ran."""
+    """The checks ran; ``gone``: files of tests that they failed in, and that are not there any more."""
 
     report: Report
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +223,7 @@ class RunChecks:
 
 @dataclass(frozen=True, slots=True)
 class TakeBaseline:
-    """Before a change: see to it that the results of tests which it can break are known.
-
-    Attributes:
-        paths: what it will change.
-    """
+    """Before a change of ``paths``: see to it that the results of tests which it can break are known."""
 
     paths: tuple[str, ...]
 

@@ -110,7 +110,7 @@ def _begin(state: State, _event: Begin, now: datetime) -> Step:
 def _baseline(state: State, event: Checked, now: datetime) -> Step:
     state = replace(state, seen_failing=state.seen_failing | event.report.failing_tests)
     first = event.report.first_failure
-    lost = lost_tests(state.seen_failing, event.report)
+    lost = lost_tests(state.seen_failing, event.report, event.gone)
     if first is not None or lost:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
@@ -235,7 +235,7 @@ def _evaluate(state: State) -> Step:
 
 def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     report = event.report
-    lost = lost_tests(state.seen_failing, report)
+    lost = lost_tests(state.seen_failing, report, event.gone)
     state = with_current(state, report=report)
     state = replace(state, seen_failing=state.seen_failing | report.failing_tests)
     first = report.first_failure
@@ -314,9 +314,8 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
     assert state.decision is not None and state.current is not None  # noqa: PT018
     waited = state.wait_seconds
-    is_proposed = state.failed_in not in {Phase.GENERATE, Phase.VALIDATE}
-    if state.decision.action is not Action.RETRY or not is_proposed:
-        is_retry = state.decision.action is Action.RETRY
+    is_retry = state.decision.action is Action.RETRY
+    if not is_retry or state.failed_in in {Phase.GENERATE, Phase.VALIDATE}:
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
     state, warnings, spent = account(state, now)
     assert state.current is not None

@@ -12,17 +12,27 @@ from loki.action.results.result import FAILED, PASSED, inside
 from loki.recognition.failure import Failure
 
 
-def lost_tests(seen_failing: frozenset[tuple[str, str]], report: Report) -> dict[str, str]:
+def lost_tests(
+    seen_failing: frozenset[tuple[str, str]],
+    report: Report,
+    gone: frozenset[str] = frozenset(),
+) -> dict[str, str]:
     """Tests that were seen failing and are not mended, though no check may say so.
 
     A test that is deleted, skipped or expected to fail is not fixed, nor is one that fails in a check
     that ends well: its exit code was hidden. A whole file that could not be loaded counts as found
     again once any of its tests passes.
 
+    Args:
+        seen_failing: (check, test) of each that was seen failing.
+        report: what the checks say now.
+        gone: files of tests that checks failed in, and that are not there any more: all that can be
+            known where a runner tells no results, or none of what it could not build.
+
     Returns:
         ``gone``, ``skipped`` or ``failing`` by test.
     """
-    lost = {}
+    lost = dict.fromkeys(gone, "gone")
     for result in report.results:
         tests = result.tests or {}
         hides = result.passed and not result.check.expected  # else its exit code counts for nothing

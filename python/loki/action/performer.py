@@ -166,8 +166,11 @@ class Performer:
         self._failed_check, self._failed_output = None, ""
         if first is not None:
             self._failed_check, self._failed_output = first.check, first.output
-        self.recorder.saw_failing(self._report.failing_tests)
-        return Checked(self._report)
+        files = {path for path in self._report.failing_files if (self.root / path).exists()}
+        self.recorder.saw_failing(self._report.failing_tests, files)
+        failed_in = self.recorder.failing_files
+        gone = frozenset(path for path in failed_in if not (self.root / path).exists())
+        return Checked(self._report, gone)
 
     def _check_regressions(self, _effect: CheckRegressions) -> Event:
         found = self.regressions.compare(self._report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ class Recorder:
         execution: which execution of the task this is.
         position: tells (branch, commit) of the project, each None where there is none.
         seen_failing: (check, test) of tests that were seen failing before.
+        failing_files: files of tests that checks failed in before.
         patterns: the pattern set.
         changes: tells how each path that differs was changed: created, modified or deleted.
         interventions: how people stepped in, oldest first.
@@ -56,6 +57,7 @@ class Recorder:
     execution: int = 1
     position: Callable[[], tuple[str | None, str | None]] = lambda: (None, None)
     seen_failing: frozenset[tuple[str, str]] = frozenset()
+    failing_files: frozenset[str] = frozenset()
     patterns: PatternSet = field(default_factory=PatternSet.default)
     changes: Callable[[], Mapping[str, str]] = dict
     interventions: tuple[Intervention, ...] = ()
@@ -94,11 +96,11 @@ class Recorder:
             self.agent = agent
             self.save_task(None)
 
-    def saw_failing(self, tests: frozenset[tuple[str, str]]) -> None:
-        """Remember tests that were seen failing, on disk where there are new ones."""
-        seen = self.seen_failing | tests
-        if seen != self.seen_failing:
-            self.seen_failing = seen
+    def saw_failing(self, tests: Set[tuple[str, str]], files: Set[str] = frozenset()) -> None:
+        """Remember tests, and files of tests, that were seen failing; on disk what is new."""
+        seen, failed_in = self.seen_failing | tests, self.failing_files | files
+        if (seen, failed_in) != (self.seen_failing, self.failing_files):
+            self.seen_failing, self.failing_files = seen, failed_in
             self.save_task(None)
 
     def keep(self, effect: Keep) -> None:
@@ -203,6 +205,7 @@ class Recorder:
             "execution": self.execution,
             "updated_at": isoformat(self.clock.now()),
             "seen_failing": sorted(map(list, self.seen_failing)),
+            "failing_files": sorted(self.failing_files),
             "interventions": [intervention.to_dict() for intervention in self.interventions],
             "tree": self.tree,
             "outcome": outcome.to_dict() if outcome else None,

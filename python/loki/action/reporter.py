@@ -16,9 +16,6 @@ from loki.action.invocation import Invocation
 from loki.action.results import Results
 from loki.recognition.site import ResultsRequest, results_requests
 
-KINDS = frozenset({"test", "build", "command", "custom"})
-"""Kinds of check that may run tests."""
-
 MAX_BYTES = 64 * 1024 * 1024
 """Of a report; a larger one is not read. Chosen, not measured."""
 

@@ -37,6 +37,7 @@ class Standing:
         past: failures of this execution that count for the rules, oldest first.
         goes_on: the execution goes on: what it changed is part of it.
         seen_failing: (check, test) of tests that were seen failing.
+        failing_files: files of tests that checks failed in.
         interventions: of the task's life, oldest first.
         stepped_in: a person stepped in just now.
     """
@@ -50,6 +51,7 @@ class Standing:
     past: tuple[PastFailure, ...] = ()
     goes_on: bool = False
     seen_failing: frozenset[tuple[str, str]] = frozenset()
+    failing_files: frozenset[str] = frozenset()
     interventions: tuple[Intervention, ...] = ()
     stepped_in: bool = False
 
@@ -119,6 +121,7 @@ def standing(
         past=_failures(counted),
         goes_on=goes_on,
         seen_failing=frozenset((str(c), str(t)) for c, t in record.get("seen_failing") or ()),
+        failing_files=frozenset(map(str, record.get("failing_files") or ())),
         interventions=interventions,
         stepped_in=intervention is not None,
     )

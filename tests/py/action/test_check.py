@@ -14,6 +14,7 @@ from loki.action.check import Check, CheckResult, Report, missing_programs
 from loki.action.check_runner import CheckRunner
 from loki.action.lost_test import lost_failure, lost_tests
 from loki.base.error import UsageError
+from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.loop import CHECK
 
@@ -165,6 +166,27 @@ def test_lost_tests(seen: set[str], now: dict[str, str] | None, lost: dict[str, 
     """A file that could not be loaded is found again by any of its tests that passes."""
     report = Report((CheckResult(CHECK, True, 0, 0.1, tests=now),))
     assert lost_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
+
+
+def test_a_file_of_tests_that_is_gone_is_lost() -> None:
+    report = Report((CheckResult(CHECK, True, 0, 0.1),))
+    assert lost_tests(frozenset(), report, frozenset({"tests/tax.rs"})) == {"tests/tax.rs": "gone"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "files"),
+    [
+        ("test", "tests/tax.rs", {"tests/tax.rs"}),
+        ("command", "money/tax_test.go", {"money/tax_test.go"}),
+        ("test", "src/tax.rs", set()),
+        ("lint", "tests/tax.rs", set()),
+        ("test", None, set()),
+    ],
+)
+def test_files_of_tests_that_fail(kind: str, path: str | None, files: set[str]) -> None:
+    failure = Failure.of("cannot find function `tax`", path=path)
+    result = CheckResult(replace(CHECK, kind=kind), False, 101, 0.1, failure=failure)
+    assert Report((result,)).failing_files == files
 
 
 def test_what_fails_openly_is_not_lost() -> None:

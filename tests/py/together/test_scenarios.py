@@ -112,6 +112,33 @@ def test_a_failing_test_that_is_removed_is_not_mended(
     assert "may not be removed" in agent.briefings[1]
 
 
+UNBUILT: dict[str, Files] = {
+    "go": {
+        "money/tax_test.go": 'package money\n\nimport "testing"\n\nfunc TestTax(t *testing.T) {\n\tif Tax(1) != 2 {\n\t\tt.Error("no")\n\t}\n}\n'
+    },
+    "rust": {
+        "tests/tax.rs": "use till::money::tax;\n\n#[test]\nfn taxes() {\n    assert_eq!(tax(1.0), 2.0);\n}\n"
+    },
+}
+"""Tests of what is not there yet: the runner can build none of them, and tells none by name."""
+
+
+@pytest.mark.parametrize(
+    "till", [t for t in TILLS if t.name in UNBUILT], ids=lambda till: till.name, indirect=True
+)
+def test_a_test_that_does_not_build_is_not_mended_by_its_end(till: Till, project: Path) -> None:
+    """Not in the run that removed it, and not in the next."""
+    for path, text in {**till.fixed, **UNBUILT[till.name]}.items():
+        (project / path).write_text(text or "")
+    (path,) = UNBUILT[till.name]
+    for execution in (1, 2):
+        changes: Files = {path: None} if execution == 1 else {"NOTES.md": "all done\n"}
+        outcome, _ = run(project, till.check, changes, max_attempts=1)
+        assert outcome.status == "failed", outcome
+        last = attempts_of(project, outcome)[-1]
+        assert f"{path} was failing and is now gone" in (last.error or "")
+
+
 def test_an_agent_that_goes_to_and_fro_is_stopped(till: Till, project: Path) -> None:
     """A-B-A-B: both failures come back, a sign binds, another strategy is tried, then a person asked."""
     a, b = till.wrong

@@ -147,66 +147,6 @@ def test_a_caller_that_edits_by_itself(project: Path) -> None:
     assert (project / "calc.py").read_text() == WRONG
 
 
-def test_a_claim_of_success_is_checked(project: Path) -> None:
-    with loki.Workspace(project).task("make add add", checks=[CHECK], max_attempts=1) as task:
-        for attempt in task.attempts():
-            (project / "calc.py").write_text(wrong(7)["calc.py"])
-            attempt.report(ok=True, description="it works, I am sure")
-    assert task.outcome is not None
-    assert task.outcome.status == "failed"
-
-
-def test_a_claim_without_any_check_is_unverified(project: Path) -> None:
-    with loki.Workspace(project).task("make it nicer", kind="refactor") as task:
-        for attempt in task.attempts():
-            attempt.report(ok=True)
-    assert task.outcome is not None
-    assert task.outcome.status == "unverified"
-
-
-def test_a_proposal_without_any_check_is_unverified(project: Path) -> None:
-    with loki.Workspace(project).task("make it nicer", kind="refactor") as task:
-        for attempt in task.attempts():
-            attempt.propose({"calc.py": RIGHT})
-    assert task.outcome is not None
-    assert (task.outcome.status, task.outcome.files) == ("unverified", ("calc.py",))
-
-
-def test_an_agent_without_any_check_is_not_asked(project: Path) -> None:
-    asked: list[Any] = []
-    with (
-        loki.Workspace(project).task("make it nicer", kind="refactor") as task,
-        pytest.raises(loki.UsageError, match="check"),
-    ):
-        task.run(asked.append)
-    assert not asked
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"Makefile": f"check:\n\t{CHECK} || true\n"},
-        {"Makefile": "check:\n\ttrue\n"},
-        {"conftest.py": "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"},
-        {"conftest.py": "import os\n\n\ndef pytest_configure():\n    os._exit(0)\n"},
-        {"conftest.py": "collect_ignore = ['tests/test_calc.py']\n"},
-        {"pytest.ini": "[pytest]\naddopts = -k 'not test_add'\npythonpath = .\n"},
-    ],
-)
-def test_a_check_that_is_made_content_is_no_fix(project: Path, change: dict[str, str]) -> None:
-    (project / "Makefile").write_text(f"check:\n\t{CHECK}\n")
-    (project / "tests/test_other.py").write_text("def test_other():\n    assert True\n")
-    outcome = loki.run(
-        "make add add",
-        agent=ScriptedAgent([change]),
-        checks=["make check"],
-        path=str(project),
-        max_attempts=1,
-    )
-    assert outcome.status == "failed", outcome
-    assert "test_add" in str(only_task(project)[0]["error"])
-
-
 def test_an_own_report_of_failure_is_recognized(project: Path) -> None:
     with loki.Workspace(project).task("import it", kind="feature", max_attempts=1) as task:
         for attempt in task.attempts():
@@ -306,28 +246,6 @@ def test_an_edit_of_a_file_that_changed_meanwhile_is_refused(project: Path) -> N
     outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
     assert outcome.status == "success"
     assert "changed" in briefings[1]
-
-
-def test_a_deleted_test_is_no_fix(project: Path) -> None:
-    agent = ScriptedAgent(
-        [
-            {"tests/test_calc.py": "def test_other():\n    pass\n"},
-            {
-                "tests/test_calc.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    pass\n"
-            },
-        ]
-    )
-    outcome = loki.run(
-        "make add add",
-        agent=agent,
-        checks=[CHECK],
-        path=str(project),
-        max_attempts=2,
-        complexity="low",
-    )
-    assert outcome.status == "failed"
-    assert "is now gone" in only_task(project)[0]["error"]
-    assert "is now skipped" in only_task(project)[1]["error"]
 
 
 def test_a_failing_service_is_waited_for_in_injected_time(project: Path) -> None:
