@@ -39,7 +39,7 @@ def test_a_success_after_a_failure(make_failure: MakeFailure, make_pattern: Make
             "result": "failed",
         },
     )
-    assert regression[0] == "task=t regression_check=skipped complexity=medium"
+    assert regression[0] == "task=t regression_check=passed complexity=medium"
     assert won[0] == "task=t attempt=2 pattern=none strategy=none result=success"
     duration = world.outcome.duration_ms
     assert end == (
