@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
-from loki.base.error import AgentError, BreakerOpen
+from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.time import seconds
 from loki.decision.retry_after import LIMIT
 from loki.memory.reflection import as_reflection
@@ -133,13 +134,13 @@ def record_of(agent: AnyAgent) -> dict[str, Any]:
 def as_event(answer: Any, name: str, description: str = "") -> Event:
     """What an agent answered, as an event; anything that is no proposal is `Malformed`."""
     if isinstance(answer, Proposal):
-        return Answered(replace(answer, agent=answer.agent or name))
+        return Answered(_told(replace(answer, agent=answer.agent or name)))
     if isinstance(answer, Change):
         return Answered(Proposal(answer, description, agent=name))
     if isinstance(answer, Mapping):
         try:
             return Answered(Proposal(Change.write(answer), description, agent=name))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, UsageError) as error:
             reason = f": {error}"
     else:
         reason = ""
@@ -148,6 +149,21 @@ def as_event(answer: Any, name: str, description: str = "") -> Event:
         "or a mapping of paths to contents"
     )
     return Malformed(Failure.of(message, tool="loki", error_code="malformed-answer"))
+
+
+def _told(proposal: Proposal) -> Proposal:
+    """A proposal without figures that cannot be: what is kept of an attempt must be read again."""
+    tokens, cost, confidence = proposal.tokens, proposal.cost, proposal.confidence
+    return replace(
+        proposal,
+        tokens=tokens if isinstance(tokens, int) and tokens >= 0 else None,
+        cost=cost if _is_number(cost) and cost >= 0 else None,
+        confidence=confidence if _is_number(confidence) and 0 <= confidence <= 1 else None,
+    )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def as_failure_of(error: BaseException) -> Event:

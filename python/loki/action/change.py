@@ -218,6 +218,8 @@ def mode_of(entry: Entry) -> Mode:
 
 
 def _plain(path: str) -> str:
+    if not isinstance(path, str):  # a caller that is not typed
+        raise UsageError(f"{path!r}: is no path: expected text")
     while path.startswith("./"):
         path = path[2:].lstrip("/")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from loki.recognition.pattern import PatternSet
 if TYPE_CHECKING:
     from loki.action.gate_config import Gates
     from loki.action.gates.subject import Subject
+
+logger = logging.getLogger("loki")
 
 BLOCKING, ADVISORY = "blocking", "advisory"
 
@@ -152,7 +155,7 @@ def validate(
     for name in ("change_check", *config.for_task(kind, complexity)):
         subject = Subject(change, root, tree, config.setting(name), scope, ended)
         start = time.monotonic()
-        violations = gates[name](subject)
+        violations = _asked(name, gates[name], subject)
         durations[name] = time.monotonic() - start
         found += violations if name == "change_check" else _weighed(violations, subject)
         warnings += subject.warnings
@@ -163,6 +166,19 @@ def validate(
 
 FIRST = ("change_check", "syntax_check")
 """Gates behind which none runs if they block."""
+
+
+def _asked(name: str, gate: Gate, subject: Subject) -> list[Violation]:
+    """What a gate finds; where it is broken, it is silent, as in any doubt, but for the first."""
+    try:
+        return gate(subject)
+    except Exception as error:
+        logger.exception("gate %s is broken", name)
+        why = f"{type(error).__name__}: {error}"
+        if name == "change_check":
+            return [Violation(name, BLOCKING, None, f"the change cannot be looked at: {why}")]
+        subject.warnings.append(f"{name} could not look at this change: {why}")
+        return []
 
 
 def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violation]:

@@ -70,6 +70,9 @@ TEXT = frozenset(
 )
 """Endings of files that hold text, which is UTF-8."""
 
+MAX_FOLDERS = 100
+"""Folders above a file; chosen, not measured."""
+
 MAX_REFUSALS = 50
 """Refusals that are listed; one more says how many were left out. Chosen, not measured."""
 
@@ -133,6 +136,8 @@ def _name(path: str) -> str:  # noqa: C901, PLR0911 - one question after the oth
         return "is absolute: expected a path relative to the project"
     if path.startswith("~"):
         return "starts with '~': expected a path relative to the project"
+    if path.count("/") > MAX_FOLDERS:
+        return f"is nested deeper than {MAX_FOLDERS} folders"
     parts = re.split(r"[/\\]", path)  # a backslash separates where Windows checks the project out
     if ".." in parts:
         return "leads out of the project ('..')"

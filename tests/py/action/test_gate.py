@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loki.action import gate
 from loki.action.change import Change
-from loki.action.gate import ADVISORY, BLOCKING, Validation, validate
+from loki.action.gate import ADVISORY, BLOCKING, Validation, Violation, validate
+from loki.action.gates.subject import Subject
 from loki.action.gates.syntax import broken_files
 from loki.action.tree import Tree
 from loki.recognition.pattern import PatternSet
@@ -37,6 +39,23 @@ def test_what_does_not_parse_is_blocking(
     assert (violation.gate, violation.severity, violation.file) == ("syntax_check", BLOCKING, name)
     if where is not None:
         assert violation.line == where[0]
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("self_review", False), ("change_check", True)])
+def test_a_broken_gate_does_not_end_the_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, blocks: bool
+) -> None:
+    """It is silent, as in any doubt; but what keeps a change inside of the project has to answer."""
+
+    def broken(_subject: Subject) -> list[Violation]:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    gates = gate._gates()
+    monkeypatch.setattr(gate, "_gates", lambda: {**gates, name: broken})
+    validation = judge(project, {"a.py": "x = 1\n"})
+    assert validation.passed is not blocks
+    said = [*validation.warnings, *(v.description for v in validation.violations)]
+    assert "RecursionError: maximum recursion depth exceeded" in said[0]
 
 
 @pytest.mark.parametrize(

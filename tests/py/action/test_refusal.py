@@ -45,6 +45,7 @@ def reasons(change: Change, root: Path, tree: Tree | None = None) -> list[str]:
         ("C:\\x", "is absolute"),
         ("c:x", "is absolute"),
         ("~/.ssh/authorized_keys", "starts with '~'"),
+        ("a/" * 101 + "x.py", "nested deeper than 100 folders"),
         ("a\0b", "control character"),
         ("a\nb", "control character"),
         ("a\x7fb", "control character"),
