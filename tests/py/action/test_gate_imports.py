@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from loki.action.change import Change
+from loki.action.dependency.interpreter import of_project
 from loki.action.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates import imports
-from loki.action.gates.python_environment import environment, interpreter
+from loki.action.gates.python_environment import environment
 from loki.action.gates.subject import Subject
 from loki.action.tree import Tree
 
@@ -164,9 +165,9 @@ def test_the_active_environment_counts_where_the_project_has_none(
 ) -> None:
     make_venv(tmp_path)
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv"))
-    assert interpreter(project) == str(tmp_path / ".venv" / "bin" / "python3")
+    assert of_project(project) == str(tmp_path / ".venv" / "bin" / "python3")
     make_venv(project)
-    assert interpreter(project) == str(project / ".venv" / "bin" / "python3")
+    assert of_project(project) == str(project / ".venv" / "bin" / "python3")
 
 
 def test_a_file_that_git_ignores_is_there(project: Path) -> None:

@@ -15,12 +15,11 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from loki.action import process
+from loki.action.dependency import interpreter
 from loki.action.dependency.ecosystem import Ecosystem
 from loki.action.dependency.manifest import Requirement, plain_name
 from loki.action.dependency.semver import satisfies
 from loki.action.words import assignments, which
-from loki.base.error import LokiError
 from loki.recognition.fix import program_name
 
 if sys.version_info >= (3, 11):
@@ -28,16 +27,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SECONDS = 10.0
-"""Until an interpreter that does not answer is given up; chosen, not measured."""
-
 MAX_DISTRIBUTIONS = 5_000
 MAX_LOCK_BYTES = 8 * 1024 * 1024
-
-_ASK = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; import json; print(json.dumps(sys.path))"
-)
-"""Without the project's own folder, where a `json.py` may lie."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +83,10 @@ class Environment:
         """The interpreter that the check runs in, else the project's, else that of the machine."""
         words = assignments(self.command)[1]
         program = which(words[0], self.root) if words else None
-        places = [Path(program).parent] if program else []
         if program and program_name(program) in map(program_name, self.known.interpreters):
             return program
-        places += [self.root / folder / "bin" for folder in self.known.environments]
-        for place in places:
-            for name in self.known.interpreters:
-                if (place / name).is_file():
-                    return str(place / name)
-        found = (which(name, self.root) for name in self.known.interpreters)
-        return next((path for path in found if path), None)
+        found = next(interpreter.beside(Path(program).parent), None) if program else None
+        return found or interpreter.of_project(self.root)
 
     @cached_property
     def distributions(self) -> dict[str, importlib.metadata.Distribution]:
@@ -114,14 +99,8 @@ class Environment:
         return found
 
     def _folders(self) -> Iterable[str]:
-        if self.interpreter is None:
-            return []
-        try:
-            finished = process.run((self.interpreter, "-c", _ASK), cwd=self.root, timeout=SECONDS)
-            said = json.loads(finished.stdout) if finished.is_success else []
-        except (LokiError, ValueError, OSError):
-            return []
-        return [folder for folder in said if isinstance(folder, str)]
+        said = interpreter.ask(self.interpreter) if self.interpreter else None
+        return [str(folder) for folder in said["path"]] if said else []
 
     def provider(self, module: str) -> str | None:
         """The installed distribution that has a module, by its own files; None where none has."""

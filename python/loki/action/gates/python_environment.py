@@ -8,7 +8,6 @@ are read instead).
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -16,26 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from loki.action import process
-from loki.action.words import which
-from loki.base.error import LokiError
-
-VENVS = (".venv", "venv", "env", ".env")
-"""Folders that usually hold a project's virtual environment, in the order of use."""
-
-PROGRAMS = ("python3", "python")
-
-SECONDS = 10.0
-"""Until an interpreter that does not answer is given up; chosen, not measured."""
-
-_ASK = """
-import json, sys
-print(json.dumps({
-    "path": [p for p in sys.path if p],
-    "builtin": sorted(set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))),
-    "version": list(sys.version_info[:2]),
-}))
-"""
+from loki.action.dependency import interpreter
 
 
 @dataclass(frozen=True)
@@ -65,56 +45,18 @@ class PythonEnvironment:
         return not self.is_whole or module.split(".", maxsplit=1)[0] in self.modules
 
 
-def interpreter(root: Path) -> str | None:
-    """The program that the project's checks would run as ``python``; None where there is none.
-
-    Of the project's own environment, else of the one that is active, else the one on the ``PATH``.
-    """
-    on_path = (found for name in PROGRAMS if (found := which(name, root)))
-    return _own(root) or next(on_path, None)
-
-
-def _own(root: Path) -> str | None:
-    active = os.environ.get("VIRTUAL_ENV")
-    for place in [*(root / name for name in VENVS), *([Path(active)] if active else [])]:
-        for folder in ("bin", "Scripts"):
-            for program in PROGRAMS:
-                path = place / folder / program
-                if path.is_file() and (place / "pyvenv.cfg").is_file():
-                    return str(path)
-    return None
-
-
 def environment(root: Path) -> PythonEnvironment | None:
     """What the project's checks can import; None where no interpreter answers."""
-    program = interpreter(root)
+    program = interpreter.of_project(root)
     if program is None:
         return None
-    said = _ask(program, _stamp(program))
+    said = interpreter.ask(program)
     if said is None:
         return None
     folders = tuple(folder for folder in said["path"] if os.path.isdir(folder))
-    modules, is_whole = _known(folders, tuple(_stamp(folder) for folder in folders))
+    modules, is_whole = _known(folders, tuple(interpreter.stamp(folder) for folder in folders))
     names = frozenset(said["builtin"]) | modules
-    return PythonEnvironment(program, folders, names, is_whole, _own(root) is not None)
-
-
-def _stamp(program: str) -> float:
-    try:
-        return os.stat(program).st_mtime
-    except OSError:
-        return 0.0
-
-
-@lru_cache(maxsize=8)
-def _ask(program: str, _stamp: float) -> dict[str, list[str]] | None:
-    # PYTHONPATH counts, as it does for checks; the current folder does not.
-    try:
-        finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS)
-        said = json.loads(finished.stdout) if finished.is_success else None
-    except (LokiError, ValueError, OSError):
-        return None
-    return said if isinstance(said, dict) else None
+    return PythonEnvironment(program, folders, names, is_whole, interpreter.own(root) is not None)
 
 
 @lru_cache(maxsize=8)

@@ -226,10 +226,10 @@ class _Judge:
         return found
 
     def _command(self, tool: _Tool) -> tuple[str, ...] | None:
-        from loki.action.gates.python_environment import interpreter
+        from loki.action.dependency.interpreter import of_project
 
         root = self.subject.root
-        python = interpreter(root) if "{python}" in tool.command else ""
+        python = of_project(root) if "{python}" in tool.command else ""
         if python is None or (tool.needs and not (root / tool.needs).is_file()):
             return None
         return tuple(
