@@ -15,7 +15,6 @@ import typer
 
 from loki.memory.recall import Earlier, recall
 from loki.memory.store import masked
-from loki.people.guidance import UNKNOWN, guidance
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.signature import mask_secrets
@@ -223,8 +222,11 @@ def _next(workspace: Workspace, failure: Failure, command: str | None) -> dict[s
 
 def _guidance(failure: Failure) -> str | None:
     """What a person can do; nothing where there is nothing to say about this kind."""
-    found = guidance(failure.pattern_id, failure.kind)
-    return None if found == guidance(UNKNOWN) else found.do
+    from loki.memory import advice
+    from loki.memory.dead_letter import known_of
+
+    found = advice.of(failure.pattern_id, failure.kind)
+    return None if found == advice.of() else found.to_do(known_of(failure, ()))[0]
 
 
 def _fix(own: str | None, failure: Failure, command: str | None) -> str | None:

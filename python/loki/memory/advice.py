@@ -1,4 +1,4 @@
-"""What people are told by kind of failure; the words are data, in ``advice.yml``."""
+"""What people are told about failures; the words are data, in ``advice.yml``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,36 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is known of a kind of failure.
+    """What is known of a kind of failure, or of what made loki ask.
 
     Attributes:
-        cause: what usually lies behind it.
-        steps: what to do by hand, in order.
+        cause: what usually lies behind it, in a phrase; causes: more closely, most frequent first.
+        steps: what to do by hand, in order; they may hold placeholders.
+        decide: the question that only a person can answer, a clause.
         instead: a simpler way round.
     """
 
     cause: str
+    causes: tuple[str, ...]
     steps: tuple[str, ...]
+    decide: str
     instead: str
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Advice:
+        """An entry of the file."""
+        return cls(
+            entry.get("cause", ""),
+            tuple(entry.get("causes", ())),
+            tuple(entry["steps"]),
+            entry["decide"],
+            entry.get("instead", ""),
+        )
+
+    def to_do(self, known: Mapping[str, str]) -> list[str]:
+        """The steps that can be told of what is known: place, file, test, name, command."""
+        filled = (fill(step, known) for step in self.steps)
+        return [step for step in filled if step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +71,13 @@ class Cause:
 @cache
 def kinds() -> Mapping[str, Advice]:
     """Advice by kind of failure."""
-    return {
-        kind: Advice(entry["cause"], tuple(entry["steps"]), entry["instead"])
-        for kind, entry in _file()["kinds"].items()
-    }
+    return {kind: Advice.of(entry) for kind, entry in _file()["kinds"].items()}
+
+
+@cache
+def triggers() -> Mapping[str, Advice]:
+    """Advice by what made loki ask, where the kind of failure says nothing."""
+    return {name: Advice.of(entry) for name, entry in _file()["triggers"].items()}
 
 
 @cache
@@ -72,14 +94,20 @@ def causes() -> tuple[Cause, ...]:
     )
 
 
-def of(kind: str) -> Advice:
-    """The advice for a kind of failure.
+def of(*names: str) -> Advice:
+    """The advice for the first of some kinds of failure or triggers that has any.
+
+    Args:
+        names: most telling first; "" is nothing.
 
     Example:
         >>> of("type-error").cause
         'A declaration that does not fit its uses'
+        >>> of("", "same_failure").decide
+        'whether the task is right as it stands'
     """
-    return kinds().get(kind) or kinds()[UNKNOWN]
+    known = {**triggers(), **kinds()}
+    return next((known[name] for name in names if name in known), known[UNKNOWN])
 
 
 def cause_of(kind: str, extension: str | None, shared: Mapping[str, str]) -> str:

@@ -280,21 +280,26 @@ def numbered(items: Iterable[str]) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
 
 
-def manual_steps(letter: DeadLetter) -> list[str]:
-    """What a person can do: what is known of the kind of failure, with files and lines."""
-    failure = letter.failure
-    checks = [c for a in letter.attempts for c in a.checks if not c.passed]
+def known_of(failure: Failure | None, attempts: Sequence[Attempt]) -> dict[str, str]:
+    """What steps may ask for, Markdown: place, file, test, name and command of a failure."""
+    checks = [check for attempt in attempts for check in attempt.checks if not check.passed]
+    known = {"command": code(checks[-1].command) if checks else "the failing check"}
+    if failure is None:
+        return known
     function = next((f.function for f in reversed(failure.frames) if f.in_project), None)
-    known = {
+    return known | {
         "place": _place(failure),
         "file": code(failure.path) if failure.path else "",
         "test": code(failure.tests[0]) if failure.tests else "the failing test",
         "name": code(function) if function else "",
     }
-    if checks:
-        known["command"] = code(checks[-1].command)
-    filled = [advice.fill(step, known) for step in advice.of(failure.kind).steps]
-    steps = [step for step in filled if step]
+
+
+def manual_steps(letter: DeadLetter) -> list[str]:
+    """What a person can do: what is known of the kind of failure, with files and lines."""
+    failure = letter.failure
+    known = known_of(failure, letter.attempts)
+    steps = advice.of(failure.kind).to_do(known)
     if known["place"] and not any(known["place"] in step for step in steps):
         steps.insert(0, f"Start at {known['place']}.")
     other = [m for m in _mentions(letter) if m.path != failure.path]

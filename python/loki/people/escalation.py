@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from loki.base.invisible import written_out
 from loki.base.markdown import bullets, code, fence, inline
+from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import error_chain
+from loki.memory.dead_letter import error_chain, known_of, numbered
 from loki.memory.intervention import ABORT, Intervention
-from loki.people.guidance import Guidance, guidance
 from loki.recognition.failure import Failure
 
 MAX_PLACES = 8
@@ -121,7 +121,8 @@ def file_name(timestamp: str, task_id: str) -> str:
 def render(escalation: Escalation) -> str:
     """The page: what happened, what it means, the options, and what the person must decide."""
     failed = sum(attempt.result == "failed" for attempt in escalation.attempts)
-    advice = _advice(escalation)
+    told = _advice(escalation)
+    steps = told.to_do(known_of(escalation.failure, escalation.attempts))
     return f"""\
 ## Escalation: {inline(escalation.title)}
 
@@ -147,15 +148,15 @@ Files changed so far, left as they are:
 {_said(escalation.said)}
 ### Guidance
 
-{_guidance(escalation, advice)}
+{_guidance(escalation, told, steps)}
 
 ### Recommended Options
 
-{_options(escalation, advice)}
+{_options(escalation, steps[0])}
 
 {AWAITING}
 
-Decide {advice.decide}{_at_stake(escalation)}; then take one of the three options.
+Decide {told.decide}{_at_stake(escalation)}; then take one of the three options.
 """
 
 
@@ -181,10 +182,10 @@ def with_answer(page: str, intervention: Intervention) -> str:
     return f"{head}\n\n{ANSWERED}\n\n{answer}\n"
 
 
-def _advice(escalation: Escalation) -> Guidance:
+def _advice(escalation: Escalation) -> advice.Advice:
     match = escalation.failure.match if escalation.failure else None
     kinds = (match.pattern, match.kind) if match else ()
-    return guidance(*kinds, escalation.trigger)
+    return advice.of(*kinds, escalation.trigger)
 
 
 def _summary(failure: Failure | None, answer: str) -> str:
@@ -219,10 +220,10 @@ def _said(said: Sequence[str]) -> str:
     return f"\nSaid by a person before, and it was not enough:\n\n{bullets([_line(s) for s in said])}\n"
 
 
-def _guidance(escalation: Escalation, advice: Guidance) -> str:
-    parts = [advice.do]
-    if advice.causes:
-        parts.append(f"Likely causes:\n\n{bullets(advice.causes)}")
+def _guidance(escalation: Escalation, told: advice.Advice, steps: Sequence[str]) -> str:
+    parts = [numbered(steps)]
+    if told.causes:
+        parts.append(f"Likely causes:\n\n{bullets(told.causes)}")
     if places := _places(escalation):
         parts.append(f"Where to look:\n\n{bullets(places)}")
     return "\n\n".join(parts)
@@ -251,9 +252,9 @@ def _place(path: str, line: int | None) -> str:
     return f"{path}:{line}" if line else path
 
 
-def _options(escalation: Escalation, advice: Guidance) -> str:
+def _options(escalation: Escalation, first: str) -> str:
     by_hand, *others = options(escalation.task_id, escalation.run)
-    parts = [f"1. **{by_hand.name}.** {advice.do} Then: `{by_hand.command}`\n   {by_hand.cost}"]
+    parts = [f"1. **{by_hand.name}.** {first} Then: `{by_hand.command}`\n   {by_hand.cost}"]
     parts += [
         f"{number}. **{option.name}.** `{option.command}`\n   {option.cost}"
         for number, option in enumerate(others, 2)

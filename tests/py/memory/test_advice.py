@@ -22,14 +22,29 @@ def test_every_kind_has_advice() -> None:
     assert known | {advice.UNKNOWN} == set(advice.kinds())
 
 
+@pytest.mark.parametrize("name", sorted({**advice.kinds(), **advice.triggers()}))
+def test_something_can_be_done_and_decided_whatever_is_known(name: str) -> None:
+    told = advice.of(name)
+    assert told.to_do({"command": "the failing check"})
+    assert all(step.endswith(".") for step in told.steps)
+    assert told.decide[0].islower()  # it goes on behind "Decide"
+    assert not placeholders(told.decide + "".join(told.causes))
+    assert all(cause[0].islower() for cause in told.causes)
+    assert not set.union(*map(placeholders, told.steps)) - STEP
+
+
 @pytest.mark.parametrize("kind", sorted(advice.kinds()))
 def test_advice_can_be_given(kind: str) -> None:
     told = advice.of(kind)
-    assert told.steps
     assert not placeholders(told.cause + told.instead)
-    assert not set.union(*map(placeholders, told.steps)) - STEP
     assert told.cause[0].isupper()
     assert told.instead[0].islower()  # it goes on behind a semicolon
+
+
+def test_the_most_telling_name_counts() -> None:
+    assert advice.of("lint-error-eslint", "lint-error", "stopped") == advice.kinds()["lint-error"]
+    assert advice.of("", "no-such-kind", "stopped") == advice.triggers()["stopped"]
+    assert advice.of("no-such-kind") == advice.of() == advice.kinds()[advice.UNKNOWN]
 
 
 def test_precise_causes_ask_for_what_they_say() -> None:

@@ -115,7 +115,7 @@ def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> 
     page = render(letter)
     assert "## Files modified\n\nNone.\n" in page
     assert "No attempt was made." in page
-    assert "1. `loki show t` tells every attempt." in page
+    assert "1. Run the failing check by hand and read its whole output.\n2. `loki show t`" in page
 
 
 def test_a_failing_test_is_not_asked_to_be_changed(failure: Failure) -> None:

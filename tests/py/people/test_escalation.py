@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 import loki
 from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention
 from loki.people.escalation import Escalation, options, render, with_answer
-from loki.people.guidance import known
 from loki.recognition.failure import Frame
 from support.hostile import HOSTILE, headings_of
 
@@ -91,6 +88,13 @@ def test_it_points_at_files_and_lines_of_the_project() -> None:
     assert "/lib/x.py" not in guidance
 
 
+def test_it_says_what_to_do_with_what_is_known() -> None:
+    page = render(ESCALATION)
+    assert section(page, "Guidance").startswith("\n1. Run the failing test alone and compare")
+    assert "1. **Fix by hand and retry.** Run the failing test alone" in page
+    assert "- the test asserts old behaviour" in section(page, "Guidance")
+
+
 def test_what_was_said_before_stands_there() -> None:
     page = render(replace(ESCALATION, said=("look at the sign",)))
     assert "it was not enough:\n\n- look at the sign" in page
@@ -150,9 +154,3 @@ def test_an_answer_takes_the_place_of_the_question() -> None:
         "### Answered\n\n2026-01-25T11:00:00.000Z: a person resumed the task, and said:\n\n> two\n> lines\n"
     )
     assert "### Awaiting" not in page
-
-
-@pytest.mark.parametrize("pattern", sorted(loki.PatternSet.default().patterns))
-def test_every_built_in_pattern_has_guidance(pattern: str) -> None:
-    kind = loki.PatternSet.default().patterns[pattern].kind
-    assert pattern in known() or kind in known()
