@@ -99,7 +99,8 @@ class Session:
         recorded and the outcome says so.
         """
         if isinstance(event, Answered):
-            event = replace(event, shown=self._performer.shown_digest())
+            proposal = self._performer.described(event.proposal)
+            event = Answered(proposal, self._performer.shown_digest())
         if self._out_of_time and isinstance(event, (AgentFailed, Interrupted)):
             event = Interrupted(out_of_time=True)  # it was ended for it
         pending: Event | None = event

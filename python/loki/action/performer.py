@@ -6,11 +6,12 @@ import hashlib
 import shlex
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from loki.action import briefing, gate, strategy
-from loki.action.agent import Briefing, ReflectionRequest
+from loki.action.agent import Briefing, Proposal, ReflectionRequest
+from loki.action.approach import approach
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.event import (
@@ -209,6 +210,12 @@ class Performer:
     def _execute(self, effect: Execute) -> Event:
         change = effect.proposal.change.based_on(self._shown())
         return self.executor.execute(change, commands_only=effect.commands_only)
+
+    def described(self, proposal: Proposal) -> Proposal:
+        """The proposal with what it does, where whoever made it did not say."""
+        if proposal.description.strip():
+            return proposal
+        return replace(proposal, description=approach(proposal.change, self._shown()))
 
     def shown_digest(self) -> str:
         """Digest of the project as the agent was shown it; equal trees have equal digests."""

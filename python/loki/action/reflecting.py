@@ -53,6 +53,8 @@ def _tried(state: State) -> str:
     files = current.executed.files if current.executed else ()
     if not files and current.proposal is not None:
         files = current.proposal.change.paths
+    if current.proposal is not None and all(path in current.approach for path in files):
+        files = ()  # told of already
     rest = f" and {len(files) - FILES} more" if len(files) > FILES else ""
     named = f" ({', '.join(files[:FILES])}{rest})" if files else ""
     return f"{' '.join(current.approach.split()) or 'nothing was proposed'}{named}"
@@ -61,7 +63,7 @@ def _tried(state: State) -> str:
 def _why(state: State, failure: Failure) -> str:
     patterns = state.setting.patterns.patterns
     pattern = patterns.get(failure.match.pattern) if failure.match else None
-    said = pattern.description if pattern else "no known kind of failure"
+    said = pattern.description if pattern else "No known kind of failure."
     answers = sorted(state.past.answers_to(failure))
     if not answers:
         return said

@@ -20,7 +20,7 @@ AGENT = shlex.join(
     [
         "sh",
         "-c",
-        'if grep -q "turn the sign"; then sed -i "s/a - b/a + b/" calc.py; '
+        'if grep -q "^turn the sign$"; then sed -i "s/a - b/a + b/" calc.py; '
         'else echo "# $LOKI_ATTEMPT" >> calc.py; fi',
     ]
 )

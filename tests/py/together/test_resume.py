@@ -77,7 +77,7 @@ def test_signs_and_what_was_tried_still_stand(project: Path) -> None:
     resume(project, stopped.task_id, agent, context="look at the sign")
     (briefing,) = map(str, agent.briefings)
     assert briefing.startswith("# Signs")
-    assert "Attempt 3, the last of 3 described so: `changed calc.py`" in briefing
+    assert "- Attempt 3: `changed calc.py: " in briefing
 
 
 def test_after_a_person_the_budget_and_the_strategies_begin_anew(project: Path) -> None:
