@@ -44,13 +44,13 @@ def loki(*arguments: str, cwd: Path, data: str = "") -> tuple[int, str, str]:
 
 
 def on_a_terminal(*arguments: str, cwd: Path, typed: str) -> tuple[int, str]:
-    """Exit code, and what a person sees who has typed ahead."""
+    """Exit code, and what a person sees who has typed ahead, and nothing more (Ctrl-D)."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [*LOKI, *arguments], cwd=cwd, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         os.close(theirs)
-        os.write(ours, typed.encode())
+        os.write(ours, typed.encode() + b"\x04")
         assert process.stdout is not None
         shown = process.stdout.read().decode()
     os.close(ours)
