@@ -308,6 +308,7 @@ class TaskOptions(TypedDict, total=False):
     max_tokens: int | None
     max_cost: float | None
     wait: bool | None
+    scope: Sequence[str]
     reviewer: Reviewer | None
     id: str | None
 
@@ -328,8 +329,8 @@ def run(
         checks: commands that must exit with 0; only where ``task`` is text. Without any, those of its
             kind, by the project's own commands.
         path: the project's folder; only where ``task`` is text.
-        options: kind, complexity, max_attempts, max_time, max_tokens, max_cost, wait, reviewer and id, as for
-            `loki.Workspace.task`; only where ``task`` is text.
+        options: kind, complexity, max_attempts, max_time, max_tokens, max_cost, wait, scope, reviewer
+            and id, as for `loki.Workspace.task`; only where ``task`` is text.
 
     Returns:
         The outcome; a task that fails is a value, not an exception.

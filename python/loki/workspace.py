@@ -89,6 +89,7 @@ class Workspace:
         max_tokens: int | None = None,
         max_cost: float | None = None,
         wait: bool | None = None,
+        scope: Sequence[str] = (),
         reviewer: Reviewer | None = None,
         id: str | None = None,  # noqa: A002 - the name of the field everywhere else
     ) -> Task:
@@ -107,6 +108,8 @@ class Workspace:
             wait: whether to wait while the agent's circuit breaker is open, as long as
                 ``max_time`` allows; None: only where there is a ``max_time``. Else the task is
                 paused, and goes on when it is run again.
+            scope: files, folders and globs that the task is about: what a change does elsewhere is
+                pointed out as scope creep; nothing is where nothing is said.
             reviewer: judges criteria that no command can check (``review: …``); see
                 `loki.action.agent.Reviewer`.
             id: names the task's folder; made from the title where nothing is said, so that the
@@ -129,6 +132,7 @@ class Workspace:
             retries,
             self._budget(max_time, max_tokens, max_cost),
             wait,
+            scope=tuple(scope),
         )
         return Task(self, spec, reviewer=reviewer)
 

@@ -43,7 +43,7 @@ class Facts:
     Attributes:
         title: what is to be achieved.
         said: what people have said about it since it was begun, oldest first.
-        kind: kind of the task.
+        kind: kind of the task; scope: files, folders and globs that it is about.
         checks: the commands that decide.
         number: number of the attempt; left: how many more may follow it.
         signs: what binds; cycle: those of them that come back in turn.
@@ -61,6 +61,7 @@ class Facts:
     title: str
     said: Sequence[str] = ()
     kind: str = "bug_fix"
+    scope: Sequence[str] = ()
     checks: Sequence[str] = ()
     number: int = 1
     left: int = 0
@@ -151,6 +152,9 @@ def _task(facts: Facts) -> str:
         whole(facts.title),
         f"Kind: {facts.kind}. Attempt {facts.number}, {left}",
     ]
+    if facts.scope:
+        parts.append("It is about these files, and no others:")
+        parts.append(fence("\n".join(one_line(name, NAME_LENGTH) for name in facts.scope)))
     if facts.checks:
         commands = "\n".join(one_line(command, 1000) for command in facts.checks)
         parts += ["It is done when each of these exits with 0:", fence(commands)]

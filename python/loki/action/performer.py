@@ -129,6 +129,7 @@ class Performer:
         facts = briefing.Facts(
             title=self.task.title,
             kind=self.task.kind,
+            scope=self.task.scope,
             checks=[_shown(check) for check in self.task.checks],
             number=ask.attempt,
             left=max(0, self.task.max_retries - tried.counted),
@@ -198,6 +199,7 @@ class Performer:
             self._shown(),
             kind=self.task.kind,
             complexity=self.task.complexity,
+            scope=self.task.scope,
             config=self.gates,
             cancelled=self.cancelled,
         )

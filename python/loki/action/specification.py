@@ -57,7 +57,8 @@ def from_dict(record: Mapping[str, Any], checks: Sequence[Check] | None = None) 
         names = {field.name for field in fields(TaskSpec)} & record.keys()
         budget = Budget(**record.get("budget") or {})
         values = {name: record[name] for name in names}
-        return TaskSpec(**{**values, "checks": found, "budget": budget})
+        scope = tuple(map(str, record.get("scope") or ()))
+        return TaskSpec(**{**values, "checks": found, "budget": budget, "scope": scope})
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"what is kept of task {record.get('id')} cannot be read ({error!r}): begin it anew with "

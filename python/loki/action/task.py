@@ -44,6 +44,7 @@ class TaskSpec:
         wait: whether to wait while the agent's circuit breaker is open, within the budget's time;
             None: only where there is such a limit. Else the task is paused.
         run: id of the pipeline's run that it is a stage of, or "".
+        scope: files, folders and globs that it is about; empty: not said.
     """
 
     id: str
@@ -55,6 +56,7 @@ class TaskSpec:
     budget: Budget = UNLIMITED
     wait: bool | None = None
     run: str = ""
+    scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no task can be."""

@@ -87,6 +87,13 @@ def command(
         str,
         typer.Option(help=f"How much is at stake: {', '.join(COMPLEXITIES)}."),
     ] = "medium",
+    scope: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            help="A file, folder or glob that the task is about; repeat it for more. What a change "
+            "does elsewhere is pointed out."
+        ),
+    ] = None,
     briefing: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -160,6 +167,7 @@ def command(
         "max_tokens": max_tokens,
         "max_cost": max_cost,
         "wait": wait,
+        "scope": scope or (),
         "reviewer": reviewer,
     }
     checks = check or workspace.default_checks(kind, complexity, reviewer)

@@ -27,6 +27,7 @@ CHECKS = (
     [
         TaskSpec("t", "a task"),
         TaskSpec("t", "a task", CHECKS, "feature", "high", 0, Budget(3, 60.0, 1000, 0.5), True),
+        TaskSpec("t", "a task", CHECKS[:1], scope=("src/", "*.md")),
         TaskSpec("t", "ein Titel mit “Zeichen”\nund Zeilen", CHECKS[:1], wait=False),
     ],
 )

@@ -32,6 +32,23 @@ def run(root: Path, agent: ScriptedAgent, complexity: str = "medium") -> loki.Ou
     return outcome
 
 
+def test_what_a_change_does_outside_of_its_task_is_pointed_out(shop: Path) -> None:
+    told: list[str] = []
+
+    def agent(briefing: loki.Briefing) -> dict[str, str]:
+        told.append(str(briefing))
+        return {"pkg/answer.py": RIGHT, "billing.py": "TAX = 0.2\n"}
+
+    outcome = loki.run("answer", agent=agent, checks=[CHECK], path=str(shop), scope=["pkg/"])
+    assert outcome.status == "success"
+    assert "It is about these files" in told[0]
+    (attempt,) = loki.Workspace(shop).history(outcome.task_id).attempts()
+    assert attempt.validation is not None
+    (violation,) = attempt.validation["violations"]
+    assert (violation["file"], violation["severity"]) == ("billing.py", "advisory")
+    assert "scope creep" in violation["description"]
+
+
 def test_a_broken_import_never_reaches_the_project(shop: Path) -> None:
     seen: list[str] = []
 
