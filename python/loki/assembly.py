@@ -180,7 +180,7 @@ def agent(workspace: Workspace, name: str) -> CommandAgent:
         name=name,
         breaker=said.breaker,
     )
-    if problem := unrunnable(found.command, workspace.root):
+    if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"agent {name}: {problem}")
     return found
 

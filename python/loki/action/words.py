@@ -105,14 +105,16 @@ def which(program: str, cwd: str | os.PathLike[str] = ".", path: str | None = No
     return os.path.abspath(os.path.join(cwd, found)) if found else None
 
 
-def unrunnable(command: Sequence[str], cwd: str | os.PathLike[str] = ".") -> str | None:
+def unrunnable(
+    command: Sequence[str], cwd: str | os.PathLike[str] = ".", *, may_come: bool = True
+) -> str | None:
     """Why a command cannot run, in a sentence; None where it can, or may once work has begun.
-
-    A program inside the project that does not exist yet is no reason: the work may create it.
 
     Args:
         command: its words.
         cwd: where it would run.
+        may_come: a program inside the project that does not exist yet is no reason: the work may
+            create it. Not so an agent, which does the work.
     """
     environment, words = assignments(command)
     if not words or not words[0]:
@@ -122,7 +124,7 @@ def unrunnable(command: Sequence[str], cwd: str | os.PathLike[str] = ".") -> str
         return None
     full = os.path.normpath(os.path.join(os.path.abspath(cwd), program))
     is_inside = full.startswith(os.path.abspath(cwd) + os.sep)
-    if "/" in program and is_inside and not os.path.lexists(full):
+    if may_come and "/" in program and is_inside and not os.path.lexists(full):
         return None
     return cannot_run(program, cwd)
 

@@ -272,7 +272,7 @@ def _agents(
     for name, words in said.items():
         own_name = None if name == EVERY_OTHER else name
         made = CommandAgent(words, timeout=timeout, name=own_name)
-        if problem := unrunnable(made.command, workspace.root):
+        if problem := unrunnable(made.command, workspace.root, may_come=False):
             raise UsageError(f"agent {name}: {problem}")
         found[name] = made
     return found

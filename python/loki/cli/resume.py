@@ -155,7 +155,7 @@ def agent_of(
         if not kept.get("command") and not needs_agent:
             return _nobody
         agent = CommandAgent.from_dict(kept)
-    if problem := unrunnable(agent.command, workspace.root):
+    if problem := unrunnable(agent.command, workspace.root, may_come=False):
         raise UsageError(f"unknown agent: {problem}")
     return agent
 

@@ -156,7 +156,7 @@ def command(
         timeout=limit,
         reflect=reflect,
     )
-    if problem := unrunnable(agent.command, workspace.root):
+    if problem := unrunnable(agent.command, workspace.root, may_come=False):
         raise UsageError(f"unknown agent: {problem}")
     reviewer = reviewer_of(reviewer_command, workspace, limit)
     options: TaskOptions = {
@@ -206,7 +206,7 @@ def reviewer_of(
     if command is None:
         return None
     reviewer = CommandReviewer(command, timeout=limit or workspace.config.loop.agent_timeout)
-    if problem := unrunnable(reviewer.command, workspace.root):
+    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
         raise UsageError(f"unknown reviewer: {problem}")
     return reviewer
 

@@ -76,6 +76,9 @@ def test_which_program_would_run(tmp_path: Path) -> None:
     assert which("./x", tmp_path) == f"{tmp_path}/./x"
     assert unrunnable(("A=1", "./x"), tmp_path) is None
     assert unrunnable(("./later", "-q"), tmp_path) is None
+    assert unrunnable(("./later", "-q"), tmp_path, may_come=False) == (
+        f"cannot run './later': there is no such file in {tmp_path}"
+    )
     assert unrunnable(("/nowhere/x",), tmp_path) == (
         f"cannot run '/nowhere/x': there is no such file in {tmp_path}"
     )

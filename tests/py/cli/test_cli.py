@@ -114,6 +114,7 @@ def test_a_spent_time_budget_is_5(project: Path) -> None:
     ("arguments", "said"),
     [
         (("--project", "/nowhere/at/all"), "no such project"),
+        (("--agent-command", "./no-such-agent"), "unknown agent: cannot run './no-such-agent'"),
         (("--agent-command", "no-such-agent --print"), "unknown agent: cannot run 'no-such-agent'"),
         (("--check", "no-such-check"), "cannot run 'no-such-check'"),
         (("--check", "true && false"), "needs a shell"),
