@@ -50,7 +50,7 @@ def on_a_terminal(*arguments: str, cwd: Path, typed: str) -> tuple[int, str]:
         [*LOKI, *arguments], cwd=cwd, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         os.close(theirs)
-        os.write(ours, typed.encode() + b"\x04")
+        os.write(ours, typed.encode() + b"\x04\x04")  # whoever asks once more gets no answer
         assert process.stdout is not None
         shown = process.stdout.read().decode()
     os.close(ours)
