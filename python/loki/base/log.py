@@ -48,7 +48,7 @@ def quoted(text: str) -> str:
         >>> quoted('found "a"\\nin b')
         '"found \\'a\\' in b"'
     """
-    return '"' + " ".join(text.replace('"', "'").split()) + '"'
+    return '"' + " ".join(text.replace('"', "'").splitlines()) + '"'
 
 
 def _value(name: str, value: str) -> str | int | float:

@@ -71,7 +71,9 @@ def bullets(items: Iterable[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return written_out(" ".join(text.split()))
+    # Spaces within a line stay: they may be all that two values differ by.
+    lines = (line.strip() for line in text.splitlines())
+    return written_out(re.sub(r"\s", " ", " ".join(filter(None, lines))))
 
 
 def _longest_run(text: str) -> int:

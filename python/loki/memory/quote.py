@@ -29,10 +29,19 @@ def quoted(text: str, most: int = LINE) -> str:
 
 
 def one_line(text: str, most: int = LINE) -> str:
-    """Data as one line of at most ``most`` characters, 32 or more."""
+    """Data as one line of at most ``most`` characters, 32 or more.
+
+    Spaces within a line stay: they may be all that two values differ by.
+
+    Example:
+        >>> one_line("assert 'a  b' ==\\n    'a b'")
+        "assert 'a  b' == 'a b'"
+    """
     # What is far longer than what is shown need not be looked at in full.
     head = text if len(text) <= most * 64 else text[: most * 32] + text[-most * 32 :]
-    return clip_line(" ".join(plain(head).split()), most)
+    return clip_line(
+        " ".join(filter(None, (line.strip() for line in plain(head).splitlines()))), most
+    )
 
 
 def plain(text: str) -> str:

@@ -201,6 +201,12 @@ def test_a_long_excerpt_is_cut_round_the_line_that_says_what_failed() -> None:
     assert tokens(error) <= ERROR_TOKENS
 
 
+def test_spaces_that_two_values_differ_by_stay() -> None:
+    wrong = Attempt(1, "", "joined them", "failed", "assert '1 and  2' == '1 and 2'")
+    text = compose(Facts("t", tried=Tried.of([wrong])))
+    assert "`assert '1 and  2' == '1 and 2'`" in text
+
+
 def test_what_is_not_mended_stands_below_an_answer_that_was_none(facts: Facts) -> None:
     assert facts.failure is not None
     nothing = Failure.of("the agent proposed no change", error_code="empty-change")

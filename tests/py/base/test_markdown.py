@@ -29,8 +29,13 @@ def test_code_cannot_be_ended(text: str) -> None:
     assert ticks is not None
     inside = span[len(ticks[0]) : -len(ticks[0])]
     assert ticks[0] not in re.findall("`+", inside)
-    assert inside.strip() == written_out(" ".join(text.split()))
+    assert " ".join(inside.split()) == written_out(" ".join(text.split()))
     assert len(span.splitlines()) == 1
+
+
+def test_spaces_that_two_values_differ_by_stay() -> None:
+    assert code("'a  b' ==\n\t'a b'") == "`'a  b' == 'a b'`"
+    assert inline(" a  b\tc \r\n d ") == "a  b c d"
 
 
 @given(hostile)
