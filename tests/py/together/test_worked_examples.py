@@ -104,7 +104,7 @@ def test_3_the_same_build_error_without_another_strategy_is_for_a_person(project
     assert outcome.page is not None
     page = (project / ".loki" / outcome.page).read_text()
     assert "`analyze_then_fix` answered attempt 1; attempt 2 failed in the same way." in page
-    assert "Run the build by hand from clean" in page
+    assert "by hand from a clean tree, and read its first error" in page
 
 
 def test_3_with_another_strategy_it_goes_on_until_retries_are_spent(project: Path) -> None:
