@@ -15,7 +15,12 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PACKAGES := g++ git make pkg-config python3-dev python3-venv libre2-dev libxxhash-dev \
             nlohmann-json3-dev libgtest-dev
 CXX_FILES = $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'bindings/*.hpp' 'bindings/*.cpp' 'tests/cpp/*.cpp' 'fuzz/*.hpp' 'fuzz/*.cpp' 'benchmarks/*.cpp')
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+USER_HOME := $(shell getent passwd $$(id -u) 2>/dev/null | cut -d: -f6)
+# Behind the PATH: where Go and Rust install themselves; their tests run where they are there.
+export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/local/go/bin:$(USER_HOME)/.cargo/bin
+# Node brings certificates of its own; the system's count, too.
+CERTIFICATES := $(wildcard /etc/ssl/certs/ca-certificates.crt)
+export NODE_EXTRA_CA_CERTS ?= $(CERTIFICATES)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 from functools import cache
@@ -14,8 +15,8 @@ NODE_MODULES = Path(__file__).parents[3] / "build" / "node" / "node_modules"
 """Where `make node` puts the JavaScript tools that tests run."""
 
 
-HOME = Path.home()
-"""The developer's own, looked up before a test gets one of its own."""
+HOME = Path(pwd.getpwuid(os.getuid()).pw_dir)
+"""The developer's own, whatever the variable says: a test has one of its own."""
 
 KEPT = {
     "CARGO_HOME": HOME / ".cargo",
