@@ -289,9 +289,9 @@ def _helped(state: State, event: Helped, now: datetime) -> Step:
 
 def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
     """A strategy could not be carried out: the next one is tried."""
-    assert state.failure is not None
-    failure = state.failure
-    match = failure.match
+    failure = to_mend(state)
+    assert state.failure is not None and failure is not None  # noqa: PT018
+    match = state.failure.match
     pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
     helpless = state.helpless | {event.strategy}
     tried = {*state.past.answers} | helpless

@@ -114,12 +114,13 @@ class Performer:
 
     def perform(self, effect: Effect) -> Event | None:
         """Perform an effect; the answer, where it has one."""
+        self._fresh = None  # a wait, a check or a command: the project may be another one after it
         return self._performs[type(effect)](effect)
 
     def briefing(self, ask: Ask) -> Briefing:
         """What the agent is told; what it is shown of the project is remembered."""
         self._log(f"attempt={ask.attempt} asking the agent")
-        # A strategy that only read has just looked; nothing has been done to the project since.
+        # Where a strategy that only read was the last effect, the project has just been looked at.
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
         self._fresh = None
         results = self._report.results
