@@ -102,7 +102,7 @@ class RegressionCheck:
         found = compare(self.baseline.results, now, self._affects())
         found = self._without_flaky(found)
         if not found.compared:
-            return replace(found, skipped="no test told its result before the change")
+            return replace(found, skipped="no test that passed before can be broken by the change")
         ways = {b.file: way for b in found.regressions if (way := self._way(b.file))}
         return replace(found, chains=ways, changed=changed)
 
