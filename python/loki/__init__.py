@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from loki.action.change import Change as Change
     from loki.action.change import Edit as Edit
     from loki.action.check import Check as Check
+    from loki.action.llm import LLM as LLM
+    from loki.action.llm import Answer as Answer
+    from loki.action.llm import Message as Message
+    from loki.action.llm import Request as Request
+    from loki.action.llm import TokenUsage as TokenUsage
+    from loki.action.llm import Tool as Tool
     from loki.action.pipeline_outcome import PipelineOutcome as PipelineOutcome
     from loki.action.task import Outcome as Outcome
     from loki.agents.command import CommandAgent as CommandAgent
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from loki.base.error import AgentError as AgentError
     from loki.base.error import BreakerOpen as BreakerOpen
     from loki.base.error import ConfigError as ConfigError
+    from loki.base.error import LLMError as LLMError
     from loki.base.error import LokiError as LokiError
     from loki.base.error import StoreError as StoreError
     from loki.base.error import UsageError as UsageError
@@ -64,6 +71,7 @@ _ROOMS = {
     "loki.action.agent": ("Agent", "Briefing", "Proposal", "ReflectionRequest", "Reflective"),
     "loki.action.change": ("Change", "Edit"),
     "loki.action.check": ("Check",),
+    "loki.action.llm": ("LLM", "Answer", "Message", "Request", "TokenUsage", "Tool"),
     "loki.action.pipeline_outcome": ("PipelineOutcome",),
     "loki.action.task": ("Outcome",),
     "loki.agents.command": ("CommandAgent",),
@@ -72,6 +80,7 @@ _ROOMS = {
         "AgentError",
         "BreakerOpen",
         "ConfigError",
+        "LLMError",
         "LokiError",
         "StoreError",
         "UsageError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import Literal, TypeAlias
 
 
 class LokiError(Exception):
@@ -50,6 +51,67 @@ class AgentError(LokiError):
         self.retryable = retryable
         self.output = output
         self.retry_after = retry_after
+
+
+ErrorKind: TypeAlias = Literal[
+    "rate_limit",  # 429: later
+    "overloaded",  # 529, 503: the provider has too much to do
+    "server",  # other 5xx, 408, 409: the provider failed
+    "connection",  # refused, reset, cut off in mid-answer
+    "timeout",  # nothing came in time, or no longer
+    "quota",  # spend cap reached, quota exhausted: only a person can mend it
+    "authentication",  # 401: no key, or a wrong one
+    "permission",  # 403: the key may not
+    "not_found",  # 404: no such model, or a wrong base URL
+    "too_long",  # the request does not fit into the model's context
+    "bad_request",  # other 4xx
+    "malformed",  # an answer that is none: truncated, no JSON, empty
+    "cancelled",  # the run was stopped
+]
+"""What became of a call to a model that brought no answer."""
+
+OUTAGES: frozenset[str] = frozenset(
+    {"rate_limit", "overloaded", "server", "connection", "timeout", "malformed"}
+)
+"""Kinds of error that asking again can mend."""
+
+
+class LLMError(AgentError):
+    """A call to a model brought no answer.
+
+    Attributes:
+        kind: what happened, one of `ErrorKind`.
+        status: the HTTP status, where there was one.
+        request_id: what the provider's support asks for, or "".
+        provider, model: who was asked.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        kind: ErrorKind,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str = "",
+        provider: str = "",
+        model: str = "",
+        output: str = "",
+        retryable: bool | None = None,
+    ) -> None:
+        """What happened.
+
+        Args:
+            message: the reason, and what to do where there is something to do.
+            kind, status, request_id, provider, model: as the attributes.
+            retry_after: seconds that the provider asked to wait.
+            output: what it answered, as far as it helps.
+            retryable: asking again could help; None: as the kind says.
+        """
+        is_outage = kind in OUTAGES if retryable is None else retryable
+        super().__init__(message, retryable=is_outage, output=output, retry_after=retry_after)
+        self.kind, self.status, self.request_id = kind, status, request_id
+        self.provider, self.model = provider, model
 
 
 class StoreError(LokiError):
