@@ -1,7 +1,7 @@
 """What a task does to the project's files: done all or nothing, recovered after a crash, undone.
 
 Under test: ``tests/py/action/test_journal.py``. How one change is made safely says
-`loki.action.transaction`; what is kept of it, `loki.action.record`.
+`loki.action.transaction`; what is kept of it, `loki.action.record`; where, `loki.action.shelf`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from loki.action.change import UNKNOWN, Change, Edit
 from loki.action.place import Place, State, ancestors, umask
-from loki.action.record import DiskShelf, MemoryShelf, Record, Shelf, Step
+from loki.action.record import Record, Step
+from loki.action.shelf import DiskShelf, MemoryShelf, Shelf
 from loki.action.transaction import (
     ApplyError,
     Conflict,
@@ -125,11 +126,9 @@ class Journal:
                 steps = self._plan(change, contents)
             except OSError as error:
                 raise apply_error(error) from error
-            self._observe("keep")
-            self._shelf.put(contents.values())
             record = self._transaction.record("change", steps)
             # Like git: a folder goes with its last file.
-            self._transaction.carry_out(record, removable=record.folders)
+            self._transaction.carry_out(record, contents, removable=record.folders)
         return Applied(tuple(step.path for step in steps), record.number)
 
     def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
@@ -306,17 +305,14 @@ class Journal:
         with self._shelf.lock():
             self._recover()
             records, damaged = self._shelf.load()
-            steps, conflicts, contents = steps_to_start(
-                records, self._place, self._shelf, force=force
-            )
+            steps, conflicts, found = steps_to_start(records, self._place, self._shelf, force=force)
             if conflicts and not force:
                 return Undone((), tuple(conflicts), tuple(damaged))
             if steps:
-                self._shelf.put(contents)
                 made = {folder for record in records for folder in record.made}
                 modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
                 record = self._transaction.record("undo", steps)
-                self._transaction.carry_out(record, made, modes)
+                self._transaction.carry_out(record, found, made, modes)
         return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
     def changed(self) -> tuple[str, ...]:

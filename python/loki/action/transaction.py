@@ -1,9 +1,9 @@
 """Bringing files from one state to another, all or none: a write-ahead log.
 
-Under test: ``tests/py/action/test_journal.py`` (killed at every step). In order: (1) what the
-files hold and will hold is on the shelf; (2) a record, "applying", says which paths go from what
-to what; (3) the new files are staged under temporary names; (4) paths are removed and replaced,
-one at a time; (5) the record says "applied". A record that never got to (5) is rolled back, path by
+Under test: ``tests/py/action/test_journal.py`` (killed at every step). In order: (1) a record,
+"applying", says which paths go from what to what, and brings what the files hold and will hold to
+the shelf; (2) the new files are staged under temporary names; (3) paths are removed and replaced,
+one at a time; (4) the record says "applied". A record that never got to (4) is rolled back, path by
 path, and only where the path is as the record would have left it.
 """
 
@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loki.action.place import Place, ancestors
-from loki.action.record import Kind, Record, Shelf, Step
+from loki.action.record import Kind, Record, Step
+from loki.action.shelf import Shelf
 from loki.base.error import LokiError, StoreError
 from loki.base.file import temporary_name
 
@@ -96,12 +97,17 @@ class Transaction:
         return tuple(paths)
 
     def carry_out(
-        self, record: Record, removable: Iterable[str], modes: Mapping[str, int] | None = None
+        self,
+        record: Record,
+        contents: Mapping[str, bytes],
+        removable: Iterable[str],
+        modes: Mapping[str, int] | None = None,
     ) -> None:
         """Make a record's steps, all or none.
 
         Args:
-            record: as `record` made it; what its steps lead to is on the shelf.
+            record: as `record` made it.
+            contents: by hash, what its paths hold, and will hold unless that is on the shelf.
             removable: folders that go when they become empty.
             modes: permission bits for folders that have to be made; else as the umask says.
 
@@ -110,11 +116,12 @@ class Transaction:
             StoreError: the record could not be written.
         """
         self.observe("record")
-        self.shelf.save(record)
+        self.shelf.save(record, contents)
         try:
+            self._stage(record.steps, record.temporaries, contents)
             self._move(record.steps, record.temporaries, modes or {}, removable)
             self.observe("done")
-            self.shelf.save(replace(record, stage="applied"))
+            self.shelf.reach(record.number, "applied")
         except BaseException as error:
             # Where somebody's own edit stopped us, it stays, and that is all that is left.
             known = {c.path for c in error.conflicts} if isinstance(error, EditConflict) else ()
@@ -147,13 +154,14 @@ class Transaction:
         with contextlib.suppress(StoreError):
             self.shelf.save(replace(record, temporaries=(*record.temporaries, *temporaries)))
         try:
+            self._stage(back, temporaries, {})
             self._move(back, temporaries, record.folders, record.made)
         except (OSError, LokiError) as error:
             for temporary in temporaries:
                 self.place.remove_quietly(temporary)
             return [*conflicts, *(Conflict(step.path, str(error)) for step in back)]
         with contextlib.suppress(StoreError):
-            self.shelf.save(replace(record, stage="rolled back"))
+            self.shelf.reach(record.number, "rolled back")
         return conflicts
 
     def _obstacle(self, step: Step) -> str:
@@ -177,8 +185,7 @@ class Transaction:
         modes: Mapping[str, int],
         removable: Iterable[str],
     ) -> None:
-        """Bring paths from ``before`` to ``after``: stage all, then remove, then put in place."""
-        self._stage(steps, temporaries)
+        """Bring paths from ``before`` to ``after``, which is staged: remove, then put in place."""
         for step in steps:
             if self.place.look(step.path) != step.before:
                 raise EditConflict([Conflict(step.path, "somebody changed it just now")])
@@ -195,11 +202,14 @@ class Transaction:
                 self.observe(f"replace {step.path}")
                 self.place.replace(temporary, step.path)
 
-    def _stage(self, steps: Sequence[Step], temporaries: Sequence[str]) -> None:
+    def _stage(
+        self, steps: Sequence[Step], temporaries: Sequence[str], contents: Mapping[str, bytes]
+    ) -> None:
         for step, temporary in zip(steps, temporaries, strict=True):
             if step.after is None:
                 continue
-            data = self.shelf.get(step.after.hash)
+            data = contents.get(step.after.hash)
+            data = self.shelf.get(step.after.hash) if data is None else data
             if data is None:
                 raise OSError(f"{step.path}: the content kept for it is missing or damaged")
             self.observe(f"stage {step.path}")

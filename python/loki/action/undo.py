@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.action.change import file_diff
-from loki.action.record import Record, Shelf, Step
+from loki.action.record import Record, Step
+from loki.action.shelf import Shelf
 from loki.action.transaction import Conflict
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def before(
 
 def steps_to_start(
     records: Iterable[Record], place: Place, shelf: Shelf, *, force: bool
-) -> tuple[list[Step], list[Conflict], list[bytes]]:
+) -> tuple[list[Step], list[Conflict], dict[str, bytes]]:
     """How to get back to the start.
 
     Args:
@@ -124,9 +125,11 @@ def steps_to_start(
 
     Returns:
         The steps, the paths where somebody else has changed something or the content to go back to
-        is missing, and what the paths of the steps hold now.
+        is missing, and what the paths of the steps hold now, by hash.
     """
-    steps, conflicts, contents = [], [], []
+    steps: list[Step] = []
+    conflicts: list[Conflict] = []
+    contents: dict[str, bytes] = {}
     for path, known in sorted(net(records).items()):
         try:
             found = place.read(path)
@@ -144,7 +147,7 @@ def steps_to_start(
             conflicts.append(Conflict(path, reason))
         if can_restore and (force or not reason):
             steps.append(Step(path, present, known.start))
-            contents += [found[1]] if found else []
+            contents.update({found[0].hash: found[1]} if found else {})
     return steps, conflicts, contents
 
 

@@ -6,9 +6,11 @@ Under test: ``tests/py/base/test_file.py`` (killed writers, many writers, torn l
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -143,6 +145,38 @@ def _append(path: str, line: bytes) -> None:
         sync_folder(os.path.dirname(path))
 
 
+def append_at(path: str | os.PathLike[str], end: int, data: bytes) -> None:
+    """Add bytes to a file whose lock is held; when this returns, they are on disk.
+
+    Args:
+        path: the file; it is created, 0600; its folder exists.
+        end: bytes of it that count; what a writer that died left behind them is cut off.
+        data: what is added.
+
+    Raises:
+        StoreError: it could not be written; the file ends at ``end``.
+    """
+    try:
+        is_new = not os.path.lexists(path)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(handle).st_size > end:
+                os.ftruncate(handle, end)
+            os.lseek(handle, end, os.SEEK_SET)
+            try:
+                write_all(handle, data)
+                os.fsync(handle)
+            except OSError:
+                os.ftruncate(handle, end)
+                raise
+        finally:
+            os.close(handle)
+        if is_new:
+            sync_folder(os.path.dirname(os.path.abspath(path)))
+    except OSError as error:
+        raise _store_error("append to", path, error) from error
+
+
 def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """The lines of a file, one by one, so that its size does not matter; none where there is none.
 
@@ -177,24 +211,53 @@ def lock(
     Raises:
         StoreError: somebody else held it all the time, or it cannot be created.
     """
-    import filelock
-
-    # Not thread-local: whoever holds it may let go from another thread, as async drivers do.
-    guard = filelock.FileLock(
-        f"{os.fspath(path)}.lock", timeout=timeout, mode=0o600, thread_local=False
-    )
+    name = f"{os.fspath(path)}.lock"
     try:
-        guard.acquire(poll_interval=poll)
-    except filelock.Timeout as error:
-        raise StoreError(
-            f"{os.fspath(path)}: another process has held its lock for {timeout:g} s"
-        ) from error
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _store_error("lock", path, error) from error
     try:
+        _take_lock(handle, path, timeout, poll)
+    except BaseException:
+        os.close(handle)
+        raise
+    _held.add(handle)
+    try:
         yield
     finally:
-        guard.release()
+        if handle in _held:  # a child that was forked meanwhile has let go of it
+            _held.discard(handle)
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
+
+
+def _take_lock(handle: int, path: str | os.PathLike[str], timeout: float, poll: float) -> None:
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= end:
+                raise StoreError(
+                    f"{os.fspath(path)}: another process has held its lock for {timeout:g} s"
+                ) from error
+        except OSError as error:
+            raise _store_error("lock", path, error) from error
+        time.sleep(poll)
+
+
+_held: set[int] = set()
+"""Locks of this process. A child that is forked meanwhile must not keep them when it ends them."""
+
+
+def _let_go() -> None:
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 # --- the steps that writers outside the workspace share ------------------------------------------

@@ -1,6 +1,5 @@
 """Whatever happens in the middle, files are wholly before or wholly after, and a task can be undone."""
 
-import json
 import os
 import stat
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from loki.action.change import Change, Edit
 from loki.action.journal import ApplyError, EditConflict, Journal
-from loki.action.record import DiskShelf
+from loki.action.shelf import LARGE, DiskShelf
 from loki.action.tree import Tree
 from loki.base.error import StoreError
 from support.journal import CHANGE, journal, make_project, picture
@@ -154,25 +153,33 @@ def test_an_edit_between_two_attempts_is_a_conflict(project: Path) -> None:
 
 
 def test_damage_is_reported(project: Path) -> None:
-    """A broken record or a lost content costs that much, not the rest; its number stays taken."""
+    """A broken record or a lost content costs that much, not the rest."""
     task = journal(project)
     task.apply(Change.write({"a.py": "1"}))
     task.apply(Change.write({"run.sh": "2"}))
-    folder = project / ".loki" / "tasks" / "t" / "undo"
-    (folder / "0001.json").write_text('{"version": 1, "ste')
-    (folder / "0003.json").write_text("[]")
-    assert len(task.recover().damaged) == 2
-    assert task.apply(Change.write({"new": "3"})).number == 4
+    log = project / ".loki" / "tasks" / "t" / "undo" / "journal.jsonl"
+    first, *others = log.read_text().splitlines(keepends=True)
+    log.write_text(first[:40] + "\n" + "".join(others) + "[]\n")
+    damaged = task.recover().damaged
+    assert [sentence.split(":")[1] for sentence in damaged] == ["1", "5"]
+    assert task.apply(Change.write({"new": "3"})).number == 3
     undone = task.undo()
     assert undone.restored == ("new", "run.sh")
     assert all("cannot be undone" in sentence for sentence in undone.damaged)
-    other = Journal(folder.parent / "other", project)
-    other.apply(Change.write({"run.sh": "5"}))
-    record = json.loads((folder.parent / "other" / "0001.json").read_text())
-    name = record["steps"][0]["before"]["hash"]
-    (folder.parent / "other" / "objects" / name[:2] / name[2:]).write_text("damaged")
-    assert "missing or damaged" in other.undo().conflicts[0].reason
-    assert other.undo(force=True).restored == ()
+
+
+@pytest.mark.parametrize("size", [5, LARGE])
+def test_a_lost_content_is_reported(project: Path, size: int) -> None:
+    """In its record's line, or in a file of its own."""
+    (project / "a.py").write_text("x" * size)
+    task = journal(project)
+    task.apply(Change.write({"a.py": "new"}))
+    folder = project / ".loki" / "tasks" / "t" / "undo"
+    kept = [p for p in folder.rglob("*") if p.is_file() and "x" * size in p.read_text()]
+    assert len(kept) == 1
+    kept[0].write_text(kept[0].read_text().replace("x" * size, "y" * size))
+    assert "missing or damaged" in journal(project).undo().conflicts[0].reason
+    assert journal(project).undo(force=True).restored == ()
 
 
 def test_no_link_leads_out(project: Path, tmp_path: Path) -> None:
@@ -210,7 +217,7 @@ def test_a_journal_that_cannot_be_written(project: Path) -> None:
 
 def test_one_loki_at_a_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody undoes, or recovers, what is just being done."""
-    monkeypatch.setattr("loki.action.record.LOCK_TIMEOUT", 0.01)
+    monkeypatch.setattr("loki.action.shelf.LOCK_TIMEOUT", 0.01)
     with journal(project).around(), pytest.raises(StoreError, match="another process"):
         journal(project).undo()
 

@@ -178,3 +178,22 @@ def test_many_processes_make_one_folder(tmp_path: Path) -> None:
     with context.Pool(2) as pool:
         pool.map(file.make_folder, [tmp_path / "a" / "b" / "c"] * 8)
     assert (tmp_path / "a" / "b" / "c").is_dir()
+
+
+def test_a_forked_child_does_not_keep_a_lock(tmp_path: Path) -> None:
+    """It would hold it as long as it lives, whoever let go of it."""
+    log = tmp_path / "log"
+    ready, go = os.pipe(), os.pipe()
+    with file.lock(log):
+        child = os.fork()
+        if child == 0:
+            os.write(ready[1], b"x")
+            os.read(go[0], 1)
+            os._exit(0)
+        os.read(ready[0], 1)
+    try:
+        with file.lock(log, timeout=0):
+            pass
+    finally:
+        os.write(go[1], b"x")
+        os.waitpid(child, 0)
