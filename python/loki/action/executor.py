@@ -58,6 +58,10 @@ class Executor:
         for sentence in recovered.damaged:
             logger.warning("%s", sentence)
 
+    def settle(self) -> None:
+        """Have on disk that what was done to the project is done."""
+        self._journaled(lambda journal: journal.settle())
+
     def changed_files(self) -> tuple[str, ...]:
         """Paths that the task has changed so far."""
         return self._journaled(lambda journal: journal.changed())
@@ -113,14 +117,16 @@ class Executor:
                 refused = Failure.of(str(error), tool="loki", error_code="not-applied")
                 return Executed((), (), refused)
         commands: list[Mapping[str, Any]] = []
+        written: list[str] = []
         for command in change.commands:
             ran, touched, failure = self._run_command(command)
+            written += touched
             files = tuple(dict.fromkeys((*files, *touched)))
             if ran is not None:
                 commands.append(ran)
             if failure is not None:
                 return Executed(files, tuple(commands), failure)
-        return Executed(files, tuple(commands), self._config_failure(files))
+        return Executed(files, tuple(commands), self._config_failure(written))
 
     def _run_command(
         self, command: tuple[str, ...]
@@ -168,5 +174,7 @@ class Executor:
 
     def _config_failure(self, files: Sequence[str]) -> Failure | None:
         """Configs that a command wrote must parse too; proposed ones were checked before."""
+        if not files:
+            return None
         found = broken_files(self.root, files)
         return found.failure(self.patterns) if not found.passed else None

@@ -7,22 +7,23 @@ Under test: ``tests/py/action/test_journal.py``. How one change is made safely s
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import stat
 import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from loki.action.change import UNKNOWN, Change, Edit
+from loki.action.change import UNKNOWN, Change
+from loki.action.disk_shelf import DiskShelf
 from loki.action.place import Place, State, ancestors, umask
 from loki.action.record import Record, Step
-from loki.action.shelf import DiskShelf, MemoryShelf, Shelf
+from loki.action.shelf import MemoryShelf, Shelf
 from loki.action.transaction import (
     ApplyError,
     Conflict,
     EditConflict,
     Transaction,
     apply_error,
+    state_after,
+    state_of,
     unexpected,
 )
 from loki.action.tree import Tree
@@ -112,6 +113,9 @@ class Journal:
     def apply(self, change: Change) -> Applied:
         """Make a change's edits, all or none; its commands are the caller's business.
 
+        That they are made is there whatever becomes of the process. If the machine goes down before
+        `settle`, or before the next change, the next `recover` may take them back, all of them.
+
         What is refused altogether (`loki.action.refusal`) is not looked for again; whether files
         are as the change expects is, and no link can lead out of the project.
 
@@ -131,6 +135,15 @@ class Journal:
             self._transaction.carry_out(record, contents, removable=record.folders)
         return Applied(tuple(step.path for step in steps), record.number)
 
+    def settle(self) -> None:
+        """Have on disk that what was done is done.
+
+        Raises:
+            StoreError: the journal cannot be written.
+        """
+        with self._shelf.lock():
+            self._shelf.settle()
+
     def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
         steps, conflicts, mask = [], [], umask()
         for edit in change.edits:
@@ -143,7 +156,7 @@ class Journal:
                 continue
             if found:
                 contents[found[0].hash] = found[1]
-            after = _state_after(edit, present, mask)
+            after = state_after(edit, present, mask)
             if after and edit.after is not None:
                 contents[after.hash] = edit.after
             if after != present:
@@ -219,7 +232,7 @@ class Journal:
 
     def _keep(self, tree: Tree, paths: Mapping[str, object] | list[str]) -> dict[str, State]:
         """Put files of a tree on the shelf unless they are there; their states."""
-        states = {path: _state_of(tree, path) for path in paths}
+        states = {path: state_of(tree, path) for path in paths}
         missing = [
             path
             for path, state in states.items()
@@ -276,7 +289,7 @@ class Journal:
         until = self._shelf.touched(record.number) + AFTERMATH
         then = {step.path: step.before for step in record.steps}
         tree = Tree.scan(self._place.root, also=then)
-        now = {path: _state_of(tree, path) for path in tree.entries}
+        now = {path: state_of(tree, path) for path in tree.entries}
         paths = [path for path in sorted({*then, *now}) if then.get(path) != now.get(path)]
         later = {p for p in paths if p in now and self._place.touched(p) > until}
         ours = [path for path in paths if path not in later]
@@ -313,6 +326,7 @@ class Journal:
                 modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
                 record = self._transaction.record("undo", steps)
                 self._transaction.carry_out(record, found, made, modes)
+                self._shelf.settle()
         return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
     def changed(self) -> tuple[str, ...]:
@@ -369,26 +383,3 @@ def _beating(shelf: Shelf, number: int) -> Iterator[None]:
 
 def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:
     return any(step.path.startswith(f"{folder}/") for step in steps)
-
-
-def _state_of(tree: Tree, path: str) -> State:
-    entry, seen = tree.entries[path], tree.stamp(path)
-    mode = stat.S_IMODE(seen[4]) if seen and not entry.is_symlink else 0o777
-    return State(entry.hash, mode, entry.is_symlink)
-
-
-def _state_after(edit: Edit, present: State | None, mask: int) -> State | None:
-    if edit.after is None:
-        return None
-    name = hashlib.sha256(edit.after).hexdigest()
-    if edit.mode == "symlink":
-        return State(name, 0o777, is_symlink=True)
-    if present is None or present.is_symlink:
-        bits = (0o777 if edit.mode == "executable" else 0o666) & ~mask
-    elif edit.mode == "executable":  # whoever may read it may run it
-        bits = present.mode | (present.mode & 0o444) >> 2
-    elif edit.mode == "file":
-        bits = present.mode & ~0o111
-    else:
-        bits = present.mode
-    return State(name, bits)

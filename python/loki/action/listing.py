@@ -60,6 +60,9 @@ def list_files(root: str) -> Listing:
 
 def is_private(path: str) -> bool:
     """Whether a path is git's or loki's own, or a file that loki is just writing."""
+    lowered = path.lower()
+    if not any(part in lowered for part in (".git", ".loki")):  # as with nearly all paths
+        return False
     *folders, name = path.split("/")
     return (
         is_temporary(name)

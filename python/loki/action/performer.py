@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import threading
 from collections.abc import Callable, Mapping
@@ -222,13 +221,7 @@ class Performer:
 
     def shown_digest(self) -> str:
         """Digest of the project as the agent was shown it; equal trees have equal digests."""
-        return self.digest(self._shown())
-
-    @staticmethod
-    def digest(tree: Tree) -> str:
-        """Digest of a tree; equal trees have equal digests."""
-        entries = sorted(tree.entries.items())
-        return hashlib.sha256(repr(entries).encode("utf-8", "backslashreplace")).hexdigest()
+        return self._shown().digest()
 
     def _shown(self) -> Tree:
         """The project as the agent was shown it."""
@@ -270,8 +263,9 @@ class Performer:
         return Waited()
 
     def _finish(self, effect: Finish) -> None:
+        self.executor.settle()
         if effect.outcome.status != "success":
-            self.recorder.tree = self.digest(Tree.scan(self.root, self._seen))
+            self.recorder.tree = Tree.scan(self.root, self._seen).digest()
         self.recorder.finish(effect)
 
     def _say(self, effect: Say) -> None:

@@ -10,11 +10,13 @@ path, and only where the path is as the record would have left it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import secrets
+import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loki.action.place import Place, ancestors
+from loki.action.place import Place, State, ancestors
 from loki.action.record import Kind, Record, Step
 from loki.action.shelf import Shelf
 from loki.base.error import LokiError, StoreError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from loki.action.change import Edit
+    from loki.action.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +223,28 @@ def apply_error(error: OSError) -> ApplyError:
     """The error for a file system that refused."""
     where = f"{error.filename}: " if error.filename else ""
     return ApplyError(f"{where}{error.strerror or error}; nothing was changed")
+
+
+def state_of(tree: Tree, path: str) -> State:
+    """What a tree saw at a path."""
+    entry, seen = tree.entries[path], tree.stamp(path)
+    mode = stat.S_IMODE(seen[4]) if seen and not entry.is_symlink else 0o777
+    return State(entry.hash, mode, entry.is_symlink)
+
+
+def state_after(edit: Edit, present: State | None, mask: int) -> State | None:
+    """What an edit makes of what is there, with the process's umask."""
+    if edit.after is None:
+        return None
+    name = hashlib.sha256(edit.after).hexdigest()
+    if edit.mode == "symlink":
+        return State(name, 0o777, is_symlink=True)
+    if present is None or present.is_symlink:
+        bits = (0o777 if edit.mode == "executable" else 0o666) & ~mask
+    elif edit.mode == "executable":  # whoever may read it may run it
+        bits = present.mode | (present.mode & 0o444) >> 2
+    elif edit.mode == "file":
+        bits = present.mode & ~0o111
+    else:
+        bits = present.mode
+    return State(name, bits)

@@ -154,6 +154,14 @@ class Tree:
         """
         return read_entry(os.path.join(self.root, path))
 
+    def digest(self) -> str:
+        """SHA-256 in hex over paths, contents and modes; equal trees have equal digests."""
+        lines = (
+            f"{path}\0{entry.hash}{entry.is_executable:d}{entry.is_symlink:d}"
+            for path, entry in sorted(self.entries.items())
+        )
+        return _sha256("\n".join(lines).encode("utf-8", "surrogateescape"))
+
     def stamp(self, path: str) -> _Stat | None:
         """What the file system said about a file when it was hashed."""
         return self._stats.get(path)
@@ -167,6 +175,7 @@ class Tree:
 class _Scanner:
     def __init__(self, root: str, previous: Tree | None) -> None:
         self.root = root
+        self.prefix = os.path.join(root, "")
         self.previous = previous if previous and str(previous.root) == root else None
         self.entries: dict[str, Entry] = {}
         self.stats: dict[str, _Stat] = {}
@@ -177,23 +186,23 @@ class _Scanner:
         """Put a file into the tree, unless it is gone, is no file, or lies behind a link."""
         if not self._is_folder(path.rpartition("/")[0]):
             return
-        full = os.path.join(self.root, path)
+        full = f"{self.prefix}{path}"
         try:
             status = os.lstat(full)
-            if stat.S_ISLNK(status.st_mode):
+            if stat.S_ISREG(status.st_mode):
+                self._take_file(path, full, stamp_of(status))
+            elif stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(full))
                 self.entries[path] = Entry(_sha256(target), len(target), is_symlink=True)
-            elif stat.S_ISREG(status.st_mode):
-                self._take_file(path, full, status)
         except FileNotFoundError:
             return
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
 
-    def _take_file(self, path: str, full: str, status: os.stat_result) -> None:
-        seen = stamp_of(status)
-        if self.previous and path in self.previous.entries and self.previous.trusts(path, seen):
-            self.entries[path] = self.previous.entries[path]
+    def _take_file(self, path: str, full: str, seen: _Stat) -> None:
+        known = self.previous.entries.get(path) if self.previous else None
+        if self.previous and known and self.previous.trusts(path, seen):
+            self.entries[path] = known
         else:
             content, seen = hash_file(full)
             self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))

@@ -49,7 +49,12 @@ def make_folder(path: str | os.PathLike[str]) -> None:
 
 
 def write_atomic(
-    path: str | os.PathLike[str], data: bytes, mode: int = 0o600, *, token: str = ""
+    path: str | os.PathLike[str],
+    data: bytes,
+    mode: int = 0o600,
+    *,
+    token: str = "",
+    durable: bool = True,
 ) -> None:
     """Replace a file: after a crash at any moment it holds all of the old or all of the new.
 
@@ -58,6 +63,8 @@ def write_atomic(
         data: its new content.
         mode: permission bits, whatever the umask says.
         token: for the name of the temporary file, as `temporary_name` takes it.
+        durable: whether it must hold all of the new if the machine, not only this process, goes
+            down right after; else it may still hold all of the old.
 
     Raises:
         StoreError: it could not be written; the old file is still there.
@@ -75,7 +82,8 @@ def write_atomic(
             except BaseException:
                 remove_quietly(temporary, folder=handle)
                 raise
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
         finally:
             os.close(handle)
     except OSError as error:
@@ -101,8 +109,8 @@ def remove(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> None:
             folder = os.path.dirname(folder)
 
 
-def append_line(path: str | os.PathLike[str], data: bytes) -> None:
-    """Add a line to a file; when this returns, the line is on disk.
+def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = True) -> None:
+    """Add a line to a file; when this returns, the line is on disk, if ``durable``.
 
     A torn last line (its writer died) is ended first, so that it spoils no line but itself; what
     was written of it stays. Readers skip what they cannot parse.
@@ -110,6 +118,7 @@ def append_line(path: str | os.PathLike[str], data: bytes) -> None:
     Args:
         path: the file; it and missing folders are created, 0600 and 0700.
         data: the line, without line feed.
+        durable: whether it must be there if the machine, not only this process, goes down.
 
     Raises:
         ValueError: the line contains a line feed.
@@ -120,12 +129,12 @@ def append_line(path: str | os.PathLike[str], data: bytes) -> None:
     make_folder(os.path.dirname(os.path.abspath(path)))
     with lock(path):
         try:
-            _append(os.path.abspath(path), data + b"\n")
+            _append(os.path.abspath(path), data + b"\n", durable)
         except OSError as error:
             raise _store_error("append to", path, error) from error
 
 
-def _append(path: str, line: bytes) -> None:
+def _append(path: str, line: bytes, durable: bool) -> None:
     is_new = not os.path.lexists(path)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -134,7 +143,8 @@ def _append(path: str, line: bytes) -> None:
             line = b"\n" + line
         try:
             write_all(handle, line)
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
         except OSError:
             # A full disk: half a line is worse than none. The lock says nobody wrote after us.
             os.ftruncate(handle, size)
@@ -145,13 +155,15 @@ def _append(path: str, line: bytes) -> None:
         sync_folder(os.path.dirname(path))
 
 
-def append_at(path: str | os.PathLike[str], end: int, data: bytes) -> None:
-    """Add bytes to a file whose lock is held; when this returns, they are on disk.
+def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: bool = True) -> None:
+    """Add bytes to a file whose lock is held; when this returns, they are on disk, if ``durable``.
 
     Args:
         path: the file; it is created, 0600; its folder exists.
         end: bytes of it that count; what a writer that died left behind them is cut off.
         data: what is added.
+        durable: whether they must be there if the machine, not only this process, goes down; the
+            next durable bytes bring them along.
 
     Raises:
         StoreError: it could not be written; the file ends at ``end``.
@@ -165,7 +177,8 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes) -> None:
             os.lseek(handle, end, os.SEEK_SET)
             try:
                 write_all(handle, data)
-                os.fsync(handle)
+                if durable:
+                    os.fsync(handle)
             except OSError:
                 os.ftruncate(handle, end)
                 raise
@@ -324,6 +337,22 @@ def remove_quietly(name: str, *, folder: int | None = None) -> None:
         os.unlink(name, dir_fd=folder)
     except OSError:
         return
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Put on disk what was written to a file.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _store_error("write", path, error) from error
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from loki.recognition.failure import Failure
-from loki.recognition.similarity import same_failure
+from loki.recognition.similarity import same_site
+
+if TYPE_CHECKING:
+    from loki import _core
 
 REMEMBERED = 100
 """Different failures that answers are remembered for; chosen, not measured. A task that fails in more
@@ -38,6 +43,18 @@ class PastFailure:
         return self.failure.match.pattern if self.failure.match else None
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A failure, and how often each strategy was the answer to it."""
+
+    failure: Failure
+    answers: Mapping[str, int]
+
+    @cached_property
+    def site(self) -> _core.FailureSite:
+        return self.failure.site()
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """The failed attempts of a task so far.
@@ -56,7 +73,7 @@ class Past:
     answers: Mapping[str, int] = field(default_factory=dict)
     last: PastFailure | None = None
     _patterns: Mapping[str, int] = field(default_factory=dict)
-    _known: Mapping[str, tuple[Failure, Mapping[str, int]]] = field(default_factory=dict)
+    _known: Mapping[str, _Known] = field(default_factory=dict)
 
     @classmethod
     def of(cls, failures: Iterable[PastFailure]) -> Past:
@@ -75,10 +92,11 @@ class Past:
         if not failure.is_specific:
             return set()
         exact = self._known.get(failure.fingerprint)
-        found = set(exact[1]) if exact else set()
-        for known, answers in self._known.values():
-            if not answers.keys() <= found and same_failure(known, failure):
-                found |= answers.keys()
+        found = set(exact.answers) if exact else set()
+        site = failure.site()
+        for known in self._known.values():
+            if not known.answers.keys() <= found and same_site(known.site, site):
+                found |= known.answers.keys()
         return found
 
     def add(self, failed: PastFailure, *, wait: str = "retry_with_backoff") -> Past:
@@ -108,8 +126,8 @@ class Past:
         last, known = self.last, self._known
         entry = known.get(last.failure.fingerprint)
         if entry and not last.infrastructure:
-            answers = _counted(_uncounted(entry[1], last.answer), strategy)
-            known = {**known, last.failure.fingerprint: (entry[0], answers)}
+            answers = _counted(_uncounted(entry.answers, last.answer), strategy)
+            known = {**known, last.failure.fingerprint: _Known(entry.failure, answers)}
         return replace(
             self,
             wait_streak=0,
@@ -119,15 +137,14 @@ class Past:
         )
 
 
-def _remember(
-    known: Mapping[str, tuple[Failure, Mapping[str, int]]], failed: PastFailure
-) -> Mapping[str, tuple[Failure, Mapping[str, int]]]:
+def _remember(known: Mapping[str, _Known], failed: PastFailure) -> Mapping[str, _Known]:
     fingerprint = failed.failure.fingerprint
-    failure, answers = known.get(fingerprint) or (failed.failure, {})
+    before = known.get(fingerprint) or _Known(failed.failure, {})
     others = {key: entry for key, entry in known.items() if key != fingerprint}
     while len(others) >= REMEMBERED:
         others.pop(next(iter(others)))
-    return {**others, fingerprint: (failure, _counted(answers, failed.answer))}
+    answers = _counted(before.answers, failed.answer)
+    return {**others, fingerprint: _Known(before.failure, answers)}
 
 
 def _counted(counts: Mapping[str, int], name: str | None) -> Mapping[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from loki.recognition.failure import Failure
@@ -54,8 +54,8 @@ class CheckRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        data = asdict(self)
-        return _joined(data, data.pop("other"))
+        data = {name: getattr(self, name) for name in _CHECK_FIELDS}
+        return _joined(data, self.other)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CheckRecord:
@@ -146,9 +146,10 @@ class Attempt:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        data = asdict(self)
+        # Not `dataclasses.asdict`, which copies all that tools printed.
+        data = {name: getattr(self, name) for name in _FIELDS}
         data["checks"] = [check.to_dict() for check in self.checks]
-        return _joined(data, data.pop("other"))
+        return _joined(data, self.other)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Attempt:
@@ -180,6 +181,8 @@ class Attempt:
             return None
 
 
+_FIELDS = tuple(entry.name for entry in fields(Attempt) if entry.name != "other")
+_CHECK_FIELDS = tuple(entry.name for entry in fields(CheckRecord) if entry.name != "other")
 REQUIRED = ("attempt", "timestamp", "action", "result")
 
 _TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)

@@ -6,6 +6,8 @@ that it cannot end, with nothing in it that readers do not see.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from loki.base.markdown import code, fence
 from loki.base.tokens import clip, clip_line, clip_lines
 from loki.recognition.signature import mask_secrets
@@ -16,6 +18,10 @@ LINE = 200
 
 LONGEST_LINE = 500
 """Most characters of a line in a fence; chosen, not measured."""
+
+SHORT, REMEMBERED = 2000, 512
+"""Characters of a text that is worth remembering, and how many of them are: each briefing tells most
+of what the one before it told. Chosen, not measured."""
 
 
 def quoted(text: str, most: int = LINE) -> str:
@@ -37,6 +43,11 @@ def one_line(text: str, most: int = LINE) -> str:
         >>> one_line("assert 'a  b' ==\\n    'a b'")
         "assert 'a  b' == 'a b'"
     """
+    return _one_line(text, most) if len(text) <= SHORT else _one_line.__wrapped__(text, most)
+
+
+@lru_cache(REMEMBERED)
+def _one_line(text: str, most: int) -> str:
     # What is far longer than what is shown need not be looked at in full.
     head = text if len(text) <= most * 64 else text[: most * 32] + text[-most * 32 :]
     return clip_line(

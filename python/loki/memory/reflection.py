@@ -131,7 +131,8 @@ class Reflections:
         """Keep a reflection; on the same attempt as before it replaces what was said then."""
         kept = reflection.kept()
         last = self._read()
-        self._store.append(self._log, kept.to_dict())
+        # What the facts say can be told again from the attempts: no disk need be waited for.
+        self._store.append(self._log, kept.to_dict(), durable=kept.by != FACTS)
         self._last = [*(r for r in last if r.attempt != kept.attempt), kept][-SHOWN:]
 
     def last(self) -> Sequence[Reflection]:

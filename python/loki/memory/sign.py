@@ -11,12 +11,16 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.memory.quote import one_line, quoted
+from loki.memory.store import masked
 from loki.recognition.failure import Failure
-from loki.recognition.similarity import same_failure
+from loki.recognition.similarity import same_site
+
+if TYPE_CHECKING:
+    from loki import _core
 
 ARMED = 2
 """Sightings of the same failure that arm a sign, where nothing else is configured."""
@@ -152,8 +156,13 @@ class Sighting:
 
     @cached_property
     def line(self) -> str:
-        """As JSON in one line; made once, for a run is written anew with each failure."""
-        return json.dumps(self.to_dict())
+        """As JSON in one line, secrets masked; made once: a run is written anew with each failure."""
+        return json.dumps(masked(self.to_dict()))
+
+    @cached_property
+    def site(self) -> _core.FailureSite:
+        """What tells its failure from others."""
+        return self.failure.site()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -301,8 +310,9 @@ def _times(count: int) -> str:
 
 
 def _find(sightings: Sequence[Sighting], failure: Failure) -> Sighting | None:
+    site = failure.site()
     alike_first = sorted(sightings, key=lambda s: s.failure.fingerprint != failure.fingerprint)
-    return next((one for one in alike_first if same_failure(one.failure, failure)), None)
+    return next((one for one in alike_first if same_site(one.site, site)), None)
 
 
 def _slim(failure: Failure) -> Failure:

@@ -22,6 +22,7 @@ from loki.memory.sign import (
     render_page,
     render_signs,
 )
+from loki.memory.store import Masked, masked
 from loki.recognition.failure import Failure, as_failure
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Run:
     seen: Seen = field(default_factory=Seen)
     start: Mapping[str, Any] = field(default_factory=dict)
 
-    def dump(self) -> str:
-        """As JSON, a sighting a line."""
+    def dump(self) -> Masked:
+        """As JSON, a sighting a line, secrets masked."""
         head = {
             "version": 1,
             "branch": self.branch,
@@ -62,7 +63,7 @@ class Run:
             "recent": list(self.seen.recent),
         }
         lines = ",\n".join(sighting.line for sighting in self.seen.sightings)
-        return f'{json.dumps(head)[:-1]}, "sightings": [\n{lines}\n]}}\n'
+        return Masked(f'{json.dumps(masked(head))[:-1]}, "sightings": [\n{lines}\n]}}\n')
 
     @classmethod
     def parse(cls, text: str, branch: str | None, rules: SignRules = DEFAULT_RULES) -> Run:
@@ -200,7 +201,9 @@ class Signs:
             self._text = self._run.dump()
             return self._text
 
-        self._store.update(self._folder + SIGNS, change)
+        # A failure that binds nobody yet is also in the attempts: the disk need not be waited for.
+        # The page of a sign stands in the same folder, so what brings it to the disk brings both.
+        self._store.update(self._folder + SIGNS, change, durable=False)
         (sighting,) = found
         if sighting.is_sign:
             self._store.update(self._folder + PAGE, lambda _old: self._page())

@@ -35,14 +35,22 @@ def masked(value: Any) -> Any:
     return value
 
 
+class Masked(str):
+    """A document in which secrets are masked already; masking it again would find nothing."""
+
+    __slots__ = ()
+
+
 class Store(Protocol):
     """Six verbs; each raises `loki.StoreError` where the medium fails.
 
-    What ``append``, ``put`` or ``update`` returned from is durable: a crash right after does not
-    lose it.
+    What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
+    and durable: a crash of the machine right after does not lose it. Where a caller says that it
+    need not be (``durable=False``, for what can be told again), such a crash may lose this one
+    write, and nothing that was written before.
     """
 
-    def append(self, log: str, record: Record) -> None:
+    def append(self, log: str, record: Record, *, durable: bool = True) -> None:
         """Add a JSON-able record to the end of a log."""
 
     def records(self, log: str) -> list[dict[str, Any]]:
@@ -57,7 +65,7 @@ class Store(Protocol):
     def get(self, document: str) -> str | None:
         """A document's text, or None where there is none."""
 
-    def update(self, document: str, change: Rewrite) -> None:
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         """Replace a document by what ``change`` makes of it; nobody's update comes in between.
 
         Args:
@@ -65,6 +73,7 @@ class Store(Protocol):
             change: from the text, None where there is none, to the new one, None where there is to
                 be none. May be called again; what it raises is passed on and nothing changes. It
                 must not update anything itself.
+            durable: as above.
         """
 
     def names(self, prefix: str) -> list[str]:
@@ -89,11 +98,11 @@ class ForgivingStore:
         self._documents: dict[str, str] = {}
         self._lock = threading.RLock()  # what waits is written by one thread at a time
 
-    def append(self, log: str, record: Record) -> None:
+    def append(self, log: str, record: Record, *, durable: bool = True) -> None:
         """Add a record; never raises `loki.StoreError`."""
         with self._lock:
             self._records.setdefault(log, []).append(masked(record))
-            if self._append_waiting(log):
+            if self._append_waiting(log, durable=durable):
                 self._catch_up()
 
     def records(self, log: str) -> list[dict[str, Any]]:
@@ -130,7 +139,7 @@ class ForgivingStore:
             self._complain(error)
             return None
 
-    def update(self, document: str, change: Rewrite) -> None:
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         """Rewrite a document; never raises `loki.StoreError`."""
 
         def rewrite(text: str | None) -> str | None:
@@ -139,7 +148,7 @@ class ForgivingStore:
             return None if changed is None else _masked_document(document, changed)
 
         try:
-            self._behind.update(document, rewrite)
+            self._behind.update(document, rewrite, durable=durable)
         except StoreError as error:
             self._complain(error)
             changed = rewrite(self.get(document))
@@ -159,12 +168,12 @@ class ForgivingStore:
             self._complain(error)
             return sorted(here)
 
-    def _append_waiting(self, log: str) -> bool:
+    def _append_waiting(self, log: str, *, durable: bool = True) -> bool:
         """Write a log's waiting records, oldest first; whether none is left."""
         waiting = self._records[log]
         while waiting:
             try:
-                self._behind.append(log, waiting[0])
+                self._behind.append(log, waiting[0], durable=durable)
             except StoreError as error:
                 self._complain(error)
                 return False
@@ -191,6 +200,8 @@ class ForgivingStore:
 
 
 def _masked_document(document: str, text: str) -> str:
+    if isinstance(text, Masked):
+        return text
     if not document.endswith(".json"):
         return mask_secrets(text)
     data = json.loads(text)

@@ -217,9 +217,7 @@ class Failure:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as what JSON can hold; `from_dict` reads it back."""
-        value = dataclasses.asdict(self)
-        value.pop("match")
-        return {key: _listed(entry) for key, entry in value.items()}
+        return {name: _listed(getattr(self, name)) for name in _FIELDS}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Failure:
@@ -231,9 +229,8 @@ class Failure:
         Raises:
             ValueError: there is no message, or an entry has another shape.
         """
-        names = {entry.name for entry in dataclasses.fields(Failure)} - {"match"}
         try:
-            known = {key: entry for key, entry in value.items() if key in names}
+            known = {key: entry for key, entry in value.items() if key in _FIELDS}
             known["message"] = str(known["message"])
             known["tests"] = tuple(known.get("tests", ()))
             known["frames"] = tuple(Frame(**frame) for frame in known.get("frames", ()))
@@ -262,6 +259,9 @@ class Failure:
 
     def __repr__(self) -> str:
         return f"<Failure {self.pattern_id} ({self.confidence:.2f}) {self}>"
+
+
+_FIELDS = tuple(entry.name for entry in dataclasses.fields(Failure) if entry.name != "match")
 
 
 def recognize(
@@ -388,11 +388,9 @@ def _extension(path: str | None) -> str | None:
 
 def _listed(value: Any) -> Any:
     """Tuples as lists, as JSON has them."""
-    if isinstance(value, (tuple, list)):
-        return [_listed(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _listed(entry) for key, entry in value.items()}
-    return value
+    if isinstance(value, (Frame, Match)):
+        return {e.name: _listed(getattr(value, e.name)) for e in dataclasses.fields(value)}
+    return [_listed(entry) for entry in value] if isinstance(value, (tuple, list)) else value
 
 
 def _match(value: Mapping[str, Any]) -> Match:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from loki.recognition.text import Text
 
 
+THRESHOLD = 0.8
+"""Overlap of two sites above which they are substantially similar, as the specification has it."""
+
+
 def overlap(a: Text, b: Text) -> float:
     """Token overlap of two texts, 0 to 1: shared tokens over all tokens (Jaccard).
 
@@ -103,7 +107,7 @@ class TokenSets:
         return result
 
 
-def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = 0.8) -> bool:
+def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = THRESHOLD) -> bool:
     """Whether two failures are the same one.
 
     Decided on sites, never on whole logs. Both name failing tests, or both codes, and these differ:
@@ -129,3 +133,14 @@ def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = 0.8) -
     if not 0 <= threshold <= 1:
         raise ValueError(f"found a threshold of {threshold}, expected 0 to 1")
     return _core.same_failure(as_failure(a).site(), as_failure(b).site(), threshold)
+
+
+def same_site(a: _core.FailureSite, b: _core.FailureSite) -> bool:
+    """`same_failure` of failures whose `Failure.site` is at hand, at its default threshold.
+
+    Whoever compares one failure with many takes each site once.
+
+    Args:
+        a, b: two sites.
+    """
+    return _core.same_failure(a, b, THRESHOLD)

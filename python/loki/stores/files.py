@@ -39,12 +39,14 @@ class FileStore:
         self.folder = folder
         self._told: set[tuple[Path, int]] = set()
 
-    def append(self, log: str, record: Record) -> None:
-        """Add a record; on disk when this returns."""
+    def append(self, log: str, record: Record, *, durable: bool = True) -> None:
+        """Add a record; on disk when this returns, if ``durable``."""
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         self._prepare()
         # A lone surrogate (a file name that is not UTF-8) is escaped, not an error.
-        file.append_line(self.folder / log, line.encode("utf-8", "backslashreplace"))
+        file.append_line(
+            self.folder / log, line.encode("utf-8", "backslashreplace"), durable=durable
+        )
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """A log's records; a torn or damaged line is skipped with a warning."""
@@ -82,8 +84,8 @@ class FileStore:
         except OSError as error:
             raise StoreError(_sentence("read", self.folder / document, error)) from error
 
-    def update(self, document: str, change: Rewrite) -> None:
-        """Rewrite a document, or remove it; on disk when this returns.
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
+        """Rewrite a document, or remove it; on disk when this returns, if ``durable``.
 
         All updates of a workspace pass one lock: beside each document it would stay behind when
         the document goes.
@@ -97,7 +99,7 @@ class FileStore:
                 file.remove(path, self.folder)
             elif text != old:
                 file.make_folder(path.parent)
-                file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
+                file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from loki.action.change import Change, Edit
+from loki.action.disk_shelf import LARGE, DiskShelf
 from loki.action.journal import ApplyError, EditConflict, Journal
-from loki.action.shelf import LARGE, DiskShelf
 from loki.action.tree import Tree
 from loki.base.error import StoreError
 from support.journal import CHANGE, journal, make_project, picture
@@ -217,7 +217,7 @@ def test_a_journal_that_cannot_be_written(project: Path) -> None:
 
 def test_one_loki_at_a_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody undoes, or recovers, what is just being done."""
-    monkeypatch.setattr("loki.action.shelf.LOCK_TIMEOUT", 0.01)
+    monkeypatch.setattr("loki.action.disk_shelf.LOCK_TIMEOUT", 0.01)
     with journal(project).around(), pytest.raises(StoreError, match="another process"):
         journal(project).undo()
 

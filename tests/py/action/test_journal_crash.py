@@ -108,6 +108,35 @@ def test_killed_at_any_system_call(tmp_path: Path) -> None:
     assert restored > 5
 
 
+def test_a_machine_that_goes_down(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what was not brought to the disk nothing is there: a change is whole, or was never made.
+
+    What waits for the disk and what does not is told apart by the call to fsync(2) itself.
+    """
+    log = project / ".loki" / "tasks" / "t" / "undo" / "journal.jsonl"
+    on_disk: list[bytes] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        if os.path.realpath(f"/proc/self/fd/{handle}") == str(log.resolve()):
+            on_disk.append(log.read_bytes())
+
+    monkeypatch.setattr(os, "fsync", noted)
+    before = Tree.scan(project).entries
+    task = journal(project)
+    task.apply(CHANGE)
+    after = Tree.scan(project).entries
+    assert log.read_bytes() != on_disk[-1], "that it is made has not been waited for"
+    task.settle()
+    assert log.read_bytes() == on_disk[-1]
+    assert journal(project).recover().restored == ()
+    assert Tree.scan(project).entries == after
+    log.write_bytes(on_disk[0])
+    assert set(journal(project).recover().restored) == set(CHANGE.paths)
+    assert Tree.scan(project).entries == before
+
+
 def test_killed_while_a_command_runs(project: Path) -> None:
     """What the command wrote goes back; what a person wrote much later stays and is reported."""
     before = picture(project)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.action.disk_shelf import LARGE, DiskShelf
 from loki.action.place import State
 from loki.action.record import Record, Step
-from loki.action.shelf import LARGE, DiskShelf, MemoryShelf, Shelf
+from loki.action.shelf import MemoryShelf, Shelf
 
 
 def name_of(data: bytes) -> str:

@@ -110,11 +110,11 @@ class Busy(FileStore):
 
     pending = 1
 
-    def update(self, document: str, change: Rewrite) -> None:
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         if self.pending and document.endswith("signs.json"):
             self.pending -= 1
             Signs(FileStore(self.folder), "fix").observe(OTHER, "late", "t")
-        super().update(document, change)
+        super().update(document, change, durable=durable)
 
 
 def test_what_is_seen_while_a_run_is_closed_is_learned_from(tmp_path: Path) -> None:

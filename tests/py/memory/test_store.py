@@ -29,7 +29,7 @@ class Broken:
         if not self.mended:
             raise StoreError("no space left on device")
 
-    def append(self, log: str, record: Any) -> None:
+    def append(self, log: str, record: Any, *, durable: bool = True) -> None:  # noqa: ARG002
         self._check()
         self.logs.setdefault(log, []).append(dict(record))
 
@@ -46,7 +46,7 @@ class Broken:
     def get(self, document: str) -> str | None:
         return self.documents.get(document)
 
-    def update(self, document: str, change: Rewrite) -> None:
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:  # noqa: ARG002
         self._check()
         text = change(self.documents.pop(document, None))
         if text is not None:

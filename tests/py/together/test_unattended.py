@@ -64,8 +64,8 @@ def telling(acknowledged: int) -> None:
     """In a forked child: write a byte to a pipe once an attempt's record has been kept."""
     append = ForgivingStore.append
 
-    def tell(self: ForgivingStore, log: str, record: Any) -> None:
-        append(self, log, record)
+    def tell(self: ForgivingStore, log: str, record: Any, *, durable: bool = True) -> None:
+        append(self, log, record, durable=durable)
         if log.endswith("attempts.jsonl") and "attempt" in record:
             os.write(acknowledged, b"x")
 
