@@ -1,10 +1,11 @@
 """Measures what the closed loop itself costs: `python -m benchmarks.loop`.
 
-The agent is a function that answers at once, the check an answer that is ready: what is left is the
-loop, from question to question: the tree is scanned, the change is validated, applied through the
-write-ahead record and recorded, memory is written and brought to the disk. Every attempt changes a
-file and fails in another way. Says what an attempt takes by its share, beside the bare appends and
-replacements that it cannot go below, and how much memory the process holds as attempts add up.
+The agent is a function that answers at once, the check an answer that is ready (what it printed is
+recognized beforehand): what is left is the loop, from question to question: the tree is scanned, the
+change is validated, applied through the write-ahead record and recorded, memory is written and
+brought to the disk. Every attempt changes a file and fails in another way. Says what an attempt takes
+by its share, beside the bare appends and replacements that it cannot go below, and how much memory
+the process holds as attempts add up.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import loki
 from loki.action.check import Check, CheckResult, Report
 from loki.action.performer import Performer
-from loki.recognition.failure import recognize
+from loki.recognition.failure import recognize_many
 
 AIM_MS = 5.0
 """Milliseconds an attempt may take without agent and checks."""
@@ -70,10 +71,10 @@ def measure(folder: Path, attempts: int, files: int, *, git: bool) -> dict[str, 
     watch_effects(spent)
     begin = time.perf_counter()
     with workspace.task(
-        "overhead", checks=["python check.py"], complexity="low", max_attempts=attempts
+        "overhead", checks=["python -m pytest"], complexity="low", max_attempts=attempts
     ) as task:
         assert task._performer is not None
-        task._performer.checks = Ready()  # type: ignore[assignment]
+        task._performer.checks = Ready(2 * attempts + 10)  # type: ignore[assignment]
         outcome = task.run(agent)
     end = time.perf_counter() - begin
     gaps = [(b - a) * 1000 for a, b in itertools.pairwise(moments)]
@@ -97,16 +98,17 @@ def measure(folder: Path, attempts: int, files: int, *, git: bool) -> dict[str, 
 
 
 class Ready:
-    """A check whose answer is ready: it fails in another way each time."""
+    """A check whose answer is ready, recognized too: it fails in another way each time."""
 
-    def __init__(self) -> None:
-        self.runs = 0
+    def __init__(self, runs: int) -> None:
+        """Args: runs: how often it can be run."""
+        words = ("".join(chr(97 + int(digit)) for digit in str(run)) for run in range(runs))
+        said = [f"module0.py:{n}: the widget {word} would not turn" for n, word in enumerate(words)]
+        self.failures = iter(recognize_many(said))
 
     def run(self, checks: tuple[Check, ...], _done: Any = None) -> Report:
         """The next failure."""
-        self.runs += 1
-        word = "".join(chr(97 + int(digit)) for digit in str(self.runs))
-        failure = recognize(f"module0.py:{self.runs}: the widget {word} would not turn")
+        failure = next(self.failures)
         assert failure.match is None, "a pattern's own limit of retries would end the run"
         return Report((CheckResult(checks[0], False, 1, 0.0, failure.excerpt, failure),))
 

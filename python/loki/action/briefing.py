@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from loki.base.markdown import fence, paragraphs
 from loki.base.tokens import clip_around, clip_lines, tokens
@@ -236,6 +237,7 @@ def _strategy(facts: Facts) -> str:
     return "\n\n".join(parts)
 
 
+@lru_cache(64)
 def _words(text: str) -> str:
     """Words of ours or of the configuration, which may quote data: one line, no markup."""
     return paragraphs(one_line(text, 500)) or "-"

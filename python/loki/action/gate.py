@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,6 +196,7 @@ def _weighed(violations: Sequence[Violation], subject: Subject) -> list[Violatio
     return weighed
 
 
+@cache
 def _gates() -> Mapping[str, Gate]:
     from loki.action.gates.imports import import_check
     from loki.action.gates.review import self_review

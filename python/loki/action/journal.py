@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.change import UNKNOWN, Change
 from loki.action.disk_shelf import DiskShelf
-from loki.action.place import Place, State, ancestors, umask
+from loki.action.place import Place, State, ancestors
 from loki.action.record import Record, Step
 from loki.action.shelf import MemoryShelf, Shelf
 from loki.action.transaction import (
@@ -145,7 +145,7 @@ class Journal:
             self._shelf.settle()
 
     def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
-        steps, conflicts, mask = [], [], umask()
+        steps, conflicts = [], []
         for edit in change.edits:
             if edit.size != len(edit.after or b""):
                 raise OSError(f"{edit.path}: too large: its content is not in the change")
@@ -156,7 +156,7 @@ class Journal:
                 continue
             if found:
                 contents[found[0].hash] = found[1]
-            after = state_after(edit, present, mask)
+            after = state_after(edit, present)
             if after and edit.after is not None:
                 contents[after.hash] = edit.after
             if after != present:

@@ -16,7 +16,7 @@ import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loki.action.place import Place, State, ancestors
+from loki.action.place import Place, State, ancestors, umask
 from loki.action.record import Kind, Record, Step
 from loki.action.shelf import Shelf
 from loki.base.error import LokiError, StoreError
@@ -232,15 +232,15 @@ def state_of(tree: Tree, path: str) -> State:
     return State(entry.hash, mode, entry.is_symlink)
 
 
-def state_after(edit: Edit, present: State | None, mask: int) -> State | None:
-    """What an edit makes of what is there, with the process's umask."""
+def state_after(edit: Edit, present: State | None) -> State | None:
+    """What an edit makes of what is there; new files are made as the umask says."""
     if edit.after is None:
         return None
     name = hashlib.sha256(edit.after).hexdigest()
     if edit.mode == "symlink":
         return State(name, 0o777, is_symlink=True)
     if present is None or present.is_symlink:
-        bits = (0o777 if edit.mode == "executable" else 0o666) & ~mask
+        bits = (0o777 if edit.mode == "executable" else 0o666) & ~umask()
     elif edit.mode == "executable":  # whoever may read it may run it
         bits = present.mode | (present.mode & 0o444) >> 2
     elif edit.mode == "file":

@@ -7,6 +7,7 @@ only if nothing about the file differs *and* it was last touched well before tha
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -110,11 +111,11 @@ class Tree:
         folder = os.path.realpath(root)
         taken = time.time_ns()
         found = listing.list_files(folder)
-        scanner = _Scanner(folder, previous)
         skipped = dict.fromkeys(found.nested, "a repository of its own")
         paths = dict.fromkeys((*found.paths, *(p for p in also if not listing.is_private(p))))
-        for path in sorted(paths):
-            scanner.take(path)
+        with _Scanner(folder, previous) as scanner:
+            for path in sorted(paths):
+                scanner.take(path)
         skipped.update(scanner.unreadable)
         return cls(Path(folder), scanner.entries, skipped, found.is_git, scanner.stats, taken)
 
@@ -175,36 +176,45 @@ class Tree:
 class _Scanner:
     def __init__(self, root: str, previous: Tree | None) -> None:
         self.root = root
-        self.prefix = os.path.join(root, "")
         self.previous = previous if previous and str(previous.root) == root else None
         self.entries: dict[str, Entry] = {}
         self.stats: dict[str, _Stat] = {}
         self.unreadable: dict[str, str] = {}
         self.folders: dict[str, bool] = {"": True}
+        self.handle: int | None = None
+
+    def __enter__(self) -> _Scanner:
+        # Names from the folder's own descriptor: the way to it is not walked for each file.
+        with contextlib.suppress(OSError):  # gone: then nothing is listed either
+            self.handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.handle is not None:
+            os.close(self.handle)
 
     def take(self, path: str) -> None:
         """Put a file into the tree, unless it is gone, is no file, or lies behind a link."""
         if not self._is_folder(path.rpartition("/")[0]):
             return
-        full = f"{self.prefix}{path}"
         try:
-            status = os.lstat(full)
+            status = os.stat(path, dir_fd=self.handle, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode):
-                self._take_file(path, full, stamp_of(status))
+                self._take_file(path, stamp_of(status))
             elif stat.S_ISLNK(status.st_mode):
-                target = os.fsencode(os.readlink(full))
+                target = os.fsencode(os.readlink(path, dir_fd=self.handle))
                 self.entries[path] = Entry(_sha256(target), len(target), is_symlink=True)
         except FileNotFoundError:
             return
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
 
-    def _take_file(self, path: str, full: str, seen: _Stat) -> None:
+    def _take_file(self, path: str, seen: _Stat) -> None:
         known = self.previous.entries.get(path) if self.previous else None
         if self.previous and known and self.previous.trusts(path, seen):
             self.entries[path] = known
         else:
-            content, seen = hash_file(full)
+            content, seen = hash_file(os.path.join(self.root, path))
             self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
         self.stats[path] = seen
 

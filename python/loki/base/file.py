@@ -63,8 +63,8 @@ def write_atomic(
         data: its new content.
         mode: permission bits, whatever the umask says.
         token: for the name of the temporary file, as `temporary_name` takes it.
-        durable: whether it must hold all of the new if the machine, not only this process, goes
-            down right after; else it may still hold all of the old.
+        durable: whether it must hold all of the old or the new also if the machine, not only this
+            process, goes down right after; else its content may be lost then.
 
     Raises:
         StoreError: it could not be written; the old file is still there.
@@ -77,7 +77,7 @@ def write_atomic(
         try:
             temporary = temporary_name(token)
             try:
-                write_new(temporary, data, mode, folder=handle)
+                write_new(temporary, data, mode, folder=handle, durable=durable)
                 os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
             except BaseException:
                 remove_quietly(temporary, folder=handle)
@@ -301,7 +301,9 @@ def sweep(folder: str | os.PathLike[str], before: float) -> None:
                     os.unlink(path)
 
 
-def write_new(name: str, data: bytes, mode: int, *, folder: int | None = None) -> None:
+def write_new(
+    name: str, data: bytes, mode: int, *, folder: int | None = None, durable: bool = True
+) -> None:
     """Create a file that must not exist, with exactly these permission bits, and put it on disk.
 
     Args:
@@ -309,6 +311,7 @@ def write_new(name: str, data: bytes, mode: int, *, folder: int | None = None) -
         data: content.
         mode: permission bits.
         folder: descriptor of the folder that ``name`` is relative to; None: the working folder.
+        durable: whether to wait for the disk.
 
     Raises:
         OSError: it could not be written; what there is of it may be left.
@@ -319,7 +322,8 @@ def write_new(name: str, data: bytes, mode: int, *, folder: int | None = None) -
         write_all(handle, data)
         if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
             os.fchmod(handle, mode)
-        os.fsync(handle)
+        if durable:
+            os.fsync(handle)
     finally:
         os.close(handle)
 

@@ -7,7 +7,7 @@ of a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -74,6 +74,9 @@ class Past:
     last: PastFailure | None = None
     _patterns: Mapping[str, int] = field(default_factory=dict)
     _known: Mapping[str, _Known] = field(default_factory=dict)
+    _answered: dict[str, frozenset[str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, failures: Iterable[PastFailure]) -> Past:
@@ -87,8 +90,14 @@ class Past:
         """How many failures of the work matched a pattern."""
         return self._patterns.get(pattern, 0)
 
-    def answers_to(self, failure: Failure) -> set[str]:
+    def answers_to(self, failure: Failure) -> Set[str]:
         """Strategies that were already the answer to this very failure; none for an unspecific one."""
+        found = self._answered.get(failure.fingerprint)  # more than one ask, for one failure
+        if found is None:
+            found = self._answered[failure.fingerprint] = frozenset(self._answers_to(failure))
+        return found
+
+    def _answers_to(self, failure: Failure) -> set[str]:
         if not failure.is_specific:
             return set()
         exact = self._known.get(failure.fingerprint)

@@ -15,7 +15,7 @@ An identical retry never happens outside rule 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -160,7 +160,7 @@ def alternatives(pattern: Pattern | None) -> tuple[str, ...]:
     return (*pattern.alternatives, *FALLBACKS) if pattern.alternatives else ()
 
 
-def next_untried(pattern: Pattern | None, tried: set[str]) -> str | None:
+def next_untried(pattern: Pattern | None, tried: Set[str]) -> str | None:
     """The first alternative not in ``tried``, or None."""
     return next((name for name in alternatives(pattern) if name not in tried), None)
 

@@ -31,6 +31,11 @@ def quoted(text: str, most: int = LINE) -> str:
         >>> quoted("no `x`\\n# Task")
         '``no `x` # Task``'
     """
+    return _quoted(text, most) if len(text) <= SHORT else _quoted.__wrapped__(text, most)
+
+
+@lru_cache(REMEMBERED)
+def _quoted(text: str, most: int) -> str:
     return code(one_line(text, most))
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -35,7 +35,8 @@ NO_BRANCH = "@no-branch"
 LONGEST_NAME = 200
 """Bytes of a folder's name; file systems allow 255. Chosen, not measured."""
 
-SIGNS, PAGE = "signs.json", "anti-repeat.md"
+SIGNS, WAITING, PAGE = "signs.json", "waiting.json", "anti-repeat.md"
+"""What binds; what was seen too seldom to bind; the page for people."""
 
 logger = logging.getLogger("loki")
 
@@ -55,15 +56,14 @@ class Run:
     start: Mapping[str, Any] = field(default_factory=dict)
 
     def dump(self) -> Masked:
-        """As JSON, a sighting a line, secrets masked."""
-        head = {
-            "version": 1,
-            "branch": self.branch,
-            "start": dict(self.start),
-            "recent": list(self.seen.recent),
-        }
-        lines = ",\n".join(sighting.line for sighting in self.seen.sightings)
-        return Masked(f'{json.dumps(masked(head))[:-1]}, "sightings": [\n{lines}\n]}}\n')
+        """Its signs as JSON, one a line, secrets masked."""
+        head = {"version": 1, "branch": self.branch, "start": dict(self.start)}
+        return _lines(head, (one for one in self.seen.sightings if one.is_sign))
+
+    def dump_waiting(self) -> Masked:
+        """What was seen that is no sign yet, in the same form."""
+        head = {"version": 1, "recent": list(self.seen.recent)}
+        return _lines(head, (one for one in self.seen.sightings if not one.is_sign))
 
     @classmethod
     def parse(cls, text: str, branch: str | None, rules: SignRules = DEFAULT_RULES) -> Run:
@@ -72,16 +72,38 @@ class Run:
         Raises:
             ValueError: it is something else.
         """
+        data, kept = _parsed(text, rules)
         try:
-            data = json.loads(text)
-            sightings = tuple(Sighting.from_dict(s, rules) for s in data["sightings"])
-            kept = tuple(s for s in sightings if not rules.ignores(s.failure))
-            recent = tuple(map(str, data.get("recent", ())))
-            return cls(
-                data.get("branch", branch), Seen(kept, recent), dict(data.get("start") or {})
-            )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            return cls(data.get("branch", branch), Seen(kept), dict(data.get("start") or {}))
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
+
+    def with_waiting(self, text: str, rules: SignRules = DEFAULT_RULES) -> Run:
+        """The run, and what `dump_waiting` gave.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        data, waiting = _parsed(text, rules)
+        # Killed in between, it stands in both: once it is a sign, that is what it is.
+        known = {one.failure.fingerprint for one in self.seen.sightings}
+        others = (one for one in waiting if one.failure.fingerprint not in known)
+        recent = tuple(map(str, data.get("recent") or ()))
+        return replace(self, seen=Seen((*others, *self.seen.sightings), recent))
+
+
+def _lines(head: Mapping[str, Any], sightings: Iterable[Sighting]) -> Masked:
+    lines = ",\n".join(sighting.line for sighting in sightings)
+    return Masked(f'{json.dumps(masked(head))[:-1]}, "sightings": [\n{lines}\n]}}\n')
+
+
+def _parsed(text: str, rules: SignRules) -> tuple[Mapping[str, Any], tuple[Sighting, ...]]:
+    try:
+        data = json.loads(text)
+        sightings = tuple(Sighting.from_dict(s, rules) for s in data["sightings"])
+        return data, tuple(one for one in sightings if not rules.ignores(one.failure))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def folder_of(branch: str | None) -> str:
@@ -144,7 +166,7 @@ class Signs:
         self._is_open = is_open
         self._start = start
         self._folder = folder_of(branch)
-        self._text: str | None = None
+        self._read_last: tuple[str | None, str | None] = (None, None)
         self._run = Run(branch)
 
     @property
@@ -155,7 +177,7 @@ class Signs:
     @property
     def seen(self) -> Seen:
         """All that was seen in the run, by whichever process."""
-        return self._read(self._store.get(self._folder + SIGNS)).seen
+        return self._read(self._store.get(self._folder + WAITING)).seen
 
     def __str__(self) -> str:
         """The signs as an agent is to read them, before anything else; "" where there are none."""
@@ -187,47 +209,71 @@ class Signs:
         if self.rules.ignores(known, command):
             return Sighting(known, 0, threshold=self.rules.threshold_for(known))
         # git is asked before the lock is held, and only where the run begins.
-        current = self._read(self._store.get(self._folder + SIGNS))
-        start = current.start if current.seen.sightings else self._start()
-        found: list[Sighting] = []
+        start = None if self._run.seen.sightings else self._beginning()
+        found: list[tuple[Sighting, Masked]] = []
 
-        def change(text: str | None) -> str:
-            run = self._read(text)
-            seen, sighting = observe(
-                run.seen, known, approach, task, self.rules, is_open=self._is_open
-            )
-            found[:] = [sighting]
-            self._run = Run(self.branch, seen, run.start or start)
-            self._text = self._run.dump()
-            return self._text
+        def change(waiting: str | None) -> str:
+            if not found:
+                found.append(self._observed(waiting, known, approach, task, start))
+            return found[0][1]
 
-        # A failure that binds nobody yet is also in the attempts: the disk need not be waited for.
-        # The page of a sign stands in the same folder, so what brings it to the disk brings both.
-        self._store.update(self._folder + SIGNS, change, durable=False)
-        (sighting,) = found
+        # What binds nobody yet is also in the attempts: the disk need not be waited for.
+        self._store.update(self._folder + WAITING, change, durable=False)
+        ((sighting, _),) = found
         if sighting.is_sign:
             self._store.update(self._folder + PAGE, lambda _old: self._page())
         return sighting
 
+    def _beginning(self) -> Mapping[str, Any]:
+        """How git stood when the run began, which may be now."""
+        current = self._read(self._store.get(self._folder + WAITING))
+        return current.start if current.seen.sightings else self._start()
+
+    def _observed(
+        self,
+        waiting: str | None,
+        failure: Failure,
+        approach: str,
+        task: str,
+        start: Mapping[str, Any] | None,
+    ) -> tuple[Sighting, Masked]:
+        """The sighting of one more failure, and what waits then; the lock of both files is held."""
+        run = self._read(waiting)
+        seen, sighting = observe(
+            run.seen, failure, approach, task, self.rules, is_open=self._is_open
+        )
+        if not run.seen.sightings:  # None: somebody has closed the run that was known
+            run = replace(run, start=self._start() if start is None else start)
+        self._run = replace(run, branch=self.branch, seen=seen)
+        signs, rest = self._run.dump(), self._run.dump_waiting()
+        if signs != self._read_last[0]:
+            self._store.put(self._folder + SIGNS, signs)
+        self._read_last = signs, rest
+        return sighting, rest
+
     def _page(self) -> str:
         return render_page(self.branch or "no branch", self.seen)
 
-    def _read(self, text: str | None) -> Run:
-        """What is kept; a damaged file is put aside and the run begun anew."""
-        if text is None:
-            return Run(self.branch)
-        if text != self._text:
-            try:
-                self._run = Run.parse(text, self.branch, self.rules)
-            except ValueError as error:
-                aside = f"{self._folder}{SIGNS}.damaged"
-                logger.warning(
-                    "%s is damaged (%s): kept as %s and begun anew",
-                    self._folder + SIGNS,
-                    error,
-                    aside,
-                )
-                self._store.put(aside, text)
-                self._run = Run(self.branch)
-            self._text = text
+    def _read(self, waiting: str | None) -> Run:
+        """What is kept; damaged signs are put aside and the run begun anew."""
+        texts = self._store.get(self._folder + SIGNS), waiting
+        if texts != self._read_last:
+            self._run, self._read_last = self._joined(*texts), texts
         return self._run
+
+    def _joined(self, signs: str | None, waiting: str | None) -> Run:
+        run = Run(self.branch)
+        if signs is not None:
+            try:
+                run = Run.parse(signs, self.branch, self.rules)
+            except ValueError as error:
+                name = self._folder + SIGNS
+                aside = f"{name}.damaged"
+                logger.warning("%s is damaged (%s): kept as %s and begun anew", name, error, aside)
+                self._store.put(aside, signs)
+        if waiting is not None:
+            try:
+                return run.with_waiting(waiting, self.rules)
+            except ValueError as error:  # as a machine that went down may leave it
+                logger.warning("%s is damaged (%s): begun anew", self._folder + WAITING, error)
+        return run

@@ -46,8 +46,8 @@ class Store(Protocol):
 
     What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
     and durable: a crash of the machine right after does not lose it. Where a caller says that it
-    need not be (``durable=False``, for what can be told again), such a crash may lose this one
-    write, and nothing that was written before.
+    need not be (``durable=False``, for what can be told again), such a crash may lose the record,
+    or the document.
     """
 
     def append(self, log: str, record: Record, *, durable: bool = True) -> None:

@@ -78,7 +78,8 @@ class FileStore:
     def get(self, document: str) -> str | None:
         """A document's text, or None."""
         try:
-            return (self.folder / document).read_text("utf-8", "replace")
+            with open(os.path.join(self.folder, document), "rb") as file:
+                return file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -112,6 +112,31 @@ def test_a_damaged_file_is_kept_aside_and_begun_anew(
     assert len(Signs(store, "main").armed) == 1
 
 
+@pytest.mark.parametrize("text", ["", "\0" * 900, '{"version": 1, "sightings": [{}]}'])
+def test_a_machine_that_went_down_costs_what_was_seen_once(
+    text: str, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The signs themselves were brought to the disk."""
+    signs = Signs(store, "main")
+    for seen in (TEXT, TEXT, "FAILED test_b.py::test_b - KeyError: 'other'"):
+        signs.observe(seen)
+    (tmp_path / "run/main/waiting.json").write_text(text)
+    after = Signs(store, "main")
+    with caplog.at_level(logging.WARNING):
+        assert [s.count for s in after.seen.sightings] == [2]
+    assert "waiting.json is damaged" in caplog.text
+    assert after.observe(TEXT).count == 3
+
+
+def test_killed_between_the_two_files_a_sign_is_a_sign_once(store: Store, tmp_path: Path) -> None:
+    signs = Signs(store, "main")
+    signs.observe(TEXT)
+    before = (tmp_path / "run/main/waiting.json").read_text()
+    signs.observe(TEXT)
+    (tmp_path / "run/main/waiting.json").write_text(before)
+    assert [s.count for s in Signs(store, "main").seen.sightings] == [2]
+
+
 def test_git_is_asked_once_where_a_run_begins(store: Store) -> None:
     asked = []
 
