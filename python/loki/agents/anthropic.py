@@ -1,0 +1,197 @@
+"""Anthropic's models, by the official client.
+
+Under test: ``tests/py/agents/test_anthropic.py``. What is sent and why: ``docs/design/llm.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loki.action.llm import Answer, Ending, Request
+from loki.agents import model_call
+from loki.agents.model_call import CONNECT, STALL, Draft, checked_url, collect, key_of, perform
+from loki.agents.model_error import Service
+from loki.base.error import UsageError
+from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+
+if TYPE_CHECKING:
+    import anthropic
+
+VARIABLE = "ANTHROPIC_API_KEY"
+
+ENDINGS: dict[str, Ending] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+"""Anthropic's stop reasons: anthropic.types.StopReason."""
+
+
+class AnthropicLLM:
+    """A model of Anthropic's, or of a service that speaks its Messages API.
+
+    Streams always; prompt caching ends with the system text; the answer's form is a tool that the
+    model is made to call. One call over the wire for a request, but for models that refuse to be
+    made to: what they refuse is asked once more, and remembered.
+
+    Example:
+        >>> llm = AnthropicLLM("claude-opus-4-5", api_key="sk-ant-…")
+        >>> llm.provider, llm.breaker
+        ('anthropic', 'api/anthropic/claude-opus-4-5')
+    """
+
+    provider = "anthropic"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        stall: Duration = STALL,
+        clock: Clock | None = None,
+    ) -> None:
+        """A model; nothing is sent yet.
+
+        Args:
+            model: its name.
+            api_key: None: ``ANTHROPIC_API_KEY``, or whatever else the client finds.
+            base_url: of a compatible service; None: ``ANTHROPIC_BASE_URL``, else Anthropic's.
+            stall: time without a byte after which the answer counts as stalled.
+            clock: what a Retry-After date is seen from.
+
+        Raises:
+            UsageError: the client is not installed, or there is no key.
+        """
+        self._client_class = _client_class()
+        self.model = model
+        self.breaker = f"api/anthropic/{model}"
+        self.base_url = checked_url(base_url)
+        self._stall = argument_seconds("stall", stall)
+        self._clock: Clock = clock or SystemClock()
+        self._service = Service(self.provider, model, VARIABLE)
+        self._can_force = True
+        self._api_key = api_key
+        try:
+            found = self._client()
+        except Exception as error:  # what the client finds in its own files may be wrong
+            raise UsageError(f"Anthropic's client cannot be set up: {error}") from error
+        has_one = found.api_key or found.auth_token or found.credentials
+        self._api_key = key_of(VARIABLE, api_key, str(found.base_url), "found" if has_one else None)
+
+    def complete(self, request: Request) -> Answer:
+        """The model's answer.
+
+        Raises:
+            LLMError: there is none; ``kind`` says why.
+        """
+        return model_call.run(self.acomplete(request))
+
+    async def acomplete(self, request: Request) -> Answer:
+        """The same without blocking the event loop."""
+        return await perform(
+            lambda draft: self._ask(request, draft), self._service, request, self._clock
+        )
+
+    def _client(self) -> anthropic.AsyncAnthropic:
+        return self._client_class(
+            api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=None
+        )
+
+    async def _ask(self, request: Request, draft: Draft) -> None:
+        import anthropic
+
+        async with self._client() as client:
+            timeout = anthropic.Timeout(min(self._stall, request.timeout), connect=CONNECT)
+            try:
+                stream = await client.messages.create(**self._body(request), timeout=timeout)
+            except anthropic.BadRequestError as error:
+                if request.tool is None or not self._can_force or not _is_about_force(error):
+                    raise
+                self._can_force = False
+                stream = await client.messages.create(**self._body(request), timeout=timeout)
+            async with stream:
+                draft.request_id = stream.response.headers.get("request-id", "")
+                await collect(stream, _read, draft, self._service, request)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": request.max_tokens,
+            "messages": [{"role": m.role, "content": m.text} for m in request.messages],
+            "stream": True,
+        }
+        if request.system:
+            # What comes before the mark is cached: tools, then the system text.
+            mark = {"type": "ephemeral"}
+            body["system"] = [{"type": "text", "text": request.system, "cache_control": mark}]
+        if request.tool is not None:
+            tool = request.tool
+            body["tools"] = [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": dict(tool.schema),
+                }
+            ]
+            choice = {"type": "tool", "name": tool.name} if self._can_force else {"type": "auto"}
+            body["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
+        return body
+
+
+def _is_about_force(error: anthropic.BadRequestError) -> bool:
+    """Whether a request was refused because it makes the model call a tool.
+
+    Models that always think do so: https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
+    """
+    said = str(error).casefold()
+    return "tool_choice" in said or "forced tool" in said or "forces tool" in said
+
+
+def _read(draft: Draft, event: Any) -> str:
+    """Take over what an event says; the piece of text in it."""
+    if event.type == "message_start":
+        draft.model = event.message.model
+        _count(draft, event.message.usage)
+    elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+        draft.call()
+    elif event.type == "content_block_delta":
+        delta = event.delta
+        if delta.type == "text_delta":
+            return draft.say(delta.text)
+        if delta.type == "input_json_delta":
+            return draft.call(delta.partial_json)
+    elif event.type == "message_delta":
+        draft.ending = ENDINGS.get(event.delta.stop_reason or "", "end")
+        _count(draft, event.usage)
+    elif event.type == "message_stop":
+        draft.is_whole = True
+    return ""
+
+
+def _count(draft: Draft, usage: Any) -> None:
+    """Anthropic counts tokens of the cache apart; those of a later event replace the earlier ones."""
+    before = draft.usage
+    read = _or(usage.cache_read_input_tokens, before.cache_read)
+    write = _or(usage.cache_creation_input_tokens, before.cache_write)
+    plain = _or(usage.input_tokens, before.input - before.cache_read - before.cache_write)
+    draft.count(
+        input=plain + read + write, output=usage.output_tokens, cache_read=read, cache_write=write
+    )
+
+
+def _or(count: int | None, otherwise: int) -> int:
+    return otherwise if count is None else count
+
+
+def _client_class() -> type[anthropic.AsyncAnthropic]:
+    try:
+        import anthropic
+    except ImportError as error:
+        raise UsageError(
+            "Anthropic's client is not installed: pip install 'loki-core[anthropic]'"
+        ) from error
+    return anthropic.AsyncAnthropic

@@ -1,0 +1,288 @@
+"""One call to a model over the wire: in time, cancelled soon, no longer than it may be.
+
+What the adapters of the official clients share. They are asynchronous inside: only there can a read
+that waits be ended at once. ``complete`` runs that in an event loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from loki.action.asking import run_coroutine
+from loki.action.llm import Answer, Ending, Request, TokenUsage
+from loki.agents.model_error import Service, client_error
+from loki.base.error import LLMError, UsageError
+from loki.base.time import Clock
+
+_T = TypeVar("_T")
+
+STALL = 300.0
+"""Seconds without a byte after which a stream counts as stalled, where nothing else is said.
+
+Models that think before they answer are silent for minutes. Chosen, not measured."""
+
+CONNECT = 15.0
+"""Seconds that a connection may take to come about. Chosen, not measured."""
+
+LONGEST_ANSWER = 8_000_000
+"""Characters of an answer, at most: over ten times what models can say at once, so that whoever
+answers more is broken. Chosen, not measured."""
+
+KEPT = 2_000
+"""Characters of an unfinished answer that an error keeps. Chosen, not measured."""
+
+GLANCE = 0.05
+"""Seconds between two looks at whether the call is to be ended. Chosen: nobody notices."""
+
+_allowed = True
+
+
+def allow_calls(allowed: bool) -> bool:
+    """Allow or forbid every call over the wire; whether they were allowed before.
+
+    For tests: see `loki.testing.no_model_calls`.
+    """
+    global _allowed
+    before, _allowed = _allowed, allowed
+    return before
+
+
+@dataclass
+class Draft:
+    """An answer as far as it has come.
+
+    Attributes:
+        text, arguments: in pieces; arguments None: the tool has not been called.
+        refusal: pieces of the words by which the model refuses.
+        is_whole: the stream's last event has come.
+    """
+
+    text: list[str] = field(default_factory=list)
+    arguments: list[str] | None = None
+    refusal: list[str] = field(default_factory=list)
+    ending: Ending = "end"
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    model: str = ""
+    request_id: str = ""
+    is_whole: bool = False
+    size: int = 0
+
+    def say(self, piece: str | None) -> str:
+        """Add to the text; the piece."""
+        if piece:
+            self.text.append(piece)
+            self.size += len(piece)
+        return piece or ""
+
+    def call(self, piece: str | None = None) -> str:
+        """The tool is called; add to its arguments."""
+        self.arguments = [] if self.arguments is None else self.arguments
+        if piece:
+            self.arguments.append(piece)
+            self.size += len(piece)
+        return ""
+
+    def refuse(self, piece: str | None = None) -> str:
+        """The model refuses."""
+        self.ending = "refused"
+        self.refusal.append(piece or "")
+        self.size += len(piece or "")
+        return ""
+
+    @property
+    def output(self) -> str:
+        """The end of what has come, for an error."""
+        return "".join([*self.text, *(self.arguments or ())])[-KEPT:]
+
+    def answer(self, service: Service) -> Answer:
+        """The whole answer.
+
+        Raises:
+            LLMError: it ended before its end, or says nothing.
+        """
+        if not self.is_whole:
+            message = "the answer was cut off: its stream ended before its last event"
+            raise service.error(
+                message, "connection", request_id=self.request_id, output=self.output
+            )
+        text = "".join(self.text) or "".join(self.refusal)
+        arguments = None if self.arguments is None else "".join(self.arguments)
+        if not text.strip() and not arguments and self.ending != "refused":
+            is_cut = self.ending == "length"
+            what = "all tokens of the answer went into thinking: allow more (max_tokens)"
+            raise service.error(
+                what if is_cut else "the answer is empty",
+                "malformed",
+                request_id=self.request_id,
+                retryable=not is_cut,
+            )
+        ending = "tool" if arguments is not None and self.ending == "end" else self.ending
+        model = self.model or service.model
+        return Answer(text, arguments, ending, self.usage, model, self.request_id)
+
+    def count(self, **tokens: int | None) -> None:
+        """Take over counts of tokens, those that are said."""
+        self.usage = replace(self.usage, **{k: v for k, v in tokens.items() if v is not None})
+
+
+async def collect(
+    events: AsyncIterator[Any],
+    read: Callable[[Draft, Any], str],
+    draft: Draft,
+    service: Service,
+    request: Request,
+) -> None:
+    """Read a stream to its end.
+
+    Args:
+        events: of the client.
+        read: takes over what an event says into the draft; the piece of text in it.
+        draft: what becomes of them.
+        service: who answers.
+        request: whose ``on_text`` gets the pieces.
+    """
+    async for event in events:
+        try:
+            piece = read(draft, event)
+        except (AttributeError, KeyError, TypeError, IndexError) as error:
+            # The clients do not check what services send.
+            raise ValueError(f"an event in an unknown form: {error}") from error
+        if draft.size > LONGEST_ANSWER:
+            raise service.error(
+                f"the answer is longer than {LONGEST_ANSWER:,} characters: the call was ended",
+                "malformed",
+                retryable=False,
+                request_id=draft.request_id,
+                output=draft.output,
+            )
+        if piece and request.on_text is not None:
+            try:
+                request.on_text(piece)
+            except Exception as error:
+                raise _Caller(error) from error
+
+
+class _Caller(Exception):
+    """The caller's own code raised; no error of the service."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def perform(
+    work: Callable[[Draft], Awaitable[None]], service: Service, request: Request, clock: Clock
+) -> Answer:
+    """A call, up to its answer.
+
+    Args:
+        work: makes the call, and collects into the draft what comes.
+        service: who is asked.
+        request: says how long it may take, and when it is to be ended.
+        clock: what a Retry-After date is seen from.
+
+    Raises:
+        LLMError: no answer came.
+        Exception: what ``on_text`` raised.
+    """
+    if not _allowed:
+        raise service.error("calls to models are forbidden here", "bad_request")
+    draft = Draft()
+    try:
+        await _in_time(work(draft), service, request, draft)
+        return draft.answer(service)
+    except _Caller as error:
+        raise error.error from None
+    except LLMError:
+        raise
+    except Exception as error:
+        known = client_error(service, error, clock.now(), draft.output)
+        if known is None:
+            raise
+        known.request_id = known.request_id or draft.request_id
+        raise known from error
+
+
+async def _in_time(work: Awaitable[None], service: Service, request: Request, draft: Draft) -> None:
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + request.timeout
+    try:
+        while not task.done():
+            if request.cancelled.is_set():
+                raise service.error("the call was cancelled", "cancelled", output=draft.output)
+            left = end - loop.time()
+            if left <= 0:
+                message = f"no whole answer within {request.timeout:g} s"
+                raise service.error(message, "timeout", output=draft.output)
+            await asyncio.wait({task}, timeout=min(GLANCE, left))
+        task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+def run(work: Coroutine[Any, Any, _T]) -> _T:
+    """The outcome of a coroutine, also inside a running event loop, which it blocks."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    return run_coroutine(work)  # type: ignore[no-any-return]
+
+
+def key_of(
+    variable: str, given: str | None, base_url: str | None, found: str | None = None
+) -> str | None:
+    """The key for a service; None: its client finds one by itself.
+
+    Args:
+        variable: the environment variable that holds it.
+        given: what the caller says.
+        base_url: where the service is; one on this machine needs no key.
+        found: what the client has found by itself.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if given or found:
+        return given
+    if base_url is not None and is_local(base_url):
+        return "none"
+    raise UsageError(f"no key: set the environment variable {variable}, or pass api_key")
+
+
+def is_local(base_url: str) -> bool:
+    """Whether an address is on this machine.
+
+    Example:
+        >>> is_local("http://localhost:11434/v1"), is_local("https://api.openai.com/v1")
+        (True, False)
+    """
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def checked_url(base_url: str | None) -> str | None:
+    """A base URL that can be one.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if base_url is None:
+        return None
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(
+            f"base_url {base_url!r}: expected an address like 'http://localhost:8000/v1'"
+        )
+    return base_url
