@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.llm import Answer, Ending, Request
 from loki.agents import model_call
 from loki.agents.model_call import CONNECT, STALL, Draft, checked_url, collect, key_of, perform
-from loki.agents.model_error import Service
+from loki.agents.model_error import Service, is_about_force
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 
@@ -109,7 +109,7 @@ class AnthropicLLM:
             try:
                 stream = await client.messages.create(**self._body(request), timeout=timeout)
             except anthropic.BadRequestError as error:
-                if request.tool is None or not self._can_force or not _is_about_force(error):
+                if request.tool is None or not self._can_force or not is_about_force(str(error)):
                     raise
                 self._can_force = False
                 stream = await client.messages.create(**self._body(request), timeout=timeout)
@@ -142,28 +142,19 @@ class AnthropicLLM:
         return body
 
 
-def _is_about_force(error: anthropic.BadRequestError) -> bool:
-    """Whether a request was refused because it makes the model call a tool.
-
-    Models that always think do so: https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
-    """
-    said = str(error).casefold()
-    return "tool_choice" in said or "forced tool" in said or "forces tool" in said
-
-
 def _read(draft: Draft, event: Any) -> str:
     """Take over what an event says; the piece of text in it."""
     if event.type == "message_start":
         draft.model = event.message.model
         _count(draft, event.message.usage)
     elif event.type == "content_block_start" and event.content_block.type == "tool_use":
-        draft.call()
+        draft.call(event.index)
     elif event.type == "content_block_delta":
         delta = event.delta
         if delta.type == "text_delta":
             return draft.say(delta.text)
         if delta.type == "input_json_delta":
-            return draft.call(delta.partial_json)
+            return draft.call(event.index, delta.partial_json)
     elif event.type == "message_delta":
         draft.ending = ENDINGS.get(event.delta.stop_reason or "", "end")
         _count(draft, event.usage)

@@ -60,6 +60,8 @@ class Draft:
         text, arguments: in pieces; arguments None: the tool has not been called.
         refusal: pieces of the words by which the model refuses.
         is_whole: the stream's last event has come.
+        cost: US dollars, where the service says so.
+        size: characters of all pieces.
     """
 
     text: list[str] = field(default_factory=list)
@@ -70,7 +72,9 @@ class Draft:
     model: str = ""
     request_id: str = ""
     is_whole: bool = False
+    cost: float | None = None
     size: int = 0
+    _call: object = None
 
     def say(self, piece: str | None) -> str:
         """Add to the text; the piece."""
@@ -79,10 +83,11 @@ class Draft:
             self.size += len(piece)
         return piece or ""
 
-    def call(self, piece: str | None = None) -> str:
-        """The tool is called; add to its arguments."""
-        self.arguments = [] if self.arguments is None else self.arguments
-        if piece:
+    def call(self, key: object, piece: str | None = None) -> str:
+        """The tool is called; add to its arguments. Of several calls, by their keys, the first counts."""
+        if self.arguments is None:
+            self.arguments, self._call = [], key
+        if piece and key == self._call:
             self.arguments.append(piece)
             self.size += len(piece)
         return ""
@@ -123,7 +128,7 @@ class Draft:
             )
         ending = "tool" if arguments is not None and self.ending == "end" else self.ending
         model = self.model or service.model
-        return Answer(text, arguments, ending, self.usage, model, self.request_id)
+        return Answer(text, arguments, ending, self.usage, model, self.request_id, self.cost)
 
     def count(self, **tokens: int | None) -> None:
         """Take over counts of tokens, those that are said."""

@@ -163,6 +163,20 @@ def client_error(
     return None
 
 
+def is_about_force(message: str) -> bool:
+    """Whether a bad request was one because it makes the model call a tool.
+
+    Models that always think refuse that, as do some compatible services. Source:
+    https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
+
+    Example:
+        >>> is_about_force("tool_choice: type 'tool' is not supported for this model")
+        True
+    """
+    said = message.casefold()
+    return any(words in said for words in ("tool_choice", "forced tool", "forces tool"))
+
+
 def _hint(kind: ErrorKind, service: Service) -> str:
     hints: dict[str, str] = {
         "authentication": f": is the key in {service.variable} right?",

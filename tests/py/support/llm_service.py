@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from support.llm_wire import DOCUMENTS, EVENTS, Event, Said, Wire, error_body
+from support.llm_wire import DOCUMENTS, EVENTS, Event, Said, Wire, error_body, is_piece
 
 __all__ = ["Broken", "Failed", "LLMService", "Received", "Reply", "Said", "broken", "failed"]
 
@@ -68,11 +68,11 @@ class Failed:
 
 @dataclass(frozen=True)
 class Broken:
-    """A stream that breaks: ``after`` so many events of an answer."""
+    """A stream that breaks ``after`` so many pieces of the answer's text and arguments."""
 
     said: Said
     fault: Fault
-    after: int = 4
+    after: int = 1
     error: str = "overloaded_error"
 
 
@@ -88,7 +88,7 @@ def failed(
 
 
 def broken(
-    fault: Fault, after: int = 4, text: str = "a text of some length", **more: Any
+    fault: Fault, after: int = 1, text: str = "a text of some length", **more: Any
 ) -> Broken:
     """A stream that breaks after some events; ``more`` as the attributes of `Said`."""
     return Broken(Said(text, **more), fault, after)
@@ -248,11 +248,13 @@ def _stream(
                         "x-request-id": "req_1"}.items():  # fmt: skip
         handler.send_header(name, value)
     handler.end_headers()
-    for number, event in enumerate(events):
-        if breaks is not None and number == breaks.after:
+    pieces = 0
+    for event in events:
+        if breaks is not None and pieces == breaks.after:
             if not _break(handler, service, wire, breaks):
                 return
             break
+        pieces += is_piece(event)
         _chunk(handler, _encoded(event))
     _chunk(handler, b"")  # the last one: all has been said
 

@@ -62,6 +62,18 @@ def first_tool(body: Mapping[str, Any]) -> str:
     return str(tools[0].get("name") or tools[0].get("function", {}).get("name") or "")
 
 
+def is_piece(event: Event) -> bool:
+    """Whether an event of a stream carries a piece of the answer."""
+    name, data = event
+    if isinstance(data, str):
+        return False
+    if name is not None:
+        return name.endswith(("_delta", ".delta")) and name != "message_delta"
+    delta = (data["choices"] or [{}])[0].get("delta", {})
+    calls = delta.get("tool_calls") or [{}]
+    return bool(delta.get("content") or calls[0].get("function", {}).get("arguments"))
+
+
 def named(said: Said, body: Mapping[str, Any]) -> tuple[str, str]:
     """Names of the model and of the tool in an answer."""
     return said.model or str(body.get("model", "")), said.tool or first_tool(body)
