@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from loki.action.llm import Tool as Tool
     from loki.action.pipeline_outcome import PipelineOutcome as PipelineOutcome
     from loki.action.task import Outcome as Outcome
+    from loki.agents.anthropic import AnthropicLLM as AnthropicLLM
     from loki.agents.command import CommandAgent as CommandAgent
+    from loki.agents.model import ModelAgent as ModelAgent
+    from loki.agents.openai import OpenAILLM as OpenAILLM
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
     from loki.base.error import BreakerOpen as BreakerOpen
@@ -74,7 +77,10 @@ _ROOMS = {
     "loki.action.llm": ("LLM", "Answer", "Message", "Request", "TokenUsage", "Tool"),
     "loki.action.pipeline_outcome": ("PipelineOutcome",),
     "loki.action.task": ("Outcome",),
+    "loki.agents.anthropic": ("AnthropicLLM",),
     "loki.agents.command": ("CommandAgent",),
+    "loki.agents.model": ("ModelAgent",),
+    "loki.agents.openai": ("OpenAILLM",),
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": (
         "AgentError",

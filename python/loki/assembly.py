@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from loki.action.task import TaskSpec
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
+    from loki.agents.model import ModelAgent
+    from loki.base.time import Duration
+    from loki.config import AgentConfig
     from loki.people.approval import Approval
     from loki.workspace import Workspace
 
@@ -159,29 +162,63 @@ def default_checks(
     return found.checks
 
 
-def agent(workspace: Workspace, name: str) -> CommandAgent:
-    """An agent that the configuration names; `Workspace.agent` says more."""
+def agent(
+    workspace: Workspace, name: str, timeout: Duration | None = None, *, reflect: bool = False
+) -> CommandAgent | ModelAgent:
+    """An agent by its name; `Workspace.agent` says more."""
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.agents.providers import is_model
+    from loki.config import AgentConfig
 
     known = workspace.config.agents
-    if name not in known:
+    if name in known:
+        said = known[name]
+    elif is_model(name):
+        said = AgentConfig(model=name)
+    else:
         there = f"there are: {', '.join(known)}" if known else "there is none"
         raise UsageError(
             f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
-            f'({there}){hint(name, known)}. Add `[agents.{name}]` with `command = "…"`, or '
-            f"say --agent {name}=COMMAND"
+            f'({there}){hint(name, known)}, or a model like "anthropic:claude-opus-4-5". Add '
+            f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
         )
-    said = known[name]
+    if timeout is None:
+        timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
+    if said.command is None:
+        return _model_agent(said, name, timeout, reflect=reflect)
     found = CommandAgent(
         said.command,
-        timeout=workspace.config.loop.agent_timeout if said.timeout is None else said.timeout,
+        timeout=timeout,
         briefing=said.briefing,
         name=name,
         breaker=said.breaker,
+        reflect=reflect,
     )
     if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"agent {name}: {problem}")
+    return found
+
+
+def _model_agent(said: AgentConfig, name: str, timeout: Duration, *, reflect: bool) -> ModelAgent:
+    """An agent made of the model that a configuration names."""
+    from loki.action.llm import MAX_TOKENS
+    from loki.agents.model import ModelAgent
+    from loki.agents.providers import llm_of
+
+    assert said.model is not None
+    llm = llm_of(
+        said.model, base_url=said.base_url, api=said.api, api_key_variable=said.api_key_variable
+    )
+    found = ModelAgent(
+        llm,
+        name=name,
+        max_tokens=said.max_tokens or MAX_TOKENS,
+        timeout=timeout,
+        reflect=reflect,
+        reference=name,
+    )
+    found.breaker = said.breaker or found.breaker
     return found
 
 

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from loki.base.error import ConfigError
 from loki.base.time import seconds
@@ -68,16 +75,39 @@ class ExecuteConfig(BaseModel):
 
 
 class AgentConfig(BaseModel):
-    """``[agents.<name>]``: an agent that pipelines call by its name."""
+    """``[agents.<name>]``: an agent that pipelines and ``--agent`` call by its name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    command: str = Field(min_length=1)
-    """As for ``loki run --agent-command``."""
+    command: str | None = Field(default=None, min_length=1)
+    """As for ``loki run --agent-command``; this or ``model``."""
+    model: str | None = Field(default=None, min_length=1)
+    """``provider:model``, like ``anthropic:claude-opus-4-5``."""
+    base_url: str | None = Field(default=None, min_length=1)
+    """Of the model's service; None: its provider's."""
+    api_key_variable: str | None = Field(default=None, min_length=1)
+    """The environment variable of the key; None: the provider's own."""
+    api: Literal["responses", "chat"] | None = None
+    """Which of OpenAI's; None: ``responses`` at OpenAI's, ``chat`` elsewhere."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Of one answer of the model."""
     breaker: str | None = Field(default=None, min_length=1)
     timeout: Seconds | None = None
     """For one answer; ``[loop] agent_timeout`` where nothing is said."""
     briefing: Literal["stdin", "argument"] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> AgentConfig:
+        if (self.command is None) == (self.model is None):
+            raise ValueError("expected either `command` or `model`")
+        of_model = ("base_url", "api_key_variable", "api", "max_tokens")
+        wrong = of_model if self.command is not None else ("briefing",)
+        for name in wrong:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"`{name}` is for agents with a `{'model' if self.command else 'command'}`"
+                )
+        return self
 
 
 class SignsConfig(BaseModel):

@@ -95,18 +95,21 @@ class Task:
         finally:
             self._stack.close()
 
-    def run(self, agent: AnyAgent) -> Outcome:
+    def run(self, agent: AnyAgent | str) -> Outcome:
         """The whole loop with an agent, until it ends or the agent's circuit breaker opens.
 
         Args:
-            agent: a `loki.Agent`, or a function from briefing to change.
+            agent: a `loki.Agent`, a function from briefing to change, or a name as for
+                `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``.
         """
-        self.outcome = drive(self._guarded(agent), agent)
+        worker = _agent(self, agent)
+        self.outcome = drive(self._guarded(worker), worker)
         return self.outcome
 
-    async def arun(self, agent: AnyAgent) -> Outcome:
+    async def arun(self, agent: AnyAgent | str) -> Outcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
-        self.outcome = await adrive(self._guarded(agent), agent)
+        worker = _agent(self, agent)
+        self.outcome = await adrive(self._guarded(worker), worker)
         return self.outcome
 
     def attempts(self) -> Iterator[OpenAttempt]:
@@ -316,7 +319,7 @@ class TaskOptions(TypedDict, total=False):
 def run(
     task: str | Task,
     *,
-    agent: AnyAgent,
+    agent: AnyAgent | str,
     checks: Sequence[str | Check] = (),
     path: str = ".",
     **options: Unpack[TaskOptions],
@@ -325,7 +328,8 @@ def run(
 
     Args:
         task: what is to be achieved, or a task of a workspace.
-        agent: a `loki.Agent`, or a function from briefing to change.
+        agent: a `loki.Agent`, a function from briefing to change, or a name as for
+            `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``.
         checks: commands that must exit with 0; only where ``task`` is text. Without any, those of its
             kind, by the project's own commands.
         path: the project's folder; only where ``task`` is text.
@@ -336,24 +340,33 @@ def run(
         The outcome; a task that fails is a value, not an exception.
 
     Raises:
-        UsageError: the task cannot be run as asked: no checks, a program that does not exist.
+        UsageError: the task cannot be run as asked: no checks, a program that does not exist, a
+            model without a key. Nothing has been run then.
         ConfigError: a file in ``.loki/`` cannot be used.
     """
-    with _task(task, checks, path, options) as entered:
-        return entered.run(agent)
+    prepared = _task(task, checks, path, options)
+    worker = _agent(prepared, agent)
+    with prepared as entered:
+        return entered.run(worker)
 
 
 async def arun(
     task: str | Task,
     *,
-    agent: AnyAgent,
+    agent: AnyAgent | str,
     checks: Sequence[str | Check] = (),
     path: str = ".",
     **options: Unpack[TaskOptions],
 ) -> Outcome:
     """The same without blocking the event loop."""
-    with _task(task, checks, path, options) as entered:
-        return await entered.arun(agent)
+    prepared = _task(task, checks, path, options)
+    worker = _agent(prepared, agent)
+    with prepared as entered:
+        return await entered.arun(worker)
+
+
+def _agent(task: Task, agent: AnyAgent | str) -> AnyAgent:
+    return task.workspace.agent(agent) if isinstance(agent, str) else agent
 
 
 def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: TaskOptions) -> Task:

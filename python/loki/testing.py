@@ -1,17 +1,46 @@
-"""For tests of code that uses loki: a clock that obeys, and an agent that says what it is told."""
+"""For tests of code that uses loki.
+
+A clock that obeys, an agent and a model that say what they are told, what forbids calls to models.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 
-from loki.agents.scripted import ScriptedAgent
+from loki.agents.scripted import ScriptedAgent, ScriptedLLM
 from loki.base.time import Duration
 from loki.base.time import seconds as to_seconds
 
-__all__ = ["ManualClock", "ScriptedAgent"]
+__all__ = ["ManualClock", "ScriptedAgent", "ScriptedLLM", "no_model_calls"]
+
+
+@contextmanager
+def no_model_calls() -> Iterator[None]:
+    """Inside, no model is called over the wire: a call fails with a `loki.LLMError` instead.
+
+    Holds for the whole process. In a ``conftest.py``, for all tests:
+
+        @pytest.fixture(autouse=True)
+        def no_calls():
+            with loki.testing.no_model_calls():
+                yield
+
+    Example:
+        >>> from loki.agents.model_call import allow_calls
+        >>> with no_model_calls():
+        ...     allow_calls(False)
+        False
+    """
+    from loki.agents.model_call import allow_calls
+
+    before = allow_calls(False)
+    try:
+        yield
+    finally:
+        allow_calls(before)
 
 
 class ManualClock:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
+    from loki.agents.model import ModelAgent
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
     from loki.memory.metrics import ExecutionMetrics
@@ -304,18 +305,24 @@ class Workspace:
         path = self.folder / "state" / "circuit-breakers.json"
         return Breakers(path, clock=self.clock, **knobs)
 
-    def agent(self, name: str) -> CommandAgent:
-        """An agent that the configuration names.
+    def agent(
+        self, name: str, *, timeout: Duration | None = None, reflect: bool = False
+    ) -> CommandAgent | ModelAgent:
+        """An agent by its name.
 
         Args:
-            name: as in ``[agents.<name>]`` of ``.loki/config.toml``.
+            name: as in ``[agents.<name>]`` of ``.loki/config.toml``, or ``provider:model``, like
+                ``anthropic:claude-opus-4-5``.
+            timeout: for one answer; None: as the configuration says.
+            reflect: ask it once more after each attempt that failed what went wrong.
 
         Raises:
-            UsageError: there is none of that name, or its program does not exist.
+            UsageError: there is none of that name, its program does not exist, its provider's
+                client is not installed, or there is no key.
         """
         from loki import assembly
 
-        return assembly.agent(self, name)
+        return assembly.agent(self, name, timeout, reflect=reflect)
 
     def approve(
         self, task: str, criterion: str, *, approved: bool = True, by: str = "", note: str = ""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import loki
+import loki.testing
 from support.project import CHECK, RIGHT, make_project
 
 STAGES = f"""
@@ -50,6 +51,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
     return {
         "Agent": lambda: inspect.isclass(loki.Agent),
         "AgentError": lambda: loki.AgentError("x", retryable=False).retryable,
+        "AnthropicLLM": lambda: loki.AnthropicLLM("claude-test", api_key="k").breaker,
         "Answer": lambda: loki.Answer("done").usage.total,
         "Backoff": lambda: loki.Backoff("5s").preview(3),
         "Breaker": lambda: loki.Breaker(name="api/claude").snapshot().state,
@@ -67,6 +69,8 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "LokiError": lambda: str(loki.LokiError("x")),
         "Match": lambda: isinstance(loki.recognize(text).match, loki.Match),
         "Message": lambda: loki.Message("user", "Hello").text,
+        "ModelAgent": lambda: loki.ModelAgent(loki.testing.ScriptedLLM([])).name,
+        "OpenAILLM": lambda: loki.OpenAILLM("gpt-test", api_key="k").api,
         "Outcome": lambda: loki.Outcome("t", "success", 1).exit_code,
         "Pattern": lambda: isinstance(
             loki.PatternSet.default().patterns["lint-error"], loki.Pattern

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeGuard
 from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
-from loki.base.error import AgentError, BreakerOpen, UsageError
+from loki.base.error import AgentError, BreakerOpen, LLMError, UsageError
 from loki.base.time import seconds
 from loki.decision.retry_after import LIMIT
 from loki.memory.reflection import as_reflection
@@ -170,6 +170,10 @@ def as_failure_of(error: BaseException) -> Event:
     """What an agent raised, as an event."""
     if isinstance(error, BreakerOpen):
         return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own
+    if isinstance(error, LLMError) and error.kind == "malformed" and not error.retryable:
+        # The model did answer; that nothing can be made of it is its own failure, no outage.
+        code, said = "malformed-answer", error.output[-2000:]
+        return Malformed(Failure.of(str(error), tool="loki", error_code=code, excerpt=said))
     if isinstance(error, AgentError):
         failure = Failure.of(
             str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]

@@ -284,6 +284,7 @@ async def _in(
     except asyncio.CancelledError:
         session.cancel()
         await asyncio.wait([future])
+        future.exception()  # what it raised for that is of no interest, and not to be logged
         raise
 
 

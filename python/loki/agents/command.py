@@ -162,8 +162,8 @@ class CommandAgent:
             )
         if not kept.get("command"):
             raise UsageError(
-                "the task was not worked on by a command, so loki cannot start its agent again: "
-                "say which (--agent-command)"
+                "the task was not worked on by a command or a model, so loki cannot start its agent "
+                "again: say which (--agent or --agent-command)"
             )
         command = tuple(map(str, kept["command"]))
         return cls(

@@ -235,11 +235,17 @@ async def _in_time(work: Awaitable[None], service: Service, request: Request, dr
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
     """The outcome of a coroutine, also inside a running event loop, which it blocks."""
+    if _is_in_loop():
+        return run_coroutine(work)  # type: ignore[no-any-return]
+    return asyncio.run(work)
+
+
+def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    return run_coroutine(work)  # type: ignore[no-any-return]
+        return False
+    return True
 
 
 def key_of(

@@ -1,12 +1,16 @@
-"""An agent that says what it was told to say: for demos and tests."""
+"""An agent and a model that say what they were told to say: for demos and tests."""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from loki.action import llm
 from loki.action.agent import Briefing, Proposal
 from loki.action.change import Change
+from loki.base.error import LLMError
 
 Answer: TypeAlias = Change | Proposal | Mapping[str, str | bytes | None] | BaseException
 """What a scripted agent answers; a mapping is `Change.write`, an exception is raised."""
@@ -52,3 +56,58 @@ class ScriptedAgent:
             return answer
         change = answer if isinstance(answer, Change) else Change.write(answer)
         return Proposal(change, agent=self.name)
+
+
+Said: TypeAlias = llm.Answer | str | Mapping[str, Any] | BaseException
+"""What a scripted model answers: an answer; text; arguments of the tool; an exception is raised."""
+
+
+class ScriptedLLM:
+    """A model that gives prepared answers in order, and keeps what it was asked.
+
+    Attributes:
+        requests: those it was given, in order.
+
+    Example:
+        >>> llm_ = ScriptedLLM(["Hello", {"edits": []}])
+        >>> asked = llm.Request((llm.Message("user", "Hi"),))
+        >>> llm_.complete(asked).text, llm_.complete(asked).arguments
+        ('Hello', '{"edits": []}')
+    """
+
+    provider = "scripted"
+
+    def __init__(
+        self, answers: Iterable[Said] | Callable[[llm.Request], Said], model: str = "script"
+    ) -> None:
+        """Args: answers: in order, or a function that finds them; model: its name."""
+        self.model = model
+        self.breaker = f"api/{self.provider}/{model}"
+        self.requests: list[llm.Request] = []
+        self._find = answers if callable(answers) else None
+        self._answers = iter(() if callable(answers) else answers)
+        self._lock = threading.Lock()
+
+    def complete(self, request: llm.Request) -> llm.Answer:
+        """The next answer.
+
+        Raises:
+            LLMError: there are no more, or the call was cancelled.
+        """
+        if request.cancelled.is_set():
+            raise LLMError(f"{self.model}: the call was cancelled", "cancelled")
+        with self._lock:
+            self.requests.append(request)
+            over = LLMError(f"{self.model}: the script is over", "bad_request")
+            said = self._find(request) if self._find else next(self._answers, over)
+        if isinstance(said, BaseException):
+            raise said
+        answer = said if isinstance(said, llm.Answer) else self._answer(said)
+        if answer.text and request.on_text is not None:
+            request.on_text(answer.text)
+        return answer
+
+    def _answer(self, said: str | Mapping[str, Any]) -> llm.Answer:
+        if isinstance(said, str):
+            return llm.Answer(said, model=self.model)
+        return llm.Answer(arguments=json.dumps(said), ending="tool", model=self.model)

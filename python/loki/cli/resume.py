@@ -49,6 +49,10 @@ def command(
     force: Annotated[
         bool, typer.Option("--force", help="With --abort: also files that somebody changed since.")
     ] = False,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Another model than before, as for `loki run`."),
+    ] = None,
     agent_command: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(help="Another agent than before. [default: the one it was run with]"),
@@ -106,7 +110,7 @@ def command(
     take_signals()
     words = _context(context, context_file)
     has_work = bool(words.strip() or reject)
-    agent = agent_of(workspace, id_, agent_command, needs_agent=has_work)
+    worker = agent_of(workspace, id_, agent, agent_command, needs_agent=has_work)
     reviewer = reviewer_of(reviewer_command, workspace)
     for names, approved in ((approve, True), (reject, False)):
         for name in names or ():
@@ -123,21 +127,26 @@ def command(
         reviewer=reviewer,
     )
     with prepared as entered:
-        outcome = entered.run(agent)
+        outcome = entered.run(worker)
     if ask:
-        outcome = ask_person(workspace, outcome, agent)
+        outcome = ask_person(workspace, outcome, worker)
     report(outcome, project, json=json)
 
 
 def agent_of(
-    workspace: Workspace, id_: str, agent_command: str | None, *, needs_agent: bool
+    workspace: Workspace,
+    id_: str,
+    agent: str | None,
+    agent_command: str | None,
+    *,
+    needs_agent: bool,
 ) -> AnyAgent:
-    """The agent that a task was run with, or another command.
+    """The agent that a task was run with, or another one.
 
     Args:
         workspace: the project.
         id_: the task.
-        agent_command: the other command, or None.
+        agent: the other model or name; agent_command: the other command; or None.
         needs_agent: the agent has something to do for sure; else what a person did may be enough.
 
     Raises:
@@ -145,25 +154,26 @@ def agent_of(
     """
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.cli.agent import agent_said
     from loki.memory import task_record
 
-    if agent_command is not None:
-        timeout = workspace.config.loop.agent_timeout
-        agent = CommandAgent(agent_command, timeout=timeout)
-    else:
-        kept = task_record.load(workspace.store, id_).get("agent") or {}
-        if not kept.get("command") and not needs_agent:
-            return _nobody
-        agent = CommandAgent.from_dict(kept)
-    if problem := unrunnable(agent.command, workspace.root, may_come=False):
+    if agent is not None or agent_command is not None:
+        return agent_said(workspace, agent, agent_command)
+    kept = task_record.load(workspace.store, id_).get("agent") or {}
+    if kept.get("agent"):
+        return workspace.agent(str(kept["agent"]), reflect=bool(kept.get("reflect")))
+    if not kept.get("command") and not needs_agent:
+        return _nobody
+    found = CommandAgent.from_dict(kept)
+    if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"unknown agent: {problem}")
-    return agent
+    return found
 
 
 def _nobody(_briefing: object) -> None:
     raise AgentError(
-        "the task was not worked on by a command, so loki cannot start its agent: say which "
-        "(--agent-command)",
+        "the task was not worked on by a command or a model, so loki cannot start its agent: say "
+        "which (--agent or --agent-command)",
         retryable=False,
     )
 

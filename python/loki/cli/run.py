@@ -29,13 +29,21 @@ NOT_KEPT = "no page: it could not be written (see the warning above)"
 @speaks_plainly
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
-    agent_command: Annotated[
-        str,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
         typer.Option(
-            help="The agent: any program that reads the briefing on stdin and edits the files "
+            help="The agent: a model, like anthropic:claude-opus-4-5 or openai:gpt-5 (its key is "
+            "read from ANTHROPIC_API_KEY or OPENAI_API_KEY), or a name of [agents.<name>] in "
+            ".loki/config.toml."
+        ),
+    ] = None,
+    agent_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Or: any program that reads the briefing on stdin and edits the files "
             "in the folder that it is started in, a scratch copy of the project."
         ),
-    ],
+    ] = None,
     check: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
@@ -138,26 +146,19 @@ def command(
     attempts, 5 the budget of time, tokens, money or attempts is spent (a warning comes at 80 %; the
     configuration's [limits] hold for every run), 6 paused, 130 interrupted.
 
-    Example: `loki run --task "fix the login test" --check "pytest -q" --agent-command "claude -p"`
+    Example: `loki run --task "fix the login test" --check "pytest -q" --agent anthropic:claude-opus-4-5`,
+    or with a program: `--agent-command "claude -p"`
     """
-    from loki.action.words import unrunnable
-    from loki.agents.command import CommandAgent
+    from loki.cli.agent import agent_said
     from loki.workspace import Workspace
 
     log_to_console()
     take_signals()
     workspace = Workspace(project)
-    limit = workspace.config.loop.agent_timeout
-    if agent_timeout is not None:
-        limit = argument_seconds("--agent-timeout", agent_timeout)
-    agent = CommandAgent(
-        agent_command,
-        briefing=_way(briefing),  # type: ignore[arg-type]
-        timeout=limit,
-        reflect=reflect,
+    worker = agent_said(
+        workspace, agent, agent_command, briefing=briefing, timeout=agent_timeout, reflect=reflect
     )
-    if problem := unrunnable(agent.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
+    limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
     reviewer = reviewer_of(reviewer_command, workspace, limit)
     options: TaskOptions = {
         "kind": kind,
@@ -173,9 +174,9 @@ def command(
     checks = check or workspace.default_checks(kind, complexity, reviewer)
     prepared = workspace.task(task, checks=checks, **options)
     with prepared as entered:
-        outcome = entered.run(agent)
+        outcome = entered.run(worker)
     if ask:
-        outcome = ask_person(workspace, outcome, agent)
+        outcome = ask_person(workspace, outcome, worker)
     report(outcome, project, json=json)
 
 
@@ -209,12 +210,6 @@ def reviewer_of(
     if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
         raise UsageError(f"unknown reviewer: {problem}")
     return reviewer
-
-
-def _way(briefing: str | None) -> str | None:
-    if briefing not in {None, "stdin", "argument"}:
-        raise UsageError(f"--briefing is {briefing!r}: expected 'stdin' or 'argument'")
-    return briefing
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

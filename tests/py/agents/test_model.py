@@ -1,0 +1,131 @@
+"""An agent made of a model: one answer, sent back once where it cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loki import Answer, Briefing, LLMError, ModelAgent, Proposal, ReflectionRequest, Request
+from loki.action.asking import as_failure_of
+from loki.action.event import Malformed
+from loki.action.llm import TokenUsage
+from loki.agents.model import SYSTEM
+from loki.testing import ScriptedLLM
+
+WRITE = {"path": "b.py", "action": "write", "content": "x = 1\n"}
+GOOD = {"description": "Write it.", "edits": [WRITE], "commands": [], "confidence": 0.9}
+
+
+@pytest.fixture
+def briefing(project: Path) -> Briefing:
+    (project / "a.py").write_text("y = 1\n")
+    return Briefing("# Task\n\nMake b.py", "t", 1, project)
+
+
+def propose(agent: ModelAgent, briefing: Briefing) -> Proposal:
+    proposal = agent.propose(briefing)
+    assert isinstance(proposal, Proposal)
+    return proposal
+
+
+def test_a_proposal(briefing: Briefing) -> None:
+    usage = TokenUsage(100, 20)
+    llm = ScriptedLLM(
+        [Answer("Well. ", str(GOOD).replace("'", '"'), "tool", usage, "m-1", "", 0.5)]
+    )
+    agent = ModelAgent(llm)
+    proposal = propose(agent, briefing)
+    assert proposal.change.paths == ("b.py",)
+    assert (proposal.description, proposal.confidence) == ("Write it.", 0.9)
+    assert (proposal.agent, proposal.model) == ("scripted:script", "m-1")
+    assert (proposal.tokens, proposal.cost, proposal.output) == (120, 0.5, "Well. ")
+    assert agent.breaker == llm.breaker
+
+
+def test_what_it_is_told(briefing: Briefing) -> None:
+    """What stays the same stands alone, to be cached; briefing and files come after it."""
+    llm = ScriptedLLM([GOOD, GOOD])
+    agent = ModelAgent(llm, max_tokens=99, timeout="7s")
+    propose(agent, briefing)
+    (briefing.root / "a.py").write_text("y = 2\n")
+    propose(agent, briefing)
+    one, other = llm.requests
+    assert one.system == other.system == SYSTEM
+    assert one.tool is other.tool is not None
+    assert (one.max_tokens, one.timeout, one.cancelled) == (99, 7.0, briefing.cancelled)
+    assert one.messages[0].text.startswith("# Task\n\nMake b.py")
+    assert "y = 1" in one.messages[0].text
+    assert "y = 2" in other.messages[0].text
+
+
+def test_an_unusable_answer_is_sent_back_once(briefing: Briefing) -> None:
+    bad = {"edits": [{"path": "a.py", "action": "replace", "old": "nix", "new": ""}]}
+    first = Answer("", str(bad).replace("'", '"'), "tool", TokenUsage(10, 5), cost=0.25)
+    second = Answer("", str(GOOD).replace("'", '"'), "tool", TokenUsage(20, 5), cost=0.25)
+    llm = ScriptedLLM([first, second])
+    proposal = propose(ModelAgent(llm), briefing)
+    assert proposal.change.paths == ("b.py",)
+    assert (proposal.tokens, proposal.cost) == (40, 0.5), "both calls count"
+    roles = [message.role for message in llm.requests[1].messages]
+    assert roles == ["user", "assistant", "user"]
+    assert "does not occur" in llm.requests[1].messages[2].text
+    assert llm.requests[1].messages[1].text == first.arguments
+
+
+@pytest.mark.parametrize("answer", ["I am done.", Answer("No.", ending="refused"), {"edits": 3}])
+def test_twice_unusable_is_the_models_failure(briefing: Briefing, answer: Any) -> None:
+    llm = ScriptedLLM([answer, answer])
+    with pytest.raises(LLMError) as caught:
+        propose(ModelAgent(llm), briefing)
+    assert (caught.value.kind, caught.value.retryable) == ("malformed", False)
+    event = as_failure_of(caught.value)
+    assert isinstance(event, Malformed), "an attempt that failed, and no outage"
+    assert event.failure.error_code == "malformed-answer"
+
+
+def test_an_outage_goes_through(briefing: Briefing) -> None:
+    llm = ScriptedLLM([LLMError("down", "overloaded", retry_after=3)])
+    with pytest.raises(LLMError, match="down"):
+        propose(ModelAgent(llm), briefing)
+
+
+class Async:
+    """A model of somebody else's, whose ``complete`` is a coroutine."""
+
+    provider, model, breaker = "other", "m", "api/other"
+
+    def __init__(self, *answers: Any) -> None:
+        self.inner = ScriptedLLM(answers)
+
+    async def complete(self, request: Request) -> Answer:
+        await asyncio.sleep(0)
+        return self.inner.complete(request)
+
+
+def test_an_asynchronous_model(briefing: Briefing) -> None:
+    async def work() -> Proposal:
+        pending = ModelAgent(Async("what?", GOOD)).propose(briefing)
+        assert isinstance(pending, Awaitable)
+        return await pending
+
+    assert asyncio.run(work()).change.paths == ("b.py",)
+
+
+def test_it_reflects_where_it_is_asked_to(briefing: Briefing) -> None:
+    llm = ScriptedLLM(["The sign was wrong."])
+    agent = ModelAgent(llm, reflect=True)
+    assert agent.reflect is not None
+    request = ReflectionRequest("What went wrong?", "t", 1, briefing.root)
+    assert agent.reflect(request) == "The sign was wrong."
+    assert llm.requests[0].tool is None
+    assert ModelAgent(llm).reflect is None
+
+
+def test_what_is_kept_of_it() -> None:
+    agent = ModelAgent(ScriptedLLM([]), name="fast", reference="fast")
+    assert agent.to_dict() == {"name": "fast", "reflect": False, "agent": "fast"}
+    assert "agent" not in ModelAgent(ScriptedLLM([])).to_dict()
