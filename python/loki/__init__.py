@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from loki.action.llm import Answer as Answer
     from loki.action.llm import Message as Message
     from loki.action.llm import Request as Request
-    from loki.action.llm import TokenUsage as TokenUsage
     from loki.action.llm import Tool as Tool
     from loki.action.pipeline_outcome import PipelineOutcome as PipelineOutcome
     from loki.action.task import Outcome as Outcome
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from loki.base.error import LokiError as LokiError
     from loki.base.error import StoreError as StoreError
     from loki.base.error import UsageError as UsageError
+    from loki.base.usage import TokenUsage as TokenUsage
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
@@ -74,7 +74,7 @@ _ROOMS = {
     "loki.action.agent": ("Agent", "Briefing", "Proposal", "ReflectionRequest", "Reflective"),
     "loki.action.change": ("Change", "Edit"),
     "loki.action.check": ("Check",),
-    "loki.action.llm": ("LLM", "Answer", "Message", "Request", "TokenUsage", "Tool"),
+    "loki.action.llm": ("LLM", "Answer", "Message", "Request", "Tool"),
     "loki.action.pipeline_outcome": ("PipelineOutcome",),
     "loki.action.task": ("Outcome",),
     "loki.agents.anthropic": ("AnthropicLLM",),
@@ -91,6 +91,7 @@ _ROOMS = {
         "StoreError",
         "UsageError",
     ),
+    "loki.base.usage": ("TokenUsage",),
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from loki.base.usage import TokenUsage as TokenUsage  # noqa: PLC0414 - a part of this seam
+
 Role: TypeAlias = Literal["user", "assistant"]
 
 Ending: TypeAlias = Literal["end", "tool", "length", "refused"]
@@ -68,36 +70,6 @@ class Request:
     timeout: float = TIMEOUT
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
-    """Tokens of one call, as its provider counts them.
-
-    Attributes:
-        input: of the request, those out of the cache and those put into it included.
-        output: of the answer, reasoning included.
-        cache_read: those of ``input`` that came out of the provider's cache.
-        cache_write: those of ``input`` that were put into it.
-    """
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.input + self.output
-
-    def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-        )
 
 
 @dataclass(frozen=True, slots=True)

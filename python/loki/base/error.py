@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Literal, TypeAlias
 
+from loki.base.usage import TokenUsage
+
 
 class LokiError(Exception):
     """Base of every error that loki raises on purpose."""
@@ -37,6 +39,8 @@ class AgentError(LokiError):
         retryable: bool = True,
         output: str = "",
         retry_after: float | None = None,
+        tokens: int | None = None,
+        cost: float | None = None,
     ) -> None:
         """What happened.
 
@@ -46,11 +50,14 @@ class AgentError(LokiError):
                 A wrong key, a bad request or a mistake in a command is none.
             output: what it printed.
             retry_after: seconds that its service asked to wait (see `loki.decision.retry_after`).
+            tokens, cost: what it took nevertheless, in tokens and US dollars, where known: budgets
+                count that, too.
         """
         super().__init__(message)
         self.retryable = retryable
         self.output = output
         self.retry_after = retry_after
+        self.tokens, self.cost = tokens, cost
 
 
 ErrorKind: TypeAlias = Literal[
@@ -84,6 +91,7 @@ class LLMError(AgentError):
         status: the HTTP status, where there was one.
         request_id: what the provider's support asks for, or "".
         provider, model: who was asked.
+        usage: tokens that the call took nevertheless: its answer was cut off, or is none.
     """
 
     def __init__(
@@ -98,18 +106,29 @@ class LLMError(AgentError):
         model: str = "",
         output: str = "",
         retryable: bool | None = None,
+        usage: TokenUsage | None = None,
+        cost: float | None = None,
     ) -> None:
         """What happened.
 
         Args:
             message: the reason, and what to do where there is something to do.
-            kind, status, request_id, provider, model: as the attributes.
+            kind, status, request_id, provider, model, usage: as the attributes.
             retry_after: seconds that the provider asked to wait.
             output: what it answered, as far as it helps.
             retryable: asking again could help; None: as the kind says.
+            cost: US dollars, where the provider says so.
         """
         is_outage = kind in OUTAGES if retryable is None else retryable
-        super().__init__(message, retryable=is_outage, output=output, retry_after=retry_after)
+        self.usage = usage or TokenUsage()
+        super().__init__(
+            message,
+            retryable=is_outage,
+            output=output,
+            retry_after=retry_after,
+            tokens=self.usage.total or None,
+            cost=cost,
+        )
         self.kind, self.status, self.request_id = kind, status, request_id
         self.provider, self.model = provider, model
 
