@@ -1,6 +1,7 @@
 """For tests of code that uses loki.
 
-A clock that obeys, an agent and a model that say what they are told, what forbids calls to models.
+A clock that obeys, an agent and a model that say what they are told, what forbids calls to models,
+and the contracts that models and agents are tested by.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 
+from loki.agents.contract import AgentContract, LLMContract
 from loki.agents.scripted import ScriptedAgent, ScriptedLLM
 from loki.base.time import Duration
 from loki.base.time import seconds as to_seconds
 
-__all__ = ["ManualClock", "ScriptedAgent", "ScriptedLLM", "no_model_calls"]
+__all__ = [
+    "AgentContract",
+    "LLMContract",
+    "ManualClock",
+    "ScriptedAgent",
+    "ScriptedLLM",
+    "no_model_calls",
+]
 
 
 @contextmanager

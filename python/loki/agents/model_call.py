@@ -251,7 +251,7 @@ def _is_in_loop() -> bool:
 def key_of(
     variable: str, given: str | None, base_url: str | None, found: str | None = None
 ) -> str | None:
-    """The key for a service; None: its client finds one by itself.
+    """The key that a client is to be given; None: it finds one by itself.
 
     Args:
         variable: the environment variable that holds it.

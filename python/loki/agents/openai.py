@@ -6,6 +6,7 @@ Under test: ``tests/py/agents/test_openai.py``. What is sent and why: ``docs/des
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -84,13 +85,10 @@ class OpenAILLM:
         self._clock: Clock = clock or SystemClock()
         self._service = Service(self.provider, model, VARIABLE)
         self._can_force = True
-        # A key stands in for one that may be missing: the client refuses to begin without.
-        where = self._client("none").base_url
-        found = self._client_class(
-            api_key=api_key, base_url=self.base_url, _enforce_credentials=False
-        )
-        self._api_key = key_of(VARIABLE, api_key, str(where), found.api_key) or found.api_key
-        host = urlsplit(str(where)).hostname or ""
+        # The client refuses to begin without a key; one stands in until it is known where it goes.
+        where = str(self._client("none").base_url)
+        self._api_key = key_of(VARIABLE, api_key, where, os.environ.get(VARIABLE))
+        host = urlsplit(where).hostname or ""
         self._is_own = host == "openai.com" or host.endswith(".openai.com")
         self.api = api or ("responses" if self._is_own else "chat")
 
