@@ -173,7 +173,9 @@ def as_failure_of(error: BaseException) -> Event:
     if isinstance(error, LLMError) and error.kind == "malformed" and not error.retryable:
         # The model did answer; that nothing can be made of it is its own failure, no outage.
         code, said = "malformed-answer", error.output[-2000:]
-        return Malformed(Failure.of(str(error), tool="loki", error_code=code, excerpt=said))
+        failure = Failure.of(str(error), tool="loki", error_code=code, excerpt=said)
+        nothing = Proposal(Change.nothing(), model=error.model or None)
+        return Malformed(failure, _told(replace(nothing, tokens=error.tokens, cost=error.cost)))
     if isinstance(error, AgentError):
         failure = Failure.of(
             str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]

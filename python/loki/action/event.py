@@ -83,9 +83,15 @@ class AgentFailed:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """The agent's answer cannot be used; it is the agent's failure, not infrastructure's."""
+    """The agent's answer cannot be used; it is the agent's failure, not infrastructure's.
+
+    Attributes:
+        failure: what is wrong with it.
+        proposal: what it took all the same, without a change; None: not known.
+    """
 
     failure: Failure
+    proposal: Proposal | None = None
 
 
 @dataclass(frozen=True, slots=True)

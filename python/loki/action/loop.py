@@ -179,6 +179,8 @@ def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
 
 
 def _malformed(state: State, event: Malformed, now: datetime) -> Step:
+    if event.proposal is not None:
+        state = charged(with_current(state, proposal=event.proposal), event.proposal)
     return analyze(state, event.failure, now, of_answer=True)
 
 

@@ -114,7 +114,7 @@ class AnthropicLLM:
                 self._can_force = False
                 stream = await client.messages.create(**self._body(request), timeout=timeout)
             async with stream:
-                draft.request_id = stream.response.headers.get("request-id", "")
+                draft.opened(stream.response.headers, "request-id")
                 await collect(stream, _read, draft, self._service, request)
 
     def _body(self, request: Request) -> dict[str, Any]:

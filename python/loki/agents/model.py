@@ -134,36 +134,37 @@ class ModelAgent:
         request = Request(
             (first,), SYSTEM, TOOL, self.max_tokens, self.timeout, self.on_text, briefing.cancelled
         )
-        answer = yield request
-        spent = [answer]
+        answers = [(yield request)]
         try:
-            said = self._read(answer, context)
+            return self._proposal(answers, context)
         except Unusable as problem:
-            answer = yield replace(request, messages=(first, *_sent_back(answer, problem)))
-            spent.append(answer)
-            try:
-                said = self._read(answer, context)
-            except Unusable as again:
-                raise self._error(f"no usable answer: {again}", answer) from again
-        usage = sum((one.usage for one in spent), TokenUsage())
-        costs = [one.cost for one in spent if one.cost is not None]
+            messages = (first, *_sent_back(answers[0], problem))
+        answers.append((yield replace(request, messages=messages)))
+        try:
+            return self._proposal(answers, context)
+        except Unusable as problem:
+            raise self._error(f"no usable answer: {problem}", answers) from problem
+
+    def _proposal(self, answers: list[Answer], context: model_context.Context) -> Proposal:
+        """What the last of some answers proposes; all of them are paid for."""
+        answer = answers[-1]
+        if answer.ending == "refused":
+            said = answer.text or "it does not say why"
+            raise self._error(f"the model refuses: {said}", answers)
+        read, (usage, cost) = model_proposal.read(answer, context), _spent(answers)
         return Proposal(
-            said.change,
-            said.description,
-            said.confidence,
+            read.change,
+            read.description,
+            read.confidence,
             self.name,
             answer.model or self.llm.model,
             usage.total or None,
-            sum(costs) if costs else None,
+            cost,
             answer.text,
         )
 
-    def _read(self, answer: Answer, context: model_context.Context) -> model_proposal.Read:
-        if answer.ending == "refused":
-            raise self._error(f"the model refuses: {answer.text or 'it does not say why'}", answer)
-        return model_proposal.read(answer, context)
-
-    def _error(self, message: str, answer: Answer) -> LLMError:
+    def _error(self, message: str, answers: list[Answer]) -> LLMError:
+        answer, (usage, cost) = answers[-1], _spent(answers)
         return LLMError(
             f"{self.name}: {message}",
             "malformed",
@@ -172,6 +173,8 @@ class ModelAgent:
             provider=self.llm.provider,
             model=answer.model or self.llm.model,
             output=answer.arguments or answer.text,
+            usage=usage,
+            cost=cost,
         )
 
     def _reflect(self, request: ReflectionRequest) -> str | Awaitable[str]:
@@ -189,6 +192,13 @@ class ModelAgent:
             request.cancelled,
         )
         return answer.text
+
+
+def _spent(answers: list[Answer]) -> tuple[TokenUsage, float | None]:
+    """Tokens and US dollars of some answers; None where nobody says so."""
+    costs = [answer.cost for answer in answers if answer.cost is not None]
+    usage = sum((answer.usage for answer in answers), TokenUsage())
+    return usage, sum(costs) if costs else None
 
 
 def _sent_back(answer: Answer, problem: Unusable) -> tuple[Message, Message]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -60,6 +60,7 @@ class Draft:
         text, arguments: in pieces; arguments None: the tool has not been called.
         refusal: pieces of the words by which the model refuses.
         is_whole: the stream's last event has come.
+        content_type: of the answer.
         cost: US dollars, where the service says so.
         size: characters of all pieces.
     """
@@ -72,6 +73,7 @@ class Draft:
     model: str = ""
     request_id: str = ""
     is_whole: bool = False
+    content_type: str = ""
     cost: float | None = None
     size: int = 0
     _call: object = None
@@ -110,11 +112,13 @@ class Draft:
         Raises:
             LLMError: it ended before its end, or says nothing.
         """
+        if not self.is_whole and "event-stream" not in self.content_type:
+            what = self.content_type or "something"
+            message = f"it answered with {what} instead of a stream: is the base URL right?"
+            raise service.error(message, "malformed", retryable=False)
         if not self.is_whole:
             message = "the answer was cut off: its stream ended before its last event"
-            raise service.error(
-                message, "connection", request_id=self.request_id, output=self.output
-            )
+            raise service.error(message, "connection", output=self.output)
         text = "".join(self.text) or "".join(self.refusal)
         arguments = None if self.arguments is None else "".join(self.arguments)
         if not text.strip() and not arguments and self.ending != "refused":
@@ -123,12 +127,22 @@ class Draft:
             raise service.error(
                 what if is_cut else "the answer is empty",
                 "malformed",
-                request_id=self.request_id,
                 retryable=not is_cut,
             )
         ending = "tool" if arguments is not None and self.ending == "end" else self.ending
         model = self.model or service.model
         return Answer(text, arguments, ending, self.usage, model, self.request_id, self.cost)
+
+    def opened(self, headers: Mapping[str, str], request_id: str) -> None:
+        """Take over what the head of an answer says; ``request_id``: the header that has it."""
+        self.request_id = headers.get(request_id, "")
+        self.content_type = headers.get("content-type", "")
+
+    def on(self, error: LLMError) -> LLMError:
+        """An error with what is known of the call that it ended."""
+        error.request_id = error.request_id or self.request_id
+        error.usage, error.tokens, error.cost = self.usage, self.usage.total or None, self.cost
+        return error
 
     def count(self, **tokens: int | None) -> None:
         """Take over counts of tokens, those that are said."""
@@ -162,7 +176,6 @@ async def collect(
                 f"the answer is longer than {LONGEST_ANSWER:,} characters: the call was ended",
                 "malformed",
                 retryable=False,
-                request_id=draft.request_id,
                 output=draft.output,
             )
         if piece and request.on_text is not None:
@@ -203,14 +216,14 @@ async def perform(
         return draft.answer(service)
     except _Caller as error:
         raise error.error from None
-    except LLMError:
+    except LLMError as error:
+        draft.on(error)
         raise
     except Exception as error:
         known = client_error(service, error, clock.now(), draft.output)
         if known is None:
             raise
-        known.request_id = known.request_id or draft.request_id
-        raise known from error
+        raise draft.on(known) from error
 
 
 async def _in_time(work: Awaitable[None], service: Service, request: Request, draft: Draft) -> None:

@@ -123,7 +123,7 @@ class OpenAILLM:
                 self._can_force = False
                 stream = await self._begin(client, request)
             async with stream:
-                draft.request_id = stream.response.headers.get("x-request-id", "")
+                draft.opened(stream.response.headers, "x-request-id")
                 read = self._read_response if self.api == "responses" else _read_chunk
                 await collect(stream, read, draft, self._service, request)
 

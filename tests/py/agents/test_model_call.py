@@ -191,6 +191,7 @@ def test_a_stream_that_breaks(make: Maker, fault: Fault, kind: str) -> None:
     error = error_of(make, broken(fault, text="the beginning of an answer"))
     assert (error.kind, error.retryable) == (kind, True)
     assert error.output.startswith("the")
+    assert error.request_id == "req_1"
 
 
 @pytest.mark.parametrize("fault", ["stalls", "hangs"])
@@ -207,6 +208,13 @@ def test_nobody_is_there(make: Maker) -> None:
     with pytest.raises(LLMError) as caught:
         make(url).complete(ask())
     assert (caught.value.kind, caught.value.retryable) == ("connection", True)
+
+
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", {"hello": "world"}])
+def test_an_address_where_no_model_is(make: Maker, body: Any) -> None:
+    error = error_of(make, failed(200, body=body))
+    assert (error.kind, error.retryable) == ("malformed", False)
+    assert "base URL" in str(error)
 
 
 def test_an_empty_answer(make: Maker) -> None:

@@ -87,7 +87,7 @@ def test_what_was_wrong_is_sent_back_and_then_an_attempt(
 ) -> None:
     """Once within the attempt; an answer that is useless again fails it, as the model's own fault."""
     wrong = {**FIX, "edits": [{**FIX["edits"][0], "old": "a * b"}]}
-    script = [Said(arguments=wrong), Said("I am done."), Said(arguments=FIX)]
+    script = [Said(arguments=wrong), Said("I am done.", input=90), Said(arguments=FIX)]
     with LLMService(script) as service:
         point_at(service, monkeypatch)
         outcome = loki.run("make add add", agent=MODELS[0], checks=[QUICK], path=str(project))
@@ -95,6 +95,7 @@ def test_what_was_wrong_is_sent_back_and_then_an_attempt(
     first, second = loki.Workspace(project).history(outcome.task_id).attempts()
     assert first.error is not None
     assert "no usable answer" in first.error
+    assert (first.tokens, first.model) == (110, "claude-test"), "it is paid for all the same"
     assert second.result == "success"
     assert "does not occur" in service.received[1].text
     assert "no usable answer" in service.received[2].text
