@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,8 @@ def _home_of_its_own(
     monkeypatch.setenv("HOME", str(home))
     for name, value in toolchain.environment().items():
         monkeypatch.setenv(name, value)
+    for name in ("NO_PROXY", "no_proxy"):  # services of tests are on this machine
+        monkeypatch.setenv(name, ",".join(filter(None, [os.environ.get(name), "127.0.0.1"])))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
-from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, TokenUsage
+from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, Role, TokenUsage
 from loki.action.tree import Tree
 from loki.agents import model_context, model_proposal
 from loki.agents.model_proposal import TOOL, Unusable
@@ -130,7 +130,7 @@ class ModelAgent:
         # Files untouched since the last time are not read again.
         tree = self._tree = Tree.scan(briefing.root, self._tree)
         context = model_context.show(tree, briefing.text, self.files_tokens)
-        first = Message("user", f"{briefing.text.rstrip()}\n\n{context.text}\n")
+        first = _message("user", f"{briefing.text.rstrip()}\n\n{context.text}\n")
         request = Request(
             (first,), SYSTEM, TOOL, self.max_tokens, self.timeout, self.on_text, briefing.cancelled
         )
@@ -183,7 +183,7 @@ class ModelAgent:
 
     def _think(self, request: ReflectionRequest) -> Talk[str]:
         answer = yield Request(
-            (Message("user", request.text),),
+            (_message("user", request.text),),
             REFLECTION,
             None,
             REFLECTION_TOKENS,
@@ -206,9 +206,14 @@ def _sent_back(answer: Answer, problem: Unusable) -> tuple[Message, Message]:
     wrong = "\n".join(f"- {one}" for one in problem.problems)
     ask = f"Nothing of this was applied. Call `{TOOL.name}` again, with the whole of the change."
     return (
-        Message("assistant", said),
-        Message("user", f"Your answer cannot be used:\n\n{wrong}\n\n{ask}"),
+        _message("assistant", said),
+        _message("user", f"Your answer cannot be used:\n\n{wrong}\n\n{ask}"),
     )
+
+
+def _message(role: Role, text: str) -> Message:
+    """A message that can be sent: names of files may be no UTF-8, and answers hold anything."""
+    return Message(role, text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def hold(llm: LLM, talk: Talk[_T]) -> _T | Awaitable[_T]:

@@ -148,19 +148,37 @@ def client_error(
     if "APIStatusError" in names:
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         return status_error(service, status, body or str(error), response.headers, now, output)  # type: ignore[union-attr]
-    # By name: the HTTP library below the clients goes by different ones in their versions, and what
-    # it raises in mid-stream reaches us as it is.
-    if names & {"APITimeoutError", "TimeoutException", "TimeoutError"}:
-        return service.error("nothing came in time, or no longer", "timeout", output=output)
-    if names & {"APIConnectionError", "TransportError", "OSError", "EndOfStream"}:
-        said = _brief(str(error.__cause__ or error)) or type(error).__name__
-        return service.error(f"the connection failed: {said}", "connection", output=output)
-    if "APIResponseValidationError" in names or isinstance(error, ValueError):
-        said = _brief(f"{type(error).__name__}: {error}")
-        return service.error(f"the answer cannot be read: {said}", "malformed", output=output)
+    for kind, known, message in _FAILURES:
+        if names & known:
+            said = _brief(str(error.__cause__ or error)) or type(error).__name__
+            return service.error(message.format(said), kind, output=output)
     if "APIError" in names:  # inside a stream
         return status_error(service, None, getattr(error, "body", None), {}, now, output)
     return None
+
+
+_FAILURES: tuple[tuple[ErrorKind, frozenset[str], str], ...] = (
+    (
+        "timeout",
+        frozenset({"APITimeoutError", "TimeoutException", "TimeoutError"}),
+        "nothing came in time, or no longer",
+    ),
+    (
+        "connection",
+        frozenset({"APIConnectionError", "TransportError", "OSError", "EndOfStream"}),
+        "the connection failed: {}",
+    ),
+    ("bad_request", frozenset({"UnicodeEncodeError"}), "the request cannot be sent: {}"),
+    (
+        "malformed",
+        frozenset({"APIResponseValidationError", "ValueError"}),
+        "the answer cannot be read: {}",
+    ),
+)
+"""What errors of a client mean, by names of their classes.
+
+By name: the HTTP library below the clients goes by different ones in their versions, and what it
+raises in mid-stream reaches us as it is."""
 
 
 def is_about_force(message: str) -> bool:

@@ -76,7 +76,7 @@ TOOL = Tool(
 """What a model calls to answer. All is required and nothing else allowed, so that providers that
 enforce schemas can."""
 
-CANDIDATES = 50
+CANDIDATES = 20
 """Places in a text where JSON may begin, at most. Chosen, not measured."""
 
 
@@ -149,7 +149,8 @@ def read(answer: Answer, context: Context) -> Read:
             problems.append(f"command {number}: {error}")
     if problems:
         raise Unusable(*problems)
-    return Read(Change(files.edits(), tuple(commands)), form.description.strip(), form.confidence)
+    description = form.description.strip().encode("utf-8", "replace").decode("utf-8")
+    return Read(Change(files.edits(), tuple(commands)), description, form.confidence)
 
 
 def _form(answer: Answer) -> _Form:
@@ -201,12 +202,20 @@ def loads(text: str) -> dict[str, Any]:
     raise first or ValueError("it holds no object")
 
 
-_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[\]}])', re.DOTALL)
+_MARK = re.compile(r'\\.|"|,(?=\s*[\]}])', re.DOTALL)
 
 
 def _without_commas(text: str) -> str:
-    """JSON without commas before a closing bracket; strings stay as they are."""
-    return _STRING_OR_COMMA.sub(lambda match: "" if match[0] == "," else match[0], text)
+    """JSON without commas before a closing bracket; strings stay as they are. In one pass."""
+    is_inside = False
+
+    def keep(match: re.Match[str]) -> str:
+        nonlocal is_inside
+        if match[0] == '"':
+            is_inside = not is_inside
+        return "" if match[0] == "," and not is_inside else match[0]
+
+    return _MARK.sub(keep, text)
 
 
 class _Files:

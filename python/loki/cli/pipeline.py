@@ -47,7 +47,8 @@ AgentOption = Annotated[
     typer.Option(
         "--agent",
         metavar="NAME=COMMAND",
-        help="Who works for the stages that name this agent; repeat it for more. "
+        help="Who works for the stages that name this agent: a command, or a model like "
+        "anthropic:claude-opus-4-5; repeat it for more. "
         "[default: [agents.NAME] in .loki/config.toml]",
     ),
 ]
@@ -262,6 +263,7 @@ def _agents(
 ) -> Mapping[str, AnyAgent]:
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.agents.providers import is_model
     from loki.pipeline.agents import EVERY_OTHER
 
     said = dict(_pair("--agent", given) for given in agents or ())
@@ -270,6 +272,9 @@ def _agents(
     timeout = workspace.config.loop.agent_timeout
     found: dict[str, AnyAgent] = {}
     for name, words in said.items():
+        if is_model(words):
+            found[name] = workspace.agent(words)
+            continue
         own_name = None if name == EVERY_OTHER else name
         made = CommandAgent(words, timeout=timeout, name=own_name)
         if problem := unrunnable(made.command, workspace.root, may_come=False):

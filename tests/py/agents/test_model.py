@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,18 @@ def test_an_outage_goes_through(briefing: Briefing) -> None:
     llm = ScriptedLLM([LLMError("down", "overloaded", retry_after=3)])
     with pytest.raises(LLMError, match="down"):
         propose(ModelAgent(llm), briefing)
+
+
+def test_what_is_no_utf_8_is_no_crash(briefing: Briefing) -> None:
+    """Names of files, and what the model says itself."""
+    (briefing.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
+    hostile = {"description": "\ud800 half", "edits": [WRITE]}
+    llm = ScriptedLLM(["\ud800", hostile])
+    proposal = propose(ModelAgent(llm), briefing)
+    assert proposal.description == "? half"
+    for request in llm.requests:
+        for message in request.messages:
+            assert message.text.encode()
 
 
 class Async:

@@ -96,6 +96,14 @@ def test_messages_say_what_to_do_and_stay_short() -> None:
     assert (error.provider, error.model) == ("openai", "gpt-test")
 
 
+def test_text_that_cannot_be_sent_is_no_outage() -> None:
+    with pytest.raises(UnicodeEncodeError) as caught:
+        "\ud800".encode()
+    error = client_error(SERVICE, caught.value, NOW)
+    assert error is not None
+    assert (error.kind, error.retryable) == ("bad_request", False)
+
+
 def test_what_is_no_error_of_a_call_is_left_alone() -> None:
     assert client_error(SERVICE, KeyError("x"), NOW) is None
     cut = client_error(SERVICE, ConnectionResetError("reset"), NOW)

@@ -180,9 +180,20 @@ def test_no_proposal(context: Context, text: str, problem: str) -> None:
         read(Answer(text), context)
 
 
-def test_hostile_depth_is_refused(context: Context) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"edits": ' + "[" * 100_000,
+        '{"edits": "' + '\\"' * 1_000_000,
+        "{" * 1_000_000,
+        '{"edits": [' + "," * 1_000_000,
+        '{"edits": ' + "9" * 1_000_000 + "}",
+    ],
+    ids=["deep", "quotes", "braces", "commas", "digits"],
+)
+def test_hostile_answers_are_refused_soon(context: Context, text: str) -> None:
     with pytest.raises(Unusable):
-        read(Answer(arguments='{"edits": ' + "[" * 100_000), context)
+        read(Answer(arguments=text), context)
 
 
 def test_the_schema_can_be_enforced() -> None:

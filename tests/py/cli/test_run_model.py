@@ -102,3 +102,16 @@ def test_what_is_missing_is_said_before_anything_runs(
     assert (code, out) == (2, "")
     assert said in " ".join(err.split())
     assert not (project / "ran").exists()
+
+
+def test_a_stage_of_a_pipeline_names_a_model(project: Path) -> None:
+    stage = f"{{id: mend, agent: a, description: Make add add., checks: ['{QUICK}']}}"
+    (project / "p.yml").write_text(f"version: 1\nname: p\nstages:\n  - {stage}\n")
+    run = ("pipeline", "run", "p.yml", "--agent", f"a={MODEL}")
+    code, _, err = loki(*run, cwd=project)
+    assert (code, "ANTHROPIC_API_KEY" in err) == (2, True), err
+    with LLMService([Said(arguments={"edits": [EDIT]})]) as service:
+        keys = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url}
+        code, _, err = loki(*run, cwd=project, **keys)
+    assert code == 0, err
+    assert (project / "calc.py").read_text() == RIGHT
