@@ -6,7 +6,7 @@ import getpass
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
@@ -163,11 +163,23 @@ def default_checks(
 
 
 def agent(
-    workspace: Workspace, name: str, timeout: Duration | None = None, *, reflect: bool = False
+    workspace: Workspace,
+    name: str,
+    timeout: Duration | None = None,
+    *,
+    reflect: bool = False,
+    pass_environment: Sequence[str] = (),
 ) -> CommandAgent | ModelAgent:
-    """An agent by its name; `Workspace.agent` says more."""
+    """An agent by its name; `Workspace.agent` says more.
+
+    Args:
+        workspace: the project.
+        name, timeout, reflect: as there.
+        pass_environment: more variables that a program gets although they look like secrets.
+    """
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.agents.preset import presets
     from loki.agents.providers import is_model
     from loki.config import AgentConfig
 
@@ -176,24 +188,30 @@ def agent(
         said = known[name]
     elif is_model(name):
         said = AgentConfig(model=name)
+    elif name in presets():
+        said = AgentConfig.model_validate({"preset": name})
     else:
         there = f"there are: {', '.join(known)}" if known else "there is none"
         raise UsageError(
             f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
-            f'({there}){hint(name, known)}, or a model like "anthropic:claude-opus-4-5". Add '
+            f"({there}), {', '.join(presets())}{hint(name, [*known, *presets()])}, or a model like "
+            f'"anthropic:claude-opus-4-5". Add '
             f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
         )
     if timeout is None:
         timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
-    if said.command is None:
+    if said.model is not None:
         return _model_agent(said, name, timeout, reflect=reflect)
+    own = said.pass_environment
     found = CommandAgent(
-        said.command,
+        said.command or (),
+        preset=said.preset,
         timeout=timeout,
         briefing=said.briefing,
         name=name,
         breaker=said.breaker,
         reflect=reflect,
+        pass_environment=(*(own or ()), *pass_environment) if own or pass_environment else own,
     )
     if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"agent {name}: {problem}")

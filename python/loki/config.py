@@ -80,7 +80,11 @@ class AgentConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: str | None = Field(default=None, min_length=1)
-    """As for ``loki run --agent-command``; this or ``model``."""
+    """As for ``loki run --agent-command``; this, ``preset`` or both, or ``model``."""
+    preset: Literal["claude", "codex", "gemini", "aider"] | None = None
+    """Adds what the command lacks; without a command the program itself."""
+    pass_environment: tuple[str, ...] | None = None
+    """Names, or globs, of variables that a command gets although they look like secrets."""
     model: str | None = Field(default=None, min_length=1)
     """``provider:model``, like ``anthropic:claude-opus-4-5``."""
     base_url: str | None = Field(default=None, min_length=1)
@@ -98,14 +102,15 @@ class AgentConfig(BaseModel):
 
     @model_validator(mode="after")
     def _is_one(self) -> AgentConfig:
-        if (self.command is None) == (self.model is None):
-            raise ValueError("expected either `command` or `model`")
+        is_command = self.command is not None or self.preset is not None
+        if is_command == (self.model is not None):
+            raise ValueError("expected either `command` or `model` (or `preset`)")
         of_model = ("base_url", "api_key_variable", "api", "max_tokens")
-        wrong = of_model if self.command is not None else ("briefing",)
+        wrong = of_model if is_command else ("briefing", "pass_environment")
         for name in wrong:
             if getattr(self, name) is not None:
                 raise ValueError(
-                    f"`{name}` is for agents with a `{'model' if self.command else 'command'}`"
+                    f"`{name}` is for agents with a `{'model' if is_command else 'command'}`"
                 )
         return self
 

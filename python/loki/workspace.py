@@ -311,8 +311,9 @@ class Workspace:
         """An agent by its name.
 
         Args:
-            name: as in ``[agents.<name>]`` of ``.loki/config.toml``, or ``provider:model``, like
-                ``anthropic:claude-opus-4-5``.
+            name: as in ``[agents.<name>]`` of ``.loki/config.toml``; ``claude``, ``codex``,
+                ``gemini`` or ``aider``: the program, started so that it asks nobody; or
+                ``provider:model``, like ``anthropic:claude-opus-4-5``.
             timeout: for one answer; None: as the configuration says.
             reflect: ask it once more after each attempt that failed what went wrong.
 

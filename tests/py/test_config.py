@@ -54,7 +54,7 @@ def test_agents_by_name(tmp_path: Path) -> None:
             'command = "claude -p"',
             "",
             "4:9",
-            "agents.tech-lead: expected either `command` or `model`",
+            "agents.tech-lead: expected either `command` or `model` (or `preset`)",
         ),
         ('briefing = "argument"', 'briefing = "file"', "11:1", "agents.the architect.briefing"),
         (

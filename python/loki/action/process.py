@@ -32,7 +32,7 @@ from loki.base.error import UsageError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["Finished", "NotFound", "run", "split", "unrunnable", "which"]
 
@@ -99,6 +99,7 @@ def run(
     max_output: int = MAX_OUTPUT,
     merge: bool = False,
     grace: float = GRACE,
+    heard: Callable[[bytes], bool] | None = None,
 ) -> Finished:
     """Run a command to its end; afterwards nothing that it started is running.
 
@@ -116,6 +117,7 @@ def run(
         max_output: bytes to keep per stream: the first and the last half.
         merge: both output streams as one, in the order they were written.
         grace: seconds between asking it to end and ending it.
+        heard: given each piece of its standard output as it comes; False ends the command.
 
     Raises:
         NotFound: the program does not exist or cannot be executed.
@@ -133,7 +135,7 @@ def run(
     surroundings = clean_environment(os.environ, pass_environment)
     surroundings.update(environment or {})
     surroundings.update(extra)
-    job = _Job(words, os.path.abspath(cwd), timeout or 0.0, grace, cancelled)
+    job = _Job(words, os.path.abspath(cwd), timeout or 0.0, grace, cancelled, heard)
     with job:
         job.start(surroundings, has_input=stdin is not None, merge=merge)
         job.attend(stdin or b"", max_output)
@@ -149,6 +151,7 @@ class _Job:
     timeout: float
     grace: float
     cancelled: threading.Event | None
+    heard: Callable[[bytes], bool] | None = None
     supervisor: subprocess.Popen[bytes] | None = None
     child: int = 0
     exit_code: int | None = None
@@ -253,6 +256,8 @@ class _Job:
             self._hear(chunk)
         else:
             self.kept[name].add(chunk)
+            if name == "stdout" and chunk and self.heard is not None and not self.heard(chunk):
+                self._close("control")
         return bool(chunk)
 
     def _drain(self, *names: str) -> None:

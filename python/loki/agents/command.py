@@ -5,30 +5,40 @@ Under test: ``tests/py/agents/test_command.py``.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
+import logging
 import os
 import shlex
-import shutil
-import stat
-import tempfile
-import time
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
-from loki.action.process import Finished, run
+from loki.action.process import MAX_OUTPUT, Finished, run
 from loki.action.specification import kept_command
 from loki.action.tree import Tree
 from loki.action.words import assignments, split
 from loki.agents.last_words import is_outage, wait_asked
+from loki.agents.listener import Listener
+from loki.agents.preset import breaker_of, preset_of
+from loki.agents.preset import preset as preset_named
+from loki.agents.reported_error import error_of
+from loki.agents.scratch_folder import repository, scratch_folder
 from loki.base.error import AgentError, UsageError
 from loki.base.time import Duration, argument_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from loki.agents.report import Report
+
+logger = logging.getLogger("loki")
+
+EVENTS = 2**18
+"""Bytes kept of a stream of events, the first and the last half; a report holds the rest. Chosen."""
 
 DESCRIPTION_LINES = 5
 """Last lines of what the agent prints that become the description. Chosen, not measured."""
@@ -42,22 +52,7 @@ TAIL = 1500
 SHOWN = 5
 """Files that a message names. Chosen, not measured."""
 
-SERVICES = {
-    "claude": "api/claude",
-    "claude-code": "api/claude",
-    "codex": "api/openai",
-    "gemini": "api/gemini",
-    "gemini-cli": "api/gemini",
-}
-"""Names of circuit breakers by program: of the service that it is known to call."""
-
-LAUNCHERS = frozenset(
-    {"sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "npx", "uvx"}
-)
-"""Programs behind which the agent's own name comes."""
-
 _PLACEHOLDER = "{briefing}"
-_STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
 
 
 class ProjectTouched(AgentError):
@@ -85,8 +80,8 @@ class CommandAgent:
 
     It gets the briefing on its standard input or as an argument, and works in a scratch copy of the
     project as it is, uncommitted and untracked files included; ignored files are not copied. What
-    is different afterwards is its change, the end of what it printed the description. Its
-    environment has ``LOKI_TASK`` and ``LOKI_ATTEMPT``.
+    is different afterwards is its change, its last message (or the end of what it printed) the
+    description. Its environment has ``LOKI_TASK`` and ``LOKI_ATTEMPT``.
 
     Example:
         >>> import tempfile
@@ -94,24 +89,30 @@ class CommandAgent:
         >>> agent = CommandAgent(["sh", "-c", "cat > note.txt; echo noted"])
         >>> agent.propose(Briefing("Remember this", "task-1", 1, Path(folder))).change.paths
         ('note.txt',)
+        >>> CommandAgent(preset="codex").command[:3]
+        ('codex', 'exec', '--json')
     """
 
     def __init__(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[str] = (),
         *,
+        preset: str | None = None,
         timeout: Duration = "30m",
         briefing: Literal["stdin", "argument"] | None = None,
         name: str | None = None,
         breaker: str | None = None,
-        pass_environment: Iterable[str] = ("*",),
+        pass_environment: Iterable[str] | None = None,
         reflect: bool = False,
     ) -> None:
         """An agent; whether its program exists is seen when it is asked.
 
         Args:
             command: its words, or text that is split as a shell would. ``{briefing}`` in a word
-                stands for the text of the briefing.
+                stands for the text of the briefing. It is run as it is said, unless a preset
+                completes it.
+            preset: ``claude``, ``codex``, ``gemini`` or ``aider``: what the command lacks to ask
+                nobody, edit files and say what it did is added; no command: the preset's own.
             timeout: how long it may work.
             briefing: how it gets the briefing; None: as an argument where ``{briefing}`` is in
                 the command, else on standard input. An argument without placeholder comes last.
@@ -119,33 +120,40 @@ class CommandAgent:
             breaker: name of the circuit breaker that its calls pass; None: that of the service
                 which the program is known to call (``api/claude``), else ``agent/<program>``.
             pass_environment: names, or globs of names, of variables that it gets although they
-                look like secrets. All of them by default: agents need the keys of their models.
+                look like secrets. A program with a preset gets the keys that it needs besides.
+                None: those alone; of a program that loki does not know, all of them.
             reflect: ask it once more after each attempt that failed, with a small prompt, what went
                 wrong; it then works in an empty folder, and what it leaves there is thrown away.
 
         Raises:
-            UsageError: the command names no program, or needs a shell; or no duration.
+            UsageError: the command names no program, or needs a shell; no such preset; no duration.
         """
-        self.command = split(command) if isinstance(command, str) else tuple(command)
+        given = split(command) if isinstance(command, str) else tuple(command)
+        self.preset = preset
+        self.command = preset_named(preset).complete(given) if preset is not None else given
         words = assignments(self.command)[1]
         if not words:
             raise UsageError(f"{command!r} names no program: expected the command of an agent")
+        self._known = preset_named(preset) if preset is not None else preset_of(self.command)
         has_placeholder = any(_PLACEHOLDER in word for word in self.command)
         self.briefing = briefing or ("argument" if has_placeholder else "stdin")
-        self.name = name or os.path.basename(words[0])
-        self.breaker = breaker or breaker_of(words)
+        self.name = name or preset or os.path.basename(words[0])
+        self.breaker = breaker or breaker_of(self.command)
         self.timeout = argument_seconds("timeout", timeout)
-        self.pass_environment = tuple(pass_environment)
+        self.pass_environment = None if pass_environment is None else tuple(pass_environment)
         self.reflect = self._reflect if reflect else None
+        self._has_warned = False
 
     def to_dict(self) -> dict[str, Any]:
         """What is kept of it with a task, JSON-able; ``masked`` where its command holds a secret."""
         return {
             "name": self.name,
             **kept_command(self.command),
+            "preset": self.preset,
             "briefing": self.briefing,
             "timeout": self.timeout,
             "reflect": self.reflect is not None,
+            "pass_environment": self.pass_environment and list(self.pass_environment),
         }
 
     @classmethod
@@ -165,13 +173,14 @@ class CommandAgent:
                 "the task was not worked on by a command or a model, so loki cannot start its agent "
                 "again: say which (--agent or --agent-command)"
             )
-        command = tuple(map(str, kept["command"]))
         return cls(
-            command,
+            tuple(map(str, kept["command"])),
+            preset=kept.get("preset"),
             timeout=kept["timeout"],
             briefing=kept["briefing"],
             name=kept["name"],
             reflect=bool(kept.get("reflect")),
+            pass_environment=kept.get("pass_environment"),
         )
 
     def propose(self, briefing: Briefing) -> Proposal:
@@ -179,82 +188,117 @@ class CommandAgent:
 
         Raises:
             AgentError: it could not be started, failed, ran out of time or was stopped.
+            LLMError: its service refused; it says why.
             ProjectTouched: the project itself changed meanwhile.
         """
         before = Tree.scan(briefing.root)
-        with _scratch() as folder:
-            try:
-                start = before.copy_to(
-                    os.path.join(folder, os.path.basename(before.root) or "project")
-                )
-            except OSError as error:
-                raise AgentError(f"could not copy the project for {self.name}: {error}") from error
-            done: Finished | UsageError
-            try:
-                done = self._run(briefing, start.root)
-            except UsageError as error:
-                done = error
-            touched = before.difference(Tree.scan(briefing.root, previous=before)).paths
-            if touched:
-                raise ProjectTouched(self.name, touched, _tail(done))
-            self._check(done, briefing)
+        with self._copy(before) as start:
+            done, report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=start, also=start.entries)
-            change = Change.between(start, end)
-        printed = done.stdout.decode("utf-8", "replace") if isinstance(done, Finished) else ""
-        return Proposal(change, _description(done), agent=self.name, output=printed)
+            change = self._without_leavings(Change.between(start, end), start)
+        if report is None:
+            printed = done.stdout.decode("utf-8", "replace")
+            return Proposal(change, _last_lines(printed), agent=self.name, output=printed)
+        return Proposal(
+            change,
+            _last_lines(report.text or report.plain),
+            agent=self.name,
+            model=report.model or None,
+            tokens=report.usage.total if report.usage else None,
+            cost=report.cost,
+            output=report.said or report.plain,
+        )
 
     def answer(self, briefing: Briefing) -> bytes:
-        """What the program prints about a text, in a copy of the project that is thrown away.
+        """What the program says about a text, in a copy of the project that is thrown away.
 
         Raises:
             AgentError: as `propose` does.
         """
-        with _scratch() as folder:
-            tree = Tree.scan(briefing.root)
-            try:
-                copy = tree.copy_to(os.path.join(folder, os.path.basename(tree.root) or "project"))
-                done: Finished | UsageError = self._run(briefing, copy.root)
-            except OSError as error:
-                raise AgentError(f"could not copy the project for {self.name}: {error}") from error
-            except UsageError as error:
-                done = error
-            self._check(done, briefing)
-        assert isinstance(done, Finished)
-        return done.stdout
+        with self._copy(Tree.scan(briefing.root)) as start:
+            done, report = self._run(briefing, start.root)
+        return done.stdout if report is None else (report.text or report.plain).encode()
 
     def _reflect(self, request: ReflectionRequest) -> str:
-        """The end of what it prints about an attempt that failed."""
+        """The end of what it says about an attempt that failed."""
         before = Tree.scan(request.root)
-        with _scratch() as folder:
-            done: Finished | UsageError
+        with scratch_folder() as folder:
+            done, report = self._run(request, Path(folder), before)
+        return _tail(done) if report is None else (report.text or report.plain)[-TAIL:]
+
+    # --- its work ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _copy(self, tree: Tree) -> Iterator[Tree]:
+        with scratch_folder() as folder:
             try:
-                done = self._run(request, Path(folder))
-            except UsageError as error:
-                done = error
-            touched = before.difference(Tree.scan(request.root, previous=before)).paths
+                copy = tree.copy_to(os.path.join(folder, os.path.basename(tree.root) or "project"))
+            except OSError as error:
+                raise AgentError(f"could not copy the project for {self.name}: {error}") from error
+            if self._known is not None and self._known.repository:
+                repository(copy.root)
+            yield copy
+
+    def _run(
+        self, briefing: Briefing | ReflectionRequest, scratch: Path, before: Tree | None = None
+    ) -> tuple[Finished, Report | None]:
+        """Let it work.
+
+        Args:
+            briefing: what it is told.
+            scratch: the folder that it works in.
+            before: the project, which must stay as it is; None: nobody looks.
+        """
+        known = self._known if self._known and self._known.prints_form(self.command) else None
+        listener = Listener(self.name, known) if known is not None else None
+        failure: UsageError | None = None
+        done = Finished(None)
+        try:
+            done = self._start(briefing, scratch, listener)
+        except UsageError as error:
+            failure = error
+        report = listener.close(done.stderr) if listener is not None else None
+        if report is not None and known is not None:
+            report.model = report.model or known.model(self.command)
+        if before is not None:
+            touched = before.difference(Tree.scan(briefing.root, previous=before)).paths
             if touched:
                 raise ProjectTouched(self.name, touched, _tail(done))
-            self._check(done, request)
-        return _tail(done)
+        if failure is not None:
+            raise AgentError(f"{self.name}: {failure}", retryable=False) from failure
+        if listener is not None and report is not None:
+            self._check_report(done, briefing, listener, report)
+        self._check(done, briefing)
+        return done, report
 
-    def _run(self, briefing: Briefing | ReflectionRequest, scratch: Path) -> Finished:
+    def _start(
+        self, briefing: Briefing | ReflectionRequest, scratch: Path, listener: Listener | None
+    ) -> Finished:
         text = str(briefing)
         is_argument = self.briefing == "argument"
+        own = preset_named(self.preset).environment if self.preset is not None else {}
         return run(
-            self._words(text, briefing.root, scratch) if is_argument
-            else self._words(None, briefing.root, scratch),
+            self._words(text if is_argument else None, briefing.root, scratch),
             cwd=scratch,
             timeout=self.timeout,
             stdin=None if is_argument else text.encode("utf-8", "replace"),
             environment={
+                **{name: value for name, value in own.items() if name not in os.environ},
                 "LOKI_TASK": briefing.task_id,
                 "LOKI_ATTEMPT": str(briefing.attempt),
                 "PWD": str(scratch),  # what we inherit names the project
                 "OLDPWD": str(scratch),
             },
-            pass_environment=self.pass_environment,
+            pass_environment=self._passed(),
             cancelled=briefing.cancelled,
-        )  # fmt: skip
+            max_output=MAX_OUTPUT if listener is None else EVENTS,
+            heard=None if listener is None else listener.heard,
+        )
+
+    def _passed(self) -> tuple[str, ...]:
+        if self._known is None:
+            return ("*",) if self.pass_environment is None else self.pass_environment
+        return (*self._known.passed(os.environ), *(self.pass_environment or ()))
 
     def _words(self, text: str | None, root: Path, scratch: Path) -> tuple[str, ...]:
         environment, words = assignments(self.command)
@@ -270,9 +314,54 @@ class CommandAgent:
             return (*given, *(word.replace(_PLACEHOLDER, text) for word in words))
         return (*given, *words, text)
 
-    def _check(self, done: Finished | UsageError, briefing: Briefing | ReflectionRequest) -> None:
-        if isinstance(done, UsageError):
-            raise AgentError(f"{self.name}: {done}", retryable=False) from done
+    def _without_leavings(self, change: Change, start: Tree) -> Change:
+        """A change without what the program keeps for itself beside the files."""
+        globs = self._known.leaves if self._known is not None else ()
+        if not globs:
+            return change
+        left = {
+            path
+            for path in change.paths
+            if path not in start.entries and any(fnmatchcase(path, glob) for glob in globs)
+        }
+        return replace(change, edits=tuple(edit for edit in change.edits if edit.path not in left))
+
+    # --- how it ended --------------------------------------------------------------------------
+
+    def _check_report(
+        self,
+        done: Finished,
+        briefing: Briefing | ReflectionRequest,
+        listener: Listener,
+        report: Report,
+    ) -> None:
+        """What it says of itself: believed also where it ends with exit code 0."""
+        assert self._known is not None
+        if listener.gave_up:
+            done = replace(done, cancelled=False)
+        elif done.cancelled or done.timed_out or briefing.cancelled.is_set():
+            return
+        if report.error:
+            raise error_of(
+                self.name,
+                self._known,
+                report,
+                _tail(done),
+                done.exit_code,
+                self.command,
+                datetime.now(timezone.utc),
+            )
+        if done.is_success and not report.is_whole and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "[agent] %s did not print its last event (%d events, %d lines that cannot be read): "
+                "what it printed counts as text, and its tokens and cost may be missing",
+                self.name,
+                report.events,
+                report.unreadable,
+            )
+
+    def _check(self, done: Finished, briefing: Briefing | ReflectionRequest) -> None:
         if done.is_success:
             return
         if done.cancelled or briefing.cancelled.is_set():
@@ -295,88 +384,11 @@ class CommandAgent:
         )
 
 
-def breaker_of(words: Sequence[str]) -> str:
-    """Name of the circuit breaker for a command.
-
-    Args:
-        words: the command's, without assignments.
-
-    Example:
-        >>> breaker_of(["npx", "@openai/codex", "exec"]), breaker_of(["python", "tools/agent.py"])
-        ('api/openai', 'agent/agent.py')
-    """
-    program = os.path.basename(words[0])
-    if program in LAUNCHERS:
-        names = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
-        own = next(names, "")
-        # What follows `-c` is a whole script.
-        program = os.path.basename(own) if own and not own.split()[1:] else program
-    return SERVICES.get(program, f"agent/{program}")
-
-
-def _tail(done: Finished | UsageError) -> str:
-    if isinstance(done, UsageError):
-        return ""
+def _tail(done: Finished) -> str:
     return done.output.decode("utf-8", "replace").rstrip()[-TAIL:]
 
 
-def _description(done: Finished | UsageError) -> str:
-    if isinstance(done, UsageError):
-        return ""
-    lines = done.stdout[-TAIL * 4 :].decode("utf-8", "replace").splitlines()
+def _last_lines(text: str) -> str:
+    lines = text[-TAIL * 4 :].splitlines()
     last = [line.rstrip() for line in lines if line.strip()][-DESCRIPTION_LINES:]
     return "\n".join(last)[-DESCRIPTION_LENGTH:]
-
-
-# --- the folder ----------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[str]:
-    """A folder that is gone afterwards; if loki is killed, the next one removes it."""
-    parent = os.path.join(tempfile.gettempdir(), f"loki-scratch-{os.getuid()}")
-    os.makedirs(parent, mode=0o700, exist_ok=True)
-    status = os.lstat(parent)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise AgentError(f"{parent} belongs to somebody else: expected a folder of this user")
-    _remove_stale(parent)
-    folder = tempfile.mkdtemp(dir=parent)
-    handle = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield folder
-    finally:
-        _remove(folder)
-        os.close(handle)
-
-
-def _remove_stale(parent: str) -> None:
-    for name in os.listdir(parent):
-        folder = os.path.join(parent, name)
-        try:
-            if time.time() - os.lstat(folder).st_mtime < _STALE:
-                continue
-            handle = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(folder)
-        except OSError:
-            pass  # its loki is alive
-        finally:
-            os.close(handle)
-
-
-def _remove(folder: str) -> None:
-    def unlock(remove: Callable[..., Any], path: str, _: object) -> None:
-        # Agents leave folders that cannot be written, such as module caches.
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.chmod(path, 0o700)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                remove(path)
-
-    shutil.rmtree(folder, onerror=unlock)

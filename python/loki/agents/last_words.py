@@ -36,7 +36,8 @@ _HEADER = re.compile(
     r"\b(retry-after(?:-ms)?)[\"']?\s*[:=]\s*[\"']?([^\"'\r\n}]{1,40})", re.IGNORECASE
 )
 _DELAY = re.compile(
-    r"(?:\btry again in|\"retryDelay\"\s*:)\s*\"?((?:[\d.]+[hms]+)+)", re.IGNORECASE
+    r"(?:\b(?:try again|retry) (?:in|after)|\"retryDelay\"\s*:)\s*\"?((?:[\d.]+[hms]+)+)",
+    re.IGNORECASE,
 )
 
 

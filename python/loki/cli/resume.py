@@ -51,7 +51,7 @@ def command(
     ] = False,
     agent: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="Another model than before, as for `loki run`."),
+        typer.Option(help="Another agent than before, as for `loki run`."),
     ] = None,
     agent_command: Annotated[
         Optional[str],  # noqa: UP045

@@ -13,6 +13,7 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat
+from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
 from loki.cli.common import line, log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
@@ -29,21 +30,8 @@ NOT_KEPT = "no page: it could not be written (see the warning above)"
 @speaks_plainly
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
-    agent: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            help="The agent: a model, like anthropic:claude-opus-4-5 or openai:gpt-5 (its key is "
-            "read from ANTHROPIC_API_KEY or OPENAI_API_KEY), or a name of [agents.<name>] in "
-            ".loki/config.toml."
-        ),
-    ] = None,
-    agent_command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            help="Or: any program that reads the briefing on stdin and edits the files "
-            "in the folder that it is started in, a scratch copy of the project."
-        ),
-    ] = None,
+    agent: AgentName = None,
+    agent_command: AgentCommand = None,
     check: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
@@ -112,6 +100,7 @@ def command(
     agent_timeout: Annotated[
         Optional[str], typer.Option(help="Time for one answer. [default: 30m]")  # noqa: UP045
     ] = None,
+    pass_env: PassEnvironment = None,
     reflect: Annotated[
         bool,
         typer.Option(
@@ -146,17 +135,22 @@ def command(
     attempts, 5 the budget of time, tokens, money or attempts is spent (a warning comes at 80 %; the
     configuration's [limits] hold for every run), 6 paused, 130 interrupted.
 
-    Example: `loki run --task "fix the login test" --check "pytest -q" --agent anthropic:claude-opus-4-5`,
-    or with a program: `--agent-command "claude -p"`
+    Example: `loki run --task "fix the login test" --check "pytest -q" --agent claude`, or with a model:
+    `--agent anthropic:claude-opus-4-5`
     """
-    from loki.cli.agent import agent_said
     from loki.workspace import Workspace
 
     log_to_console()
     take_signals()
     workspace = Workspace(project)
     worker = agent_said(
-        workspace, agent, agent_command, briefing=briefing, timeout=agent_timeout, reflect=reflect
+        workspace,
+        agent,
+        agent_command,
+        briefing=briefing,
+        timeout=agent_timeout,
+        reflect=reflect,
+        pass_environment=pass_env,
     )
     limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
     reviewer = reviewer_of(reviewer_command, workspace, limit)

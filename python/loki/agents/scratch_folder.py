@@ -1,0 +1,112 @@
+"""The folder that a command-line agent works in: gone afterwards, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+from loki.action.process import run
+from loki.base.error import AgentError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
+_GIT = 300.0  # seconds that a step of git may take; chosen
+# What a caller inside git, such as a hook, hands down must not lead git to another repository.
+_NO_GIT = {"GIT_CONFIG_NOSYSTEM": "1"}
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A folder that is gone afterwards; if loki is killed, the next one removes it."""
+    parent = os.path.join(tempfile.gettempdir(), f"loki-scratch-{os.getuid()}")
+    os.makedirs(parent, mode=0o700, exist_ok=True)
+    status = os.lstat(parent)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise AgentError(f"{parent} belongs to somebody else: expected a folder of this user")
+    _remove_stale(parent)
+    folder = tempfile.mkdtemp(dir=parent)
+    handle = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        _remove(folder)
+        os.close(handle)
+
+
+def _remove_stale(parent: str) -> None:
+    for name in os.listdir(parent):
+        folder = os.path.join(parent, name)
+        try:
+            if time.time() - os.lstat(folder).st_mtime < _STALE:
+                continue
+            handle = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(folder)
+        except OSError:
+            pass  # its loki is alive
+        finally:
+            os.close(handle)
+
+
+def _remove(folder: str) -> None:
+    def unlock(remove: Callable[..., Any], path: str, _: object) -> None:
+        # Agents leave folders that cannot be written, such as module caches.
+        with contextlib.suppress(OSError):
+            os.chmod(os.path.dirname(path), 0o700)
+            if os.path.isdir(path) and not os.path.islink(path):
+                os.chmod(path, 0o700)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                remove(path)
+
+    shutil.rmtree(folder, onerror=unlock)
+
+
+def repository(folder: str | os.PathLike[str]) -> None:
+    """Make a copy a git repository that knows all its files, for programs that see no others.
+
+    Raises:
+        AgentError: git is not there, or refused.
+    """
+    own = (
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "user.name=loki",
+        "-c",
+        "user.email=loki@localhost",
+    )
+    steps = (
+        ("git", "init", "-q"),
+        ("git", *own, "add", "--all", "--force"),
+        (
+            "git",
+            *own,
+            "commit",
+            "-q",
+            "--no-gpg-sign",
+            "--allow-empty",
+            "-m",
+            "The project as it is",
+        ),
+    )
+    for step in steps:
+        try:
+            done = run(step, cwd=folder, timeout=_GIT, environment=_NO_GIT)
+        except UsageError as error:
+            raise AgentError(f"could not prepare the copy: {error}", retryable=False) from error
+        if not done.is_success:
+            said = done.output.decode("utf-8", "replace").strip()[-500:]
+            raise AgentError(f"could not prepare the copy: `{step[0]} {step[-1]}`: {said}")
