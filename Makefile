@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node agents py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -155,6 +155,16 @@ build/node.stamp: tests/node/package.json
 	else echo "npm is not installed: tests of JavaScript tools will be skipped"; fi
 
 node: build/node.stamp ## the JavaScript tools that tests run
+
+build/agents.stamp: tests/node/agents/package.json
+	@mkdir -p build/agents
+	@if command -v npm >/dev/null; then \
+	  cp tests/node/agents/package.json build/agents/ && \
+	  npm install --prefix build/agents --no-package-lock --no-audit --no-fund --loglevel=error && touch $@ \
+	  || echo "npm could not install them: tests of the real claude, codex and gemini will be skipped"; \
+	else echo "npm is not installed: tests of the real claude, codex and gemini will be skipped"; fi
+
+agents: build/agents.stamp ## the command-line agents that tests run: 360 MB to fetch, 870 MB on the disk; no key is needed
 
 py: install node ## Python tests
 	$(call say,Python tests)

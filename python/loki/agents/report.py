@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from loki.action.llm import TokenUsage
+from loki.base.usage import TokenUsage
 
 LONGEST_LINE = 8 * 2**20
 """Bytes of a line, at most; a longer one is dropped. Ten times the longest answer. Chosen."""

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from loki.action.llm import TokenUsage
 from loki.agents.report import LONGEST_TEXT, Event, Form, Report
+from loki.base.usage import TokenUsage
 
 LONGEST_COUNT = 10**15
 """Tokens that nobody can have used."""
@@ -114,14 +114,14 @@ def gemini(report: Report, event: Event) -> str:
         report.fail(_text(event.get("message")))
         return report.error
     elif kind == "result" or (kind is None and ("response" in event or "error" in event)):
+        before = report.error  # said in an event of its own, and not repeated
         report.is_whole, report.error, report.status = True, "", None
         report.say(_text(event.get("response")))
         _gemini_stats(report, _map(event.get("stats")))
         error = _map(event.get("error"))
         if error or event.get("status") == "error":
-            report.fail(
-                _text(error.get("message")), _text(error.get("type")), _status(error.get("code"))
-            )
+            said = _text(error.get("message")) or before
+            report.fail(said, _text(error.get("type")), _status(error.get("code")))
     return ""
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.action.llm import TokenUsage
 from loki.agents.report import LONGEST_LINE, LONGEST_TEXT, Reader, Report
 from loki.agents.report_form import FORMS, LINES
+from loki.base.usage import TokenUsage
 from support import replay
 
 STREAMS = {
@@ -169,6 +169,15 @@ def test_an_error_that_was_overcome_is_none() -> None:
     said = b"litellm.RateLimitError: slow down\nRetrying in 0.2 seconds...\n"
     assert read("aider", said).error == "litellm.RateLimitError: slow down"
     assert read("aider", said, STREAMS["aider"]).error == ""
+
+
+def test_an_error_of_gemini_that_its_last_event_does_not_repeat() -> None:
+    said = "Model stream ended without a finish reason."
+    error = {"type": "error", "severity": "error", "message": said}
+    events = [error, *replay.gemini_events(status="error")]
+    assert read("gemini", replay.lines(events)).error == said
+    warning = {**error, "severity": "warning"}
+    assert read("gemini", replay.lines([warning, *replay.gemini_events()])).error == ""
 
 
 def test_lines_that_are_none() -> None:

@@ -98,9 +98,14 @@ def test_a_limit_that_its_user_set() -> None:
 
 
 def test_an_exit_code_that_says_why() -> None:
-    found = error("gemini", "Something about settings", code=41)
-    assert isinstance(found, LLMError)
-    assert (found.kind, found.provider) == ("authentication", "gcp.gemini")
+    for code, kind in (
+        (41, "authentication"),
+        (429 & 255, "rate_limit"),
+        (503 & 255, "overloaded"),
+    ):
+        found = error("gemini", "Something about it", code=code)
+        assert isinstance(found, LLMError)
+        assert (found.kind, found.provider) == (kind, "gcp.gemini")
 
 
 def test_the_wait_that_its_service_asks_for() -> None:

@@ -1,12 +1,12 @@
-"""A model service on this machine: the wire formats of three APIs, said by a script, faults included.
+"""A model service on this machine: the wire formats of four APIs, said by a script, faults included.
 
     with LLMService([Said("Hello"), failed(529, "overloaded_error"), Said(arguments={"edits": []})]) as service:
         client = anthropic.Anthropic(base_url=service.url, api_key="k", max_retries=0)
 
 Each request takes the next reply, whichever format it speaks; a function is asked instead of a list.
 ``received`` holds the requests. Whatever is held (``stalls``, ``hangs``) goes on when the service
-ends. Any client may be pointed at it, also programs: ``url`` for Anthropic's, ``url + "/v1"`` for
-OpenAI's.
+ends. Any client may be pointed at it, also programs: ``url`` for Anthropic's and Google's, ``url +
+"/v1"`` for OpenAI's.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from support.llm_wire import DOCUMENTS, EVENTS, Event, Said, Wire, error_body, is_piece
+from support import llm_wire_gemini
+from support.llm_wire import DOCUMENTS as DOCUMENTS_OF_THREE
+from support.llm_wire import EVENTS as EVENTS_OF_THREE
+from support.llm_wire import Event, Said, Wire, error_body, is_piece
 
 __all__ = ["Broken", "Failed", "LLMService", "Received", "Reply", "Said", "broken", "failed"]
+
+EVENTS = {**EVENTS_OF_THREE, "gemini": llm_wire_gemini.events}
+DOCUMENTS = {**DOCUMENTS_OF_THREE, "gemini": llm_wire_gemini.document}
 
 Fault: TypeAlias = Literal["ends", "drops", "resets", "stalls", "garbles", "errs", "hangs"]
 """What becomes of a stream: it ends as if all had been said; the connection is closed, or reset,
@@ -47,6 +53,11 @@ class Received:
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     wire: Wire | None
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream is asked for; Google's says it by the path."""
+        return bool(self.body.get("stream")) or ":streamGenerateContent" in self.path
 
     @property
     def text(self) -> str:
@@ -168,6 +179,8 @@ def _handler(service: LLMService) -> type[BaseHTTPRequestHandler]:
             request = _read(self)
             if request.path.endswith("/count_tokens"):
                 _document(self, 200, {"input_tokens": len(request.text) // 4})
+            elif request.path.endswith(":countTokens"):
+                _document(self, 200, {"totalTokens": len(request.text) // 4})
             elif request.wire is None:
                 _document(self, 404, error_body("messages", "not_found_error", request.path))
             else:
@@ -186,6 +199,8 @@ def _read(handler: BaseHTTPRequestHandler) -> Received:
         wire = "chat"
     elif path.endswith("/responses"):
         wire = "responses"
+    elif path.endswith((":generateContent", ":streamGenerateContent")):
+        wire = "gemini"
     try:
         body = json.loads(raw or b"{}")
     except ValueError:
@@ -202,6 +217,8 @@ def _answer(
         body = reply.body
         if body is None:
             body = error_body(request.wire, reply.type, reply.message, reply.code)
+            if request.wire == "gemini":
+                body = llm_wire_gemini.error_body(reply.status, reply.type, reply.message)
         _document(handler, reply.status, body, reply.headers)
         return
     if isinstance(reply, Broken) and reply.fault == "hangs":
@@ -209,7 +226,7 @@ def _answer(
         handler.close_connection = True
         return
     said = reply.said if isinstance(reply, Broken) else reply
-    if not request.body.get("stream") and isinstance(reply, Said):
+    if not request.streams and isinstance(reply, Said):
         _document(handler, 200, DOCUMENTS[request.wire](said, request.body))
         return
     events = EVENTS[request.wire](said, request.body)

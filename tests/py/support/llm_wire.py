@@ -1,7 +1,8 @@
 """Three wire formats of model services, as their documentation shows them: events and documents.
 
 Anthropic's Messages (https://platform.claude.com/docs/en/build-with-claude/streaming), OpenAI's Chat
-Completions and Responses (https://platform.openai.com/docs/api-reference).
+Completions and Responses (https://platform.openai.com/docs/api-reference). Google's is in
+`support.llm_wire_gemini`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Wire: TypeAlias = Literal["messages", "chat", "responses"]
+Wire: TypeAlias = Literal["messages", "chat", "responses", "gemini"]
 """By the end of its path."""
 
 Event: TypeAlias = tuple["str | None", "Mapping[str, Any] | str"]
@@ -69,7 +70,7 @@ def is_piece(event: Event) -> bool:
         return False
     if name is not None:
         return name.endswith(("_delta", ".delta")) and name != "message_delta"
-    delta = (data["choices"] or [{}])[0].get("delta", {})
+    delta = (data.get("choices") or [{}])[0].get("delta", {})
     calls = delta.get("tool_calls") or [{}]
     return bool(delta.get("content") or calls[0].get("function", {}).get("arguments"))
 

@@ -40,7 +40,7 @@ def need(*programs: str) -> None:
     """
     for program in programs:
         if not _runs(program):
-            _missing(f"{program} is not installed, or does not run")
+            missing(f"{program} is not installed, or does not run")
 
 
 ASKED = {"cargo": "--version", "go": "version", "rustc": "--version"}
@@ -64,11 +64,12 @@ def need_node_modules(*packages: str) -> Path:
     need("node", "npm")
     for package in packages or ("typescript",):
         if not (NODE_MODULES / package).is_dir():
-            _missing(f"{package} is not installed: run `make node`")
+            missing(f"{package} is not installed: run `make node`")
     return NODE_MODULES
 
 
-def _missing(reason: str) -> None:
+def missing(reason: str) -> None:
+    """Skip the test, or fail it where the environment variable ``CI`` is set."""
     if os.environ.get("CI"):
         pytest.fail(f"{reason}; CI must have it")
     pytest.skip(reason)
