@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
+    from loki.decision.honesty import Finding as Finding
+    from loki.decision.honesty import scan_message as scan_message
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
     from loki.memory.reflection import Reflection as Reflection
@@ -95,6 +97,7 @@ _ROOMS = {
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),
+    "loki.decision.honesty": ("Finding", "scan_message"),
     "loki.decision.retry_after": ("retry_after",),
     "loki.decision.retry_budget": ("RetryBudget",),
     "loki.memory.reflection": ("Reflection",),

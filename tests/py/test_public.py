@@ -64,6 +64,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "ConfigError": lambda: str(loki.ConfigError("no", file="a", line=1, column=2)),
         "Edit": lambda: loki.Edit("a", b"b"),
         "Failure": lambda: loki.Failure.of("it failed").fingerprint,
+        "Finding": lambda: isinstance(loki.scan_message("It is flaky.")[0], loki.Finding),
         "LLM": lambda: inspect.isclass(loki.LLM),
         "LLMError": lambda: loki.LLMError("spent", "quota").retryable,
         "LokiError": lambda: str(loki.LokiError("x")),
@@ -106,6 +107,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "recognize": lambda: loki.recognize(text),
         "retry_after": lambda: loki.retry_after({"Retry-After": "5"}, datetime.now(timezone.utc)),
         "run": lambda: loki.run("x", agent=solve, checks=[CHECK], path=str(project())).status,
+        "scan_message": lambda: [one.id for one in loki.scan_message("It probably works.")],
         "same_failure": lambda: loki.same_failure(text, text),
     }
 
