@@ -51,6 +51,7 @@ class Proposal:
         tokens: tokens used, where known.
         cost: money spent in US dollars, where known.
         output: all that it printed, where it is a program.
+        is_described: the description is loki's, as whoever made it said nothing.
     """
 
     change: Change
@@ -61,6 +62,7 @@ class Proposal:
     tokens: int | None = None
     cost: float | None = None
     output: str = ""
+    is_described: bool = False
 
 
 @dataclass(frozen=True, slots=True)

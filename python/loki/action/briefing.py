@@ -1,17 +1,20 @@
 """What the next attempt is told: one readable text, composed of parts in a fixed order.
 
-Signs, learned rules, task and what a person added, last error, strategy and its steps, what was
-already tried, expanded context, reflections. Under a token budget parts are dropped from the end;
-signs, task and a person's words never are. What tools print, files hold, and agents said is data:
-it stands in fences and code spans that it cannot end, below a line that says so.
+Signs, learned rules, task and what a person added, last error, strategy and its steps, what the
+agent said without evidence, what was already tried, expanded context, reflections. Under a token
+budget parts are dropped from the end; signs, task and a person's words never are. What tools print,
+files hold, and agents said is data: it stands in fences and code spans that it cannot end, below a
+line that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
+from loki.action.countering import counter
 from loki.base.markdown import fence, paragraphs
 from loki.base.tokens import clip_around, clip_lines, tokens
 from loki.memory.learned import RULES_TOKENS, Rule, fitting
@@ -54,6 +57,7 @@ class Facts:
         also_failing: names of further checks that failed.
         strategy: how to go about it, or None; steps: its steps.
         reason: why this strategy; done: what loki did itself.
+        findings: rationalizations and red flags in what the agent said of the last attempt.
         context: what the strategy found.
         tried: earlier attempts of this execution.
         reflections: notes on the last attempts, oldest first.
@@ -76,6 +80,7 @@ class Facts:
     steps: Sequence[str] = ()
     reason: str = ""
     done: str = ""
+    findings: Sequence[Mapping[str, Any]] = ()
     context: str = ""
     tried: Tried = field(default_factory=Tried)
     reflections: Sequence[Reflection] = ()
@@ -111,6 +116,7 @@ def compose(
         (_person(facts), True),
         (_error(facts), False),
         (_strategy(facts), False),
+        (counter(facts.findings), False),
         (_tried(facts), False),
         (_context(facts), False),
         (_reflections(facts), False),

@@ -143,6 +143,7 @@ class Performer:
             strategy=ask.strategy,
             steps=described.steps if described else (),
             reason=ask.reason,
+            findings=self.recorder.findings,
             done=ask.done,
             context=ask.context,
             tried=tried,
@@ -217,7 +218,8 @@ class Performer:
         """The proposal with what it does, where whoever made it did not say."""
         if proposal.description.strip():
             return proposal
-        return replace(proposal, description=approach(proposal.change, self._shown()))
+        described = approach(proposal.change, self._shown())
+        return replace(proposal, description=described, is_described=True)
 
     def shown_digest(self) -> str:
         """Digest of the project as the agent was shown it; equal trees have equal digests."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from loki.action import specification
+from loki.action import episodic, specification
 from loki.action.event import Amend, Finish, Keep, Note, Observe
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import tell
@@ -27,6 +27,8 @@ from loki.people.approval import render as render_approval
 from loki.people.escalation import Escalation, with_answer
 from loki.people.escalation import render as render_escalation
 from loki.recognition.pattern import PatternSet
+
+Findings = tuple[Mapping[str, Any], ...]
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Recorder:
         self.reflections = Reflections(self.store, self.task.id)
         self.learned = Learned(self.store)
         self._tried: Tried | None = None
+        self._findings: Findings | None = None
 
     @property
     def tried(self) -> Tried:
@@ -89,6 +92,14 @@ class Recorder:
     def said(self) -> tuple[str, ...]:
         """What people said in this execution, oldest first."""
         return words_of(self.interventions, self.execution)
+
+    @property
+    def findings(self) -> Findings:
+        """What the last attempt's agent said of its work that is to be countered."""
+        if self._findings is None:
+            said = [a.findings for a in self.attempts() if _is_answer(a)]
+            self._findings = said[-1] if said else ()
+        return self._findings
 
     def saw_agent(self, agent: Mapping[str, Any]) -> None:
         """Remember who works on the task, on disk where that is new."""
@@ -109,6 +120,16 @@ class Recorder:
         branch, commit = self.position()
         self.history.append(replace(effect.attempt, branch=branch, commit=commit))
         self._tried = tried.after(effect.attempt)
+        self._document(effect.attempt)
+
+    def _document(self, attempt: Attempt) -> None:
+        """Say which rationalizations and red flags an attempt showed, and keep them on a page."""
+        if _is_answer(attempt):
+            self._findings = attempt.findings
+        if attempt.findings:
+            ids = ",".join(dict.fromkeys(finding["id"] for finding in attempt.findings))
+            tell(self.task.id, f"attempt={attempt.attempt} findings={ids}", warning=True)
+            episodic.document(self.store, self.task.id, self.task.title, attempt)
 
     def amend(self, effect: Amend) -> None:
         """Note that another strategy than the recorded one was used."""
@@ -213,3 +234,8 @@ class Recorder:
             "dead_letter": dead_letter,
         }
         task_record.save(self.store, data)
+
+
+def _is_answer(attempt: Attempt) -> bool:
+    """Whether an agent answered in it: what was said before an outage or a stop still is to be told of."""
+    return bool(attempt.action) and not attempt.infrastructure

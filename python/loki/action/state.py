@@ -12,6 +12,7 @@ from typing import Any
 
 from loki.action.agent import Proposal
 from loki.action.check import Report
+from loki.action.claim import findings
 from loki.action.event import Ask, Executed, Helped, Say
 from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
@@ -263,12 +264,18 @@ def record(
         validation=current.validation.record() if current.validation else None,
         regression=current.regression,
         commands=executed.commands if executed else (),
+        findings=() if infrastructure else _findings(current, failure),
         agent=proposal.agent if proposal else "",
         model=proposal.model if proposal else None,
         tokens=proposal.tokens if proposal else None,
         cost=proposal.cost if proposal else None,
         delay_ms=round(current.delay_seconds * 1000),
     )
+
+
+def _findings(current: Current, failure: Failure | None) -> tuple[Mapping[str, Any], ...]:
+    commands = current.executed.commands if current.executed else ()
+    return findings(current.proposal, current.report, commands, failed=failure is not None)
 
 
 def _decision_record(decision: Decision | None) -> dict[str, Any] | None:

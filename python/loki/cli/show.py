@@ -172,6 +172,10 @@ def _work(attempt: Attempt) -> Iterator[str]:
         yield f"  agent   {line(who)}{': ' if price else ''}{price}"
     if attempt.files_modified:
         yield f"  files   {line(', '.join(attempt.files_modified))}"
+    for finding in attempt.findings:
+        evidence = f"; recorded: {finding['evidence']}" if finding.get("evidence") else ""
+        told = f"{finding.get('id')}: {finding.get('quote')}{evidence}"
+        yield f"  said    {line(told)}"
 
 
 def _failure(attempt: Attempt, notes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -105,6 +105,8 @@ class Attempt:
             ``skipped`` (bool), ``regressions`` (how many tests), ``fixed`` (bool: those that an
             earlier attempt of the execution caused are gone).
         commands: what the change's commands did.
+        findings: rationalizations and red flags in what the agent said: each with ``id`` and
+            ``quote``, and ``evidence`` where what was recorded contradicts it.
         agent, model, tokens, cost: who answered, and what it took; cost in the agent's currency.
         agent_confidence: the agent's own, 0 to 1, or None.
         delay_ms: how long was waited before it, in milliseconds.
@@ -134,6 +136,7 @@ class Attempt:
     validation: Mapping[str, Any] | None = None
     regression: Mapping[str, Any] | None = None
     commands: tuple[Mapping[str, Any], ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
     agent: str = ""
     agent_confidence: float | None = None
     model: str | None = None
@@ -166,6 +169,8 @@ class Attempt:
             raise ValueError(f"not an attempt record: attempt is {values['attempt']}")
         values["files_modified"] = tuple(map(str, values.get("files_modified", ())))
         values["commands"] = tuple(values.get("commands", ()))
+        said = values.get("findings", ())
+        values["findings"] = tuple(one for one in said if isinstance(one, Mapping))
         values["checks"] = tuple(CheckRecord.from_dict(c) for c in values.get("checks", ()))
         return cls(**values, other=other)
 
@@ -194,7 +199,7 @@ SHAPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("duration_ms", "delay_ms", "tokens", "cost"), _NUMBER),
     **dict.fromkeys(("confidence", "agent_confidence"), _NUMBER),
     **dict.fromkeys(("failure", "decision", "validation", "regression"), (dict, Mapping)),
-    **dict.fromkeys(("files_modified", "checks", "commands"), (list, tuple)),
+    **dict.fromkeys(("files_modified", "checks", "commands", "findings"), (list, tuple)),
     "infrastructure": (bool,),
 }
 """What an attempt's fields may be in JSON; null stands for a field's default."""
