@@ -17,10 +17,10 @@ from loki.action.asking import run_coroutine
 from loki.action.check import Check, CheckResult, Report
 from loki.action.task import TaskSpec
 from loki.base.error import AgentError
+from loki.base.secret import mask_secrets
 from loki.people.approval import Approvals
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
-from loki.recognition.signature import mask_secrets
 
 if TYPE_CHECKING:
     from loki.decision.shared_breaker import SharedBreaker

@@ -23,12 +23,12 @@ from loki.action.kept import Kept
 from loki.action.words import (
     assignments,
     cannot_run,
-    clean_environment,
     split,
     unrunnable,
     which,
 )
 from loki.base.error import UsageError
+from loki.base.secret import clean_environment
 
 if TYPE_CHECKING:
     import threading
@@ -110,8 +110,8 @@ def run(
         cwd: the folder it runs in.
         timeout: seconds; None: no limit.
         stdin: what it can read; None: nothing.
-        environment: variables for it, on top of this process's; those whose names look like
-            secrets are taken from this process only if ``pass_environment`` names them.
+        environment: variables for it, on top of this process's; those whose names or values
+            look like secrets are taken from this process only if ``pass_environment`` names them.
         pass_environment: names, or globs of names, of variables to pass although they look secret.
         cancelled: ends the command when it is set.
         max_output: bytes to keep per stream: the first and the last half.

@@ -13,8 +13,8 @@ from typing import Any
 from loki.action.check import DEFAULT_TIMEOUT, Check
 from loki.action.task import TaskSpec
 from loki.base.error import UsageError
+from loki.base.secret import mask_secrets
 from loki.decision.budget import Budget
-from loki.recognition.signature import mask_secrets
 
 MASKED = "masked"
 

@@ -1,11 +1,10 @@
-"""Command lines without a shell: text to words, which program would run, what it may know.
+"""Command lines without a shell: text to words, which program would run.
 
 A command is a tuple of words; leading words ``NAME=value`` are its environment, as in a shell.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import shlex
@@ -15,18 +14,13 @@ from typing import TYPE_CHECKING
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 # What a shell would act on outside quotes. Brackets and braces are left alone: `test_x[1]` and
 # `{briefing}` are common, and a shell passes both on where nothing matches.
 _SHELL = frozenset("|&;<>()`$*?\n")
-
-_SECRET = re.compile(
-    r"SECRET|PASSW|PASSPHRASE|CREDENTIAL|TOKENS?(_|$)|KEYS?(_|$)|_PWD$|_PAT$|_AUTH$",
-    re.IGNORECASE,
-)
 
 
 def split(command: str) -> tuple[str, ...]:
@@ -141,28 +135,3 @@ def cannot_run(program: str, cwd: str | os.PathLike[str]) -> str:
     if not os.access(full, os.X_OK):
         return f"cannot run {program!r}: it is not executable (chmod +x {shlex.quote(program)})"
     return f"cannot run {program!r}: the system cannot execute it (is its #! line right?)"
-
-
-def looks_secret(name: str) -> bool:
-    """Whether an environment variable's name says that its value is a secret.
-
-    Example:
-        >>> [looks_secret(name) for name in ("GITHUB_TOKEN", "PATH", "PWD", "api_key")]
-        [True, False, False, True]
-    """
-    return bool(_SECRET.search(name))
-
-
-def clean_environment(environment: Mapping[str, str], passed: Iterable[str] = ()) -> dict[str, str]:
-    """An environment without the variables whose names look like secrets.
-
-    Args:
-        environment: names and values.
-        passed: names, or globs of names, that stay although they look like secrets.
-    """
-    globs = tuple(passed)
-    return {
-        name: value
-        for name, value in environment.items()
-        if not looks_secret(name) or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-    }

@@ -16,9 +16,9 @@ from loki.action.imports import Files, imports_of, resolve
 from loki.action.refusal import TEXT
 from loki.action.tree import Tree
 from loki.base.markdown import fence
+from loki.base.secret import mask_secrets
 from loki.base.tokens import clip, clip_around, tokens
 from loki.memory.quote import quoted
-from loki.recognition.signature import mask_secrets
 
 FILES_TOKENS = 24_000
 """Tokens of files, at most: a dozen usual ones. Chosen, not measured."""

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict
 
 from loki.action import yaml_model
 from loki.base.error import OUTAGES, ErrorKind, LLMError
+from loki.base.secret import mask_secrets
 from loki.base.tokens import clip_line
 from loki.decision.retry_after import retry_after
-from loki.recognition.signature import mask_secrets
 
 LONGEST = 500
 """Characters of a service's words in a message; chosen, not measured."""

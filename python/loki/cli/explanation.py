@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from loki.base.secret import mask_secrets, masked
 from loki.memory.recall import Earlier, recall
-from loki.memory.store import masked
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
-from loki.recognition.signature import mask_secrets
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Optional
 import typer
 
 from loki.base.error import ConfigError, UsageError
+from loki.base.secret import mask_secrets
 from loki.cli import trial
 from loki.cli.common import show_json, speaks_plainly
-from loki.recognition.signature import mask_secrets
 
 app = typer.Typer(
     no_args_is_help=True,

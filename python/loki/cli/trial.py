@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import ConfigError, UsageError
+from loki.base.secret import mask_secrets, masked
 from loki.cli.common import show_json, speaks_plainly
-from loki.memory.store import masked
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
-from loki.recognition.signature import mask_secrets
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:

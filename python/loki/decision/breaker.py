@@ -323,7 +323,7 @@ class Breaker(_core.Breaker):
             text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         except Exception:
             text = type(error).__name__
-        from loki.recognition.signature import mask_secrets
+        from loki.base.secret import mask_secrets
 
         text = mask_secrets(text.encode("utf-8", "replace").decode("utf-8"))
         return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 1] + "…"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from loki.base.log import quoted, write
+from loki.base.secret import mask_secrets
 from loki.base.usage import TokenUsage
 from loki.memory.store import Store
-from loki.recognition.signature import mask_secrets
 
 LOG = "logs/calls.jsonl"
 """Name of the log in a store."""

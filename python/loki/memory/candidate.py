@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from loki.base.error import UsageError
+from loki.base.secret import masked
 from loki.base.time import isoformat, moment
 from loki.memory.candidate_page import (
     APPROVED,
@@ -30,7 +31,7 @@ from loki.memory.candidate_page import (
     render_learned,
     words,
 )
-from loki.memory.store import Store, masked
+from loki.memory.store import Store
 
 __all__ = ["APPROVED", "DEFERRED", "PROPOSED", "REJECTED", "Candidate", "Candidates", "Source"]
 

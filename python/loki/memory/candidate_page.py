@@ -10,9 +10,9 @@ from typing import Any
 
 from loki.base.dump import dump
 from loki.base.markdown import bullets, code, fence, inline
+from loki.base.secret import masked
 from loki.memory import page
 from loki.memory.page import front_matter
-from loki.memory.store import masked
 from loki.recognition.addition import as_entry
 
 FOLDER = "memory/candidates/"

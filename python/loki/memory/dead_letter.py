@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from loki.base.markdown import bullets, code, inline, paragraphs
+from loki.base.secret import masked
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.page import front_matter
-from loki.memory.store import masked
 from loki.recognition.failure import Failure
 
 ALIKE_CHARACTERS = 50

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from loki.base.error import UsageError
-from loki.recognition.signature import mask_secrets
+from loki.base.secret import mask_secrets
 
 MAX_CONTEXT = 8_000
 """Most characters of what a person says, some 2,000 tokens, as it stands in every later briefing;

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from loki.base.markdown import code, fence
+from loki.base.secret import mask_secrets
 from loki.base.tokens import clip, clip_line, clip_lines
-from loki.recognition.signature import mask_secrets
 from loki.recognition.text import visible
 
 LINE = 200

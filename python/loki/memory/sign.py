@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
+from loki.base.secret import masked
 from loki.memory.quote import one_line, quoted
-from loki.memory.store import masked
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_site
 

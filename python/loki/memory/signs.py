@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from loki.base.secret import masked
 from loki.memory.sign import (
     DEFAULT_RULES,
     Seen,
@@ -22,7 +23,7 @@ from loki.memory.sign import (
     render_page,
     render_signs,
 )
-from loki.memory.store import Masked, masked
+from loki.memory.store import Masked
 from loki.recognition.failure import Failure, as_failure
 
 if TYPE_CHECKING:

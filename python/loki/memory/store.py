@@ -13,26 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from loki.base.error import StoreError
-from loki.recognition.signature import mask_secrets
+from loki.base.secret import mask_secrets, masked
 
 Record = Mapping[str, Any]
 Rewrite = Callable[[str | None], str | None]
 logger = logging.getLogger("loki")
-
-
-EXACT = frozenset({"seen_failing", "fingerprint", "digest"})
-"""Keys whose values are compared later and so stay as they are."""
-
-
-def masked(value: Any) -> Any:
-    """JSON-able data with secrets masked in every text of it."""
-    if isinstance(value, str):
-        return mask_secrets(value)
-    if isinstance(value, (dict, Mapping)):  # most are dicts, which is quick to see
-        return {key: entry if key in EXACT else masked(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [masked(entry) for entry in value]
-    return value
 
 
 class Masked(str):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki import _core
 from loki.base.argument import listed, thread_count
+from loki.base.secret import unnamed
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Failure:
 
     def _fingerprinted(self) -> Failure:
         """The same fields with all that is computed from them."""
-        normalized = _core.normalize(self.message)
+        normalized = _core.normalize(unnamed(self.message))  # as before it was masked
         return dataclasses.replace(
             self,
             normalized=normalized,

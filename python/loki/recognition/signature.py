@@ -37,23 +37,6 @@ def normalize(text: Text, level: str = "volatile") -> str:
     return _core.normalize(text, level == "template")
 
 
-def mask_secrets(text: str) -> str:
-    """The same text with ``<secret>`` for keys, tokens and passwords, those in URLs too.
-
-    What is stored, shown or sent goes through here. A secret is known by its shape (``ghp_…``, JSON
-    web tokens) or by the name before it (``password=…``); one without either is not seen.
-
-    Args:
-        text: any text; everything else in it stays as it is.
-
-    Example:
-        >>> mask_secrets("login failed: password=hunter2, url https://me:hunter2@example.org/x")
-        'login failed: password=<secret>, url https://me:<secret>@example.org/x'
-    """
-    masked = _core.mask_secrets(text.encode("utf-8", "surrogatepass"))
-    return masked.decode("utf-8", "surrogatepass")
-
-
 def fingerprint(failure: Text | Failure) -> str:
     """32 hex digits that are equal for equal failures.
 

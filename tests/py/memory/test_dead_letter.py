@@ -331,7 +331,7 @@ def test_secrets_are_masked(tmp_path: Path, failure: Failure) -> None:
     for text in (page, (tmp_path / LETTERS).read_text()):
         assert "hunter2secret" not in text
         assert "ghp_a" not in text
-    assert parse(page)[0]["original_task"] == "use the token <secret>"
+    assert parse(page)[0]["original_task"] == "use the token <secret:github-token>"
 
 
 def test_a_damaged_record_is_skipped(tmp_path: Path, failure: Failure) -> None:

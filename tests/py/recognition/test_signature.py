@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
-from loki.recognition.signature import mask_secrets
+from loki.base.secret import masked
 
 pieces = st.lists(
     st.one_of(
@@ -66,21 +66,10 @@ def test_two_runs_of_one_failure_have_one_fingerprint() -> None:
     assert loki.fingerprint(loki.recognize(a)) == loki.fingerprint(a)
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("password=hunter22", "password=<secret>"),
-        ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer <secret>"),
-        ("key sk-0123456789abcdefghij", "key <secret>"),
-        (
-            "postgres://me:pa55@db.example.org:5432/x",
-            "postgres://me:<secret>@db.example.org:5432/x",
-        ),
-        ("https://example.org/a:b@c", "https://example.org/a:b@c"),
-        ("unexpected token: foo at 3:4 in 2.5 s", "unexpected token: foo at 3:4 in 2.5 s"),
-        ("caf\u00e9 \udcff \x1b[31m\r\n", "caf\u00e9 \udcff \x1b[31m\r\n"),
-    ],
-)
-def test_secrets_are_masked_and_nothing_else_changes(text: str, masked: str) -> None:
-    assert mask_secrets(text) == masked
-    assert mask_secrets(masked) == masked
+def test_a_failure_that_was_kept_masked_is_the_same_failure() -> None:
+    """What a later version computes anew of it is what it would compute of the output itself."""
+    for key in ("ghp_" + "a1B2" * 9, "sk-ant-api03-" + "a1B2" * 12, "password=hunter22"):
+        failure = loki.recognize(f"ValueError: cannot log in with {key}")
+        kept = masked(failure.to_dict()) | {"recognizer_version": 0}
+        assert key not in str(kept)
+        assert loki.Failure.from_dict(kept).fingerprint == failure.fingerprint

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loki.action.gate import ADVISORY, BLOCKING
 from loki.action.gates.finding import Finding
 from loki.action.gates.knowledge import knowledge
-from loki.recognition.signature import mask_secrets
+from loki.base.secret import mask_secrets, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,14 +104,14 @@ def _in_value(addition: Addition, number: int, column: int, text: str) -> Iterat
             said = ("a password in a URL", ADVISORY)
             yield _finding(addition, number, column + url.start(), url[0], said)
     for value in _hidden(text, masked):
-        if mask_secrets(value) == _MASK and _is_real_key(value):
+        if unnamed(mask_secrets(value)) == _MASK and _is_real_key(value):
             said = (f"a key that begins with {value[:6]!r}", BLOCKING)
             yield _finding(addition, number, column + text.find(value), value, said)
 
 
 def _hidden(text: str, masked: str) -> Iterator[str]:
     """What the masks stand for."""
-    pieces, at = masked.split(_MASK), 0
+    pieces, at = unnamed(masked).split(_MASK), 0
     for piece, following in itertools.pairwise(pieces):
         begin = at + len(piece)
         end = text.find(following, begin + 1) if following else len(text)
