@@ -8,8 +8,8 @@ import re
 from loki.agents.preset import Preset
 from loki.agents.report import Reader, Report
 from loki.agents.report_form import FORMS, LINES
+from loki.base.secret import mask_secrets
 from loki.base.tokens import clip_line
-from loki.recognition.signature import mask_secrets
 
 logger = logging.getLogger("loki")
 

@@ -16,8 +16,8 @@ from loki.agents.last_words import is_outage, wait_asked
 from loki.agents.preset import Preset
 from loki.agents.report import Report
 from loki.base.error import OUTAGES, AgentError, ErrorKind, LLMError
+from loki.base.secret import mask_secrets
 from loki.base.tokens import clip_line
-from loki.recognition.signature import mask_secrets
 
 LONGEST = 500
 """Characters of its words in a message. Chosen, not measured."""
