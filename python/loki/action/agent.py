@@ -6,8 +6,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from loki.decision.budget import UNLIMITED, Budget
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from loki.action.change import Change
@@ -26,6 +28,10 @@ class Briefing:
         attempt: number of the attempt it is for, 1 or more.
         root: the project's folder, absolute. Agents read it; only loki writes it.
         cancelled: set when the run is being stopped; long work should look at it.
+        left: what the run may still spend.
+        simpler: makes what to ask instead where nobody could answer this: less work. None: there is
+            nothing less to ask for.
+        work: full, simpler or minimal: how much of the work it asks for.
     """
 
     text: str
@@ -33,6 +39,9 @@ class Briefing:
     attempt: int
     root: Path
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+    left: Budget = UNLIMITED
+    simpler: Callable[[], Briefing] | None = field(default=None, compare=False, repr=False)
+    work: str = "full"
 
     def __str__(self) -> str:
         return self.text
@@ -103,6 +112,10 @@ class Agent(Protocol):
     ``propose`` raises `loki.AgentError` where it could not answer; any other exception is treated
     alike. It must not touch the project itself. An agent may have a ``breaker``, the name of the
     circuit breaker that its calls pass, such as ``api/claude``; else that is ``agent/<name>``.
+
+    One that waits, asks again and passes circuit breakers by itself says so with ``is_resilient``,
+    True: the loop then does none of it a second time. What it raises in the end is final, a
+    `loki.BreakerOpen` where nobody can be asked before a time.
     """
 
     name: str

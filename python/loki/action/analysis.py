@@ -21,7 +21,7 @@ from loki.action.event import (
 )
 from loki.action.reflecting import from_facts
 from loki.action.state import Current, Phase, State, attempt_line, record, say, to_mend
-from loki.action.waiting import back_off, hold, why
+from loki.action.waiting import account, back_off, hold, why
 from loki.decision.past import PastFailure
 from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
 from loki.recognition.failure import Failure
@@ -55,13 +55,16 @@ def analyze(
         agent is not None,
         f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
         why(refused, now) if refused else "",
+        agent is not None and agent.gave_up,
     )
     decision = decide(situation)
     infrastructure = situation.is_infrastructure
     past = PastFailure(failure, decision.strategy, infrastructure)
     failed_in = state.phase
-    kept = Keep(record(state, now, "failed", failure, decision, infrastructure=infrastructure))
-    effects: list[Effect] = [kept, attempt_line(state, failure, decision)]
+    attempt = record(state, now, "failed", failure, decision, infrastructure=infrastructure)
+    if agent is not None:
+        attempt = replace(attempt, tokens=agent.tokens or None, cost=agent.cost or None)
+    effects: list[Effect] = [Keep(attempt), attempt_line(state, failure, decision)]
     facts = None
     if not infrastructure and state.current is not None:
         current = state.current
@@ -82,6 +85,12 @@ def analyze(
     )
     if facts is not None:
         return replace(state, phase=Phase.REFLECT), (*effects, Reflect(facts, failure))
+    if agent is not None:  # who could not answer may have spent the rest
+        state, warnings, spent = account(state, now)
+        effects += warnings
+        if spent is not None:
+            after, more = finish(state, now, "failed", spent, trigger="budget")
+            return after, (*effects, *more)
     after, more = _carry_out(state, decision, now, agent)
     return after, (*effects, *more)
 

@@ -125,6 +125,11 @@ def breaker_of(agent: AnyAgent | Reviewer) -> str:
     return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
 
 
+def is_resilient(agent: AnyAgent | Reviewer) -> bool:
+    """Whether an agent waits, asks again and passes circuit breakers by itself."""
+    return getattr(agent, "is_resilient", False) is True
+
+
 def record_of(agent: AnyAgent) -> dict[str, Any]:
     """What is kept of an agent with its task: what it says of itself, else its name."""
     to_dict = getattr(agent, "to_dict", None)
@@ -156,10 +161,18 @@ def _told(proposal: Proposal) -> Proposal:
     tokens, cost, confidence = proposal.tokens, proposal.cost, proposal.confidence
     return replace(
         proposal,
-        tokens=tokens if isinstance(tokens, int) and tokens >= 0 else None,
-        cost=cost if _is_number(cost) and cost >= 0 else None,
+        tokens=_count(tokens),
+        cost=_money(cost),
         confidence=confidence if _is_number(confidence) and 0 <= confidence <= 1 else None,
     )
+
+
+def _count(tokens: int | None) -> int | None:
+    return tokens if isinstance(tokens, int) and tokens >= 0 else None
+
+
+def _money(cost: float | None) -> float | None:
+    return cost if _is_number(cost) and cost >= 0 else None
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -169,7 +182,8 @@ def _is_number(value: object) -> TypeGuard[float]:
 def as_failure_of(error: BaseException) -> Event:
     """What an agent raised, as an event."""
     if isinstance(error, BreakerOpen):
-        return Refused(error.name, error.retry_after, error.last_error)  # a breaker of its own
+        # a breaker of its own
+        return Refused(error.name, error.retry_after, error.last_error, error.between_probes)
     if isinstance(error, LLMError) and error.kind == "malformed" and not error.retryable:
         # The model did answer; that nothing can be made of it is its own failure, no outage.
         code, said = "malformed-answer", error.output[-2000:]
@@ -180,7 +194,14 @@ def as_failure_of(error: BaseException) -> Event:
         failure = Failure.of(
             str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]
         )
-        return AgentFailed(failure, error.retryable, _hint(error.retry_after))
+        return AgentFailed(
+            failure,
+            error.retryable,
+            _hint(error.retry_after),
+            gave_up=error.gave_up,
+            tokens=_count(error.tokens) or 0,
+            cost=_money(error.cost) or 0.0,
+        )
     message = f"the agent raised {type(error).__name__}: {error}"
     failure = Failure.of(message, tool="loki", error_type=type(error).__name__)
     return AgentFailed(failure, not isinstance(error, OWN_BUGS))

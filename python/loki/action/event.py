@@ -73,12 +73,17 @@ class AgentFailed:
         retryable: asking again could help; else a person must take over.
         retry_after: seconds that its service asked to wait, or None.
         refused: what the agent's circuit breaker says now, where it is open.
+        gave_up: whoever was asked has asked again already, as often as makes sense.
+        tokens, cost: what it took nevertheless.
     """
 
     failure: Failure
     retryable: bool = True
     retry_after: float | None = None
     refused: Refused | None = None
+    gave_up: bool = False
+    tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from loki.base.usage import TokenUsage as TokenUsage  # noqa: PLC0414 - a part of this seam
+from loki.decision.budget import UNLIMITED, Budget
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -61,6 +62,10 @@ class Request:
         timeout: seconds that the call may take.
         on_text: called with each piece of text as it arrives; what it raises ends the call.
         cancelled: set when the run is being stopped; the call then ends soon.
+        task: id of the task that it is for, for the record of the call; "" where there is none.
+        left: what may still be spent on it, all tries together.
+        simpler: makes what to ask instead where nobody could answer this: less work. None: there is
+            nothing less to ask for.
     """
 
     messages: tuple[Message, ...]
@@ -70,6 +75,9 @@ class Request:
     timeout: float = TIMEOUT
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+    task: str = ""
+    left: Budget = UNLIMITED
+    simpler: Callable[[], Request] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +89,11 @@ class Answer:
         arguments: JSON text of the tool's arguments as it was sent, malformed or not; None: the
             tool was not called.
         ending: why it stopped.
-        usage: tokens.
+        usage: tokens; of all calls that it took, where there were several.
         model: the model that answered, as the provider names it.
         request_id: what the provider's support asks for, or "".
         cost: US dollars where the provider says so; None: reckoned from the price table.
+        work: full, simpler or minimal: how much of the work was asked for in the end.
     """
 
     text: str = ""
@@ -94,6 +103,7 @@ class Answer:
     model: str = ""
     request_id: str = ""
     cost: float | None = None
+    work: str = "full"
 
 
 class LLM(Protocol):

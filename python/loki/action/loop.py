@@ -175,7 +175,7 @@ def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
 
 
 def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
-    return analyze(state, event.failure, now, event)
+    return analyze(charged(state, event), event.failure, now, event)
 
 
 def _malformed(state: State, event: Malformed, now: datetime) -> Step:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.base.time import Duration, argument_seconds, isoformat
-from loki.decision.budget import Budget
+from loki.decision.budget import UNLIMITED, Budget
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,8 +21,6 @@ COMPLEXITIES = ("low", "medium", "high")
 
 EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
 """By status."""
-
-UNLIMITED = Budget()
 
 DONE_WHEN_PASSING = frozenset({"bug_fix"})
 """Kinds of task that are done where every check passes before the first attempt."""

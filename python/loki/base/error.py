@@ -41,6 +41,7 @@ class AgentError(LokiError):
         retry_after: float | None = None,
         tokens: int | None = None,
         cost: float | None = None,
+        gave_up: bool = False,
     ) -> None:
         """What happened.
 
@@ -52,12 +53,14 @@ class AgentError(LokiError):
             retry_after: seconds that its service asked to wait (see `loki.decision.retry_after`).
             tokens, cost: what it took nevertheless, in tokens and US dollars, where known: budgets
                 count that, too.
+            gave_up: whoever raises it has asked again already, as often as makes sense.
         """
         super().__init__(message)
         self.retryable = retryable
         self.output = output
         self.retry_after = retry_after
         self.tokens, self.cost = tokens, cost
+        self.gave_up = gave_up
 
 
 ErrorKind: TypeAlias = Literal[
@@ -73,6 +76,7 @@ ErrorKind: TypeAlias = Literal[
     "too_long",  # the request does not fit into the model's context
     "bad_request",  # other 4xx
     "malformed",  # an answer that is none: truncated, no JSON, empty
+    "budget",  # what loki may spend on it is spent
     "cancelled",  # the run was stopped
 ]
 """What became of a call to a model that brought no answer."""
@@ -145,10 +149,11 @@ class BreakerOpen(LokiError):
         retry_after: seconds after which to ask again; None: a person has to close it.
         refused_at: seconds since the epoch at the refusal.
         last_error: what the last call that counted as a failure said; empty if it said nothing.
+        between_probes: nothing but the pause between two probes is in the way.
     """
 
     # Refusals are meant to be cheap: slots take half the time of a dictionary.
-    __slots__ = ("last_error", "name", "refused_at", "retry_after")
+    __slots__ = ("between_probes", "last_error", "name", "refused_at", "retry_after")
 
     def __init__(
         self,
@@ -156,12 +161,15 @@ class BreakerOpen(LokiError):
         retry_after: float | None = None,
         refused_at: float | None = None,
         last_error: str = "",
+        between_probes: bool = False,
     ) -> None:
         self.name, self.last_error = name, last_error
         self.retry_after, self.refused_at = retry_after, refused_at
+        self.between_probes = between_probes
 
     def __reduce__(self) -> tuple[type[BreakerOpen], tuple[object, ...]]:
-        return BreakerOpen, (self.name, self.retry_after, self.refused_at, self.last_error)
+        given = (self.name, self.retry_after, self.refused_at, self.last_error, self.between_probes)
+        return BreakerOpen, given
 
     @property
     def retry_at(self) -> datetime | None:

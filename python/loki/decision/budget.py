@@ -83,6 +83,10 @@ class Budget:
                 yield name, limit, getattr(usage, name)
 
 
+UNLIMITED = Budget()
+"""No limits."""
+
+
 def _amount(name: str, value: float) -> str:
     unit = {"seconds": " s", "cost": ""}.get(name, f" {name}")
     return f"{_number(name, value)}{unit}"

@@ -71,6 +71,7 @@ class Situation:
         agent_failed: loki's own agent or runner failed, not a check.
         stop: why a person must take over at once (an abort, a security violation), or "".
         circuit: why the agent may not be asked again now, or "".
+        gave_up: the agent has been asked again already, as often as makes sense.
     """
 
     failure: Failure
@@ -80,6 +81,7 @@ class Situation:
     agent_failed: bool = False
     stop: str = ""
     circuit: str = ""
+    gave_up: bool = False
 
     @property
     def pattern(self) -> Pattern | None:
@@ -186,6 +188,9 @@ def _infrastructure(situation: Situation) -> Decision | None:
         return None
     if situation.circuit:
         return Decision(Action.PAUSE, RETRY, 3, situation.circuit, trigger="circuit_open")
+    if situation.gave_up:
+        reason = f"nobody could be asked, however often: {situation.failure.message}"
+        return Decision(Action.ESCALATE, None, 3, reason, trigger="infrastructure")
     streak = situation.past.infrastructure_streak
     limit = situation.limits.infrastructure_retries
     if streak >= limit:

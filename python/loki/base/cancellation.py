@@ -1,0 +1,44 @@
+"""An event that is also set when another one is: one call is cancelled, or the whole run."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+_LOOK = 0.05
+"""Seconds between two looks at the other event, for who waits. Chosen, not measured."""
+
+
+class LinkedEvent(threading.Event):
+    """Set by itself, or by its parent; setting it leaves the parent alone.
+
+    Args:
+        parent: the other event.
+
+    Example:
+        >>> run = threading.Event()
+        >>> call = LinkedEvent(run)
+        >>> call.set(); call.is_set(), run.is_set()
+        (True, False)
+        >>> other = LinkedEvent(run)
+        >>> run.set(); other.is_set()
+        True
+    """
+
+    def __init__(self, parent: threading.Event) -> None:
+        super().__init__()
+        self._parent = parent
+
+    def is_set(self) -> bool:
+        """Whether one of the two is set."""
+        return super().is_set() or self._parent.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return once one of the two is set, or after ``timeout`` seconds; whether one is."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            rest = _LOOK if end is None else min(_LOOK, end - time.monotonic())
+            if rest <= 0:
+                break
+            super().wait(rest)
+        return self.is_set()
