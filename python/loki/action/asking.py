@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeGuard
 from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
-from loki.base.error import AgentError, BreakerOpen, LLMError, UsageError
+from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, UsageError
 from loki.base.time import seconds
 from loki.decision.retry_after import LIMIT
 from loki.memory.reflection import as_reflection
@@ -167,6 +167,15 @@ def _told(proposal: Proposal) -> Proposal:
     )
 
 
+def _refused(error: BreakerOpen) -> Event:
+    """What a breaker of its own says; a failed attempt where calls went out before it opened."""
+    refused = Refused(error.name, error.retry_after, error.last_error, error.between_probes)
+    if not isinstance(error, AllRefused) or not error.calls:
+        return refused
+    failure = Failure.of(error.last_error or str(error), tool="loki", error_code="agent-failed")
+    return AgentFailed(failure, refused=refused, gave_up=True, tokens=error.tokens, cost=error.cost)
+
+
 def _count(tokens: int | None) -> int | None:
     return tokens if isinstance(tokens, int) and tokens >= 0 else None
 
@@ -182,8 +191,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 def as_failure_of(error: BaseException) -> Event:
     """What an agent raised, as an event."""
     if isinstance(error, BreakerOpen):
-        # a breaker of its own
-        return Refused(error.name, error.retry_after, error.last_error, error.between_probes)
+        return _refused(error)
     if isinstance(error, LLMError) and error.kind == "malformed" and not error.retryable:
         # The model did answer; that nothing can be made of it is its own failure, no outage.
         code, said = "malformed-answer", error.output[-2000:]

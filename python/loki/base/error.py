@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from loki.base.usage import TokenUsage
 
@@ -112,6 +113,7 @@ class LLMError(AgentError):
         retryable: bool | None = None,
         usage: TokenUsage | None = None,
         cost: float | None = None,
+        gave_up: bool = False,
     ) -> None:
         """What happened.
 
@@ -121,7 +123,7 @@ class LLMError(AgentError):
             retry_after: seconds that the provider asked to wait.
             output: what it answered, as far as it helps.
             retryable: asking again could help; None: as the kind says.
-            cost: US dollars, where the provider says so.
+            cost: US dollars, where the provider says so; gave_up: as for `AgentError`.
         """
         is_outage = kind in OUTAGES if retryable is None else retryable
         self.usage = usage or TokenUsage()
@@ -132,6 +134,7 @@ class LLMError(AgentError):
             retry_after=retry_after,
             tokens=self.usage.total or None,
             cost=cost,
+            gave_up=gave_up,
         )
         self.kind, self.status, self.request_id = kind, status, request_id
         self.provider, self.model = provider, model
@@ -184,3 +187,33 @@ class BreakerOpen(LokiError):
             when = f"for another {self.retry_after:.3g} s"
         why = f"; the last error was: {self.last_error}" if self.last_error else ""
         return f"{self.name}: the circuit breaker lets no call through {when}{why}"
+
+
+class AllRefused(BreakerOpen):
+    """Nobody in a fallback chain can be asked before a time; ``name`` is the breaker that opens first.
+
+    Attributes:
+        calls: calls that went out before that was clear.
+        tokens, cost: what they took nevertheless.
+    """
+
+    __slots__ = ("calls", "cost", "tokens")
+
+    def __init__(
+        self,
+        name: str,
+        retry_after: float | None = None,
+        refused_at: float | None = None,
+        last_error: str = "",
+        between_probes: bool = False,
+        *,
+        calls: int = 0,
+        tokens: int = 0,
+        cost: float = 0.0,
+    ) -> None:
+        super().__init__(name, retry_after, refused_at, last_error, between_probes)
+        self.calls, self.tokens, self.cost = calls, tokens, cost
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make = partial(AllRefused, calls=self.calls, tokens=self.tokens, cost=self.cost)
+        return make, super().__reduce__()[1]

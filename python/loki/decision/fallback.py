@@ -66,18 +66,24 @@ class Phase(str, Enum):
 # --- events ---------------------------------------------------------------------------------------
 
 
+class Event:
+    """What a chain is told."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Event):
     """There is something to ask."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Event):
     """The answer came."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Event):
     """The breaker let no call out.
 
     Attributes:
@@ -88,7 +94,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Event):
     """The call brought no answer.
 
     Attributes:
@@ -109,47 +115,34 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class Waited(Event):
     """The wait is over."""
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(Event):
     """All callers together have retried too often: the retry budget gives no leave."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(Event):
     """There is a smaller thing to ask for, and it is what is asked for now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Irreducible:
+class Irreducible(Event):
     """There is nothing smaller to ask for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Event):
     """The budget of tokens, money or time is spent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(Event):
     """The run is being stopped."""
 
-
-Event: TypeAlias = (
-    Begin
-    | Answered
-    | Refused
-    | Failed
-    | Waited
-    | Denied
-    | Reduced
-    | Irreducible
-    | Spent
-    | Cancelled
-)
 
 # --- effects --------------------------------------------------------------------------------------
 

@@ -111,15 +111,23 @@ class Limiter:
         Failures while capacity grows are told by whoever makes the calls: `report` of `Failed`.
         """
 
-        def hear(change: Transition) -> None:
-            found = breakers[change.name].snapshot()
-            wait = found.retry_after if found.state == "OPEN" else 0.0
-            self.report(Changed(change.name, change.after, math.inf if wait is None else wait))
+        breakers.listen(lambda change: self._hear(change, breakers[change.name]))
+        for found in breakers.snapshot().values():
+            self._see(found)
 
-        breakers.listen(hear)
-        for name, found in breakers.snapshot().items():
-            wait = math.inf if found.retry_after is None else found.retry_after
-            self.report(Changed(name, found.state, wait))
+    def watch_one(self, breaker: Breaker) -> None:
+        """Follow a single breaker likewise."""
+        breaker.listen(lambda change: self._hear(change, breaker))
+        self._see(breaker.snapshot())
+
+    def _hear(self, change: Transition, breaker: Breaker) -> None:
+        found = breaker.snapshot()
+        wait = found.retry_after if found.state == "OPEN" else 0.0
+        self.report(Changed(change.name, change.after, math.inf if wait is None else wait))
+
+    def _see(self, found: BreakerSnapshot) -> None:
+        wait = math.inf if found.retry_after is None else found.retry_after
+        self.report(Changed(found.name, found.state, wait))
 
     def tick(self) -> None:
         """Let the time that has passed count; whoever asks or waits for a slot does so anyway."""

@@ -1,0 +1,360 @@
+"""Asks the members of a fallback chain as `loki.decision.fallback` decides: models, or whole agents.
+
+`Run` is one question on its way through the chain: it knows breakers, budgets and records, and calls
+nobody; `loki.agents.chain_driver` does what it says.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from loki.action.asking import as_failure_of
+from loki.action.event import AgentFailed
+from loki.agents.member import Circuit, Member, Permit, Took, Ways
+from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
+from loki.base.log import fields, quoted, write
+from loki.base.time import isoformat
+from loki.base.usage import TokenUsage
+from loki.decision import fallback
+from loki.decision.breaker_snapshot import BreakerSnapshot
+from loki.decision.budget import UNLIMITED, Budget
+from loki.decision.fallback import Chain, Event, Failed, Refused
+from loki.decision.meter import Meter
+from loki.decision.policy import is_retryable
+from loki.memory.call import Call, CallOutcome
+from loki.recognition.pattern import Pattern, PatternSet
+
+A = TypeVar("A")
+
+ERROR_LENGTH = 500
+"""Characters that are kept of an error. Chosen, not measured."""
+
+
+class _NoBreaker:
+    """Leave from nobody: who is asked passes a breaker of its own."""
+
+    def success(self) -> None:
+        """Nothing to tell."""
+
+    def failure(self, error: object = None) -> None:
+        """Nothing to tell."""
+
+    def ignore(self) -> None:
+        """Nothing to tell."""
+
+
+@dataclass
+class Visit:
+    """A member that is being asked, until the chain goes on."""
+
+    member: Member[Any]
+    at: str
+    began: float
+    work: str
+    attempts: int = 0
+    took: Took = field(default_factory=Took)
+    is_priced: bool = True
+    error: BaseException | None = None
+    outcome: CallOutcome = "refused"
+
+
+class Run(Generic[A]):
+    """One question on its way through a chain.
+
+    Args:
+        members: whom to ask, the preferred one first.
+        question: what: a `loki.Request` or a `loki.Briefing`.
+        ways: how.
+        task: id of the task that it is for, or "".
+    """
+
+    def __init__(
+        self, members: Sequence[Member[A]], question: Any, ways: Ways, task: str = ""
+    ) -> None:
+        self.members, self.question, self.ways, self.task = members, question, ways, task
+        self.chain = Chain(len(members), ways.backoff, ways.retries, task)
+        self.answer: A | None = None
+        self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
+        self._is_priced = False
+        left: Budget = getattr(question, "left", UNLIMITED)
+        self._meters = [Meter(left, ways.clock), *([ways.meter] if ways.meter else [])]
+        self._visit: Visit | None = None
+        self._refusals: dict[str, BreakerSnapshot | None] = {}
+        self._errors: dict[str, BaseException] = {}
+        self._spent = ""
+        for meter in self._meters:
+            meter.begin()
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set when the run is being stopped."""
+        found: threading.Event = self.question.cancelled
+        return found
+
+    def step(self, event: Event) -> fallback.Effect | None:
+        """What to do after an event; who is done with is recorded."""
+        before = (self.chain.member, self.chain.work)
+        self.chain, effect = fallback.step(self.chain, event)
+        stays = isinstance(effect, (fallback.Call, fallback.Wait)) and before == (
+            self.chain.member,
+            self.chain.work,
+        )
+        if self._visit is not None and not stays:
+            self._close(self._visit)
+        return effect
+
+    # --- one call ---------------------------------------------------------------------------------
+
+    def stop(self) -> Event | None:
+        """Why nothing may be asked at all now; None: something may."""
+        if self.cancelled.is_set():
+            return fallback.Cancelled()
+        self._spent = next((why for meter in self._meters if (why := meter.spent())), "")
+        return fallback.Spent() if self._spent else None
+
+    def visit(self, index: int) -> Visit:
+        """Who is asked now; begun where it is another one than before."""
+        if self._visit is None:
+            self._visit = self.open(index)
+        return self._visit
+
+    def open(self, index: int) -> Visit:
+        """A record in the making."""
+        clock = self.ways.clock
+        work = fallback.WORKS[self.chain.work]
+        return Visit(self.members[index], isoformat(clock.now()), clock.monotonic(), work)
+
+    def admit(self, visit: Visit) -> Permit | Event:
+        """Leave for a call; else what stands against it."""
+        stopped = self.stop()
+        if stopped is not None:
+            return stopped
+        member = visit.member
+        if member.breaker is None:
+            return _NoBreaker()
+        breaker: Circuit = self.ways.breakers[member.breaker]
+        permit = breaker.try_acquire()
+        if permit is not None:
+            return permit
+        now = self._refusals[member.name] = breaker.snapshot()
+        return Refused(now.retry_after)
+
+    def go(self, visit: Visit) -> None:
+        """A call goes out."""
+        visit.attempts += 1
+        self.calls += 1
+        if visit.attempts == 1 and visit.member.breaker is not None:
+            self.ways.retry_budget(visit.member.breaker).deposit()
+
+    def answered(self, visit: Visit, permit: Permit, answer: A) -> Event:
+        """An answer came."""
+        permit.success()
+        self._charge(visit, visit.member.took(answer))
+        visit.outcome, self.answer = "ok", answer
+        return fallback.Answered()
+
+    def failed(self, visit: Visit, permit: Permit, error: BaseException) -> Event:
+        """None came; what is no `Exception` is passed on once it is recorded."""
+        visit.error, visit.outcome = error, "error"
+        self._charge(visit, _took_of(error))
+        is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
+        if is_stopped or self.cancelled.is_set():
+            visit.outcome = "cancelled"
+            permit.ignore()
+            return fallback.Cancelled()
+        member = visit.member
+        self._errors[member.name] = error
+        if isinstance(error, BreakerOpen):  # one of its own
+            permit.ignore()
+            visit.outcome = "refused"
+            return Refused(error.retry_after)
+        seen = as_failure_of(error)
+        assert isinstance(seen, AgentFailed)
+        retryable = seen.retryable and is_retryable(seen.failure, _patterns())
+        refused = None
+        if retryable and member.breaker is not None:
+            permit.failure(error)
+            now = self.ways.breakers[member.breaker].snapshot()
+            if now.state == "OPEN":
+                self._refusals[member.name] = now
+                refused = Refused(now.retry_after)
+        else:
+            permit.ignore()
+        left = [meter.left for meter in self._meters if meter.left is not None]
+        return Failed(
+            retryable,
+            getattr(error, "kind", ""),
+            seen.retry_after,
+            refused,
+            member.breaker is None or seen.gave_up,
+            min(left, default=None),
+        )
+
+    def retry(self, wait: fallback.Wait) -> bool:
+        """Whether all who ask there have not retried too often."""
+        breaker = self.members[wait.member].breaker
+        return breaker is None or self.ways.retry_budget(breaker).try_withdraw()
+
+    def reduce(self) -> Event:
+        """Ask for less from here on, where there is less."""
+        make = getattr(self.question, "simpler", None)
+        if make is None:
+            return fallback.Irreducible()
+        self.question = make()
+        self._say(f"work={fallback.WORKS[self.chain.work + 1]} reason={quoted('nobody answered')}")
+        return fallback.Reduced()
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def _charge(self, visit: Visit, took: Took) -> None:
+        cost = took.cost
+        member = visit.member
+        if cost is None and member.kind == "llm":
+            known = took.model if self.ways.prices.of(took.model) else member.model
+            cost = self.ways.prices.cost(known, took.usage)
+        visit.is_priced = visit.is_priced and cost is not None
+        total = visit.took
+        visit.took = Took(
+            total.usage + took.usage,
+            (total.cost or 0.0) + (cost or 0.0),
+            took.model or total.model,
+            took.request_id or total.request_id,
+        )
+        self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
+        self._is_priced = self._is_priced or cost is not None
+        for meter in self._meters:
+            news = meter.charge(calls=1, tokens=took.usage.total, cost=cost or 0.0)
+            for name, text in news.items() if meter is self.ways.meter else ():
+                self._say(f"budget={name} {text}", warning=True)
+
+    def close(self, visit: Visit) -> None:
+        """Keep the record of a member that is done with."""
+        member, error = visit.member, visit.error if visit.outcome != "ok" else None
+        if member.breaker is None or (visit.attempts == 0 and visit.outcome != "refused"):
+            return
+        clock, took = self.ways.clock, visit.took
+        self.ways.calls.add(
+            Call(
+                visit.at,
+                member.provider,
+                member.model,
+                visit.outcome,
+                call=member.kind,
+                attempts=visit.attempts,
+                usage=took.usage,
+                cost=took.cost if visit.is_priced else None,
+                latency_ms=round((clock.monotonic() - visit.began) * 1000),
+                response_model=took.model,
+                error_kind=str(getattr(error, "kind", type(error).__name__ if error else "")),
+                error=_said(error)[:ERROR_LENGTH] if error else "",
+                status=getattr(error, "status", None),
+                request_id=took.request_id,
+                task=self.task,
+                breaker=member.breaker,
+                work=visit.work,
+            )
+        )
+
+    def _close(self, visit: Visit) -> None:
+        self._visit = None
+        self.close(visit)
+
+    def _say(self, message: str, *, warning: bool = False) -> None:
+        task = f"task={self.task} " if self.task else ""
+        line = f"{task}{message}"
+        write(line, fields(line), warning=warning)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def result(self) -> A:
+        """The answer.
+
+        Raises:
+            BreakerOpen: nobody can be asked before a time.
+            AgentError: nobody answered, the budget is spent, or the run was stopped.
+        """
+        ending = self.chain.ending
+        if ending == "answered":
+            assert self.answer is not None
+            return self.answer
+        took: dict[str, Any] = {"usage": self.usage, "cost": self.total_cost}
+        if ending == "cancelled":
+            raise LLMError("the run was stopped", "cancelled", **took)
+        if ending == "spent":
+            raise LLMError(self._spent, "budget", **took)
+        if ending == "refused":
+            raise self._refusal()
+        raise self._failure()
+
+    @property
+    def total_cost(self) -> float | None:
+        """US dollars of all calls, as far as they are known; None: of none."""
+        return self.cost if self._is_priced else None
+
+    def _refusal(self) -> BreakerOpen:
+        """Of those who can be asked again, who can first."""
+        known = [(s, i) for i, s in self.chain.refused.items() if s is not None]
+        seconds, index = min(known) if known else (None, min(self.chain.refused))
+        member = self.members[index]
+        now = self._refusals.get(member.name)
+        own = self._errors.get(member.name)
+        name, said = member.breaker or member.name, now.last_error if now else str(own or "")
+        if isinstance(own, BreakerOpen):
+            name, said = own.name, own.last_error
+        return AllRefused(
+            name,
+            seconds,
+            self.ways.clock.now().timestamp(),
+            said,
+            between_probes=now is not None and now.state != "OPEN" and not now.is_probing,
+            calls=self.calls,
+            tokens=self.usage.total,
+            cost=self.cost,
+        )
+
+    def _failure(self) -> AgentError:
+        """What those who were asked said, as one error."""
+        failed = [self.members[index] for index in self.chain.failed]
+        errors = [self._errors[member.name] for member in failed]
+        first = errors[0]
+        if len(errors) == 1 and isinstance(first, AgentError):
+            first.gave_up, first.tokens = True, self.usage.total or first.tokens
+            first.cost = self.total_cost
+            return first
+        told = [
+            f"{member.name}: {_said(error)}" for member, error in zip(failed, errors, strict=True)
+        ]
+        whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
+        final: dict[str, Any] = {
+            "retryable": any(one.retryable for one in self.chain.failed.values()),
+            "cost": self.total_cost,
+            "gave_up": True,
+        }
+        if isinstance(first, LLMError):
+            named: dict[str, Any] = {
+                "provider": first.provider,
+                "model": first.model,
+                "status": first.status,
+            }
+            return LLMError(whole, first.kind, usage=self.usage, **named, **final)
+        return AgentError(whole, tokens=self.usage.total or None, **final)
+
+
+@cache
+def _patterns() -> dict[str, Pattern]:
+    return dict(PatternSet.default().patterns)
+
+
+def _said(error: BaseException) -> str:
+    return str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
+
+
+def _took_of(error: BaseException) -> Took:
+    if isinstance(error, LLMError):
+        return Took(error.usage, error.cost, error.model, error.request_id)
+    tokens, cost = getattr(error, "tokens", None), getattr(error, "cost", None)
+    return Took(TokenUsage(input=tokens or 0), cost)

@@ -1,0 +1,148 @@
+"""Who can be asked in a fallback chain, and how a chain asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from loki.base.time import Clock, SystemClock
+from loki.base.usage import TokenUsage
+from loki.decision.backoff import Backoff
+from loki.decision.breaker import Breaker
+from loki.decision.breaker_snapshot import BreakerSnapshot
+from loki.decision.fallback import RETRIES
+from loki.decision.limiter import Limiter, Slot
+from loki.decision.meter import Meter
+from loki.decision.price import Prices
+from loki.decision.retry_budget import RetryBudget
+from loki.memory.call import Calls
+
+A = TypeVar("A")
+
+
+class Permit(Protocol):
+    """Leave for one call: of `loki.Breaker` or `loki.Breakers`."""
+
+    def success(self) -> None:
+        """The call went well."""
+
+    def failure(self, error: object = None) -> None:
+        """The call failed."""
+
+    def ignore(self) -> None:
+        """Neither."""
+
+
+class Circuit(Protocol):
+    """What a chain needs of a breaker."""
+
+    def try_acquire(self) -> Permit | None:
+        """Leave for one call; None: refused."""
+
+    def snapshot(self) -> BreakerSnapshot:
+        """The breaker as it is now."""
+
+
+class Circuits(Protocol):
+    """Breakers by name: `loki.Breakers`, or what is like it."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """The breaker of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What an answer, or a failed call, says of itself."""
+
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    cost: float | None = None
+    model: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Member(Generic[A]):
+    """Someone who can be asked.
+
+    Attributes:
+        call: asks; may be async.
+        took: reads what an answer took.
+        provider, model: for records.
+        breaker: name of the circuit breaker that calls pass; None: it passes its own, asks again by
+            itself and keeps its own records.
+        kind: ``llm`` or ``agent``.
+    """
+
+    call: Callable[[Any], Any]
+    took: Callable[[A], Took]
+    provider: str
+    model: str
+    breaker: str | None
+    kind: Literal["llm", "agent"] = "llm"
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.provider}/{self.model}" if self.model else self.provider
+
+
+@dataclass
+class Ways:
+    """How a chain asks; shared by all questions that go through it.
+
+    Attributes:
+        breakers: by name.
+        clock: where time comes from.
+        backoff: waits between retries; retries: of one question to one member, at most.
+        prices: what calls cost; calls: where their records go.
+        meter: counts all of them against a budget of its own; None: there is none.
+        retry_budgets: by breaker, for all who ask there; made where there is none.
+        limiters: how many may call at a time, by breaker; none where nothing is said.
+        hedge: seconds after which the next member is asked, too; None: never.
+    """
+
+    breakers: Circuits
+    clock: Clock = field(default_factory=SystemClock)
+    backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
+    retries: int = RETRIES
+    prices: Prices = field(default_factory=Prices)
+    calls: Calls = field(default_factory=Calls)
+    meter: Meter | None = None
+    retry_budgets: dict[str, RetryBudget] = field(default_factory=dict)
+    limiters: Mapping[str, Limiter] = field(default_factory=dict)
+    hedge: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def retry_budget(self, breaker: str) -> RetryBudget:
+        """What all who ask there may retry together."""
+        with self._lock:
+            if breaker not in self.retry_budgets:
+                self.retry_budgets[breaker] = RetryBudget(clock=self.clock)
+            return self.retry_budgets[breaker]
+
+    def slot(self, member: Member[Any]) -> Slot | None:
+        """A place among those who may call at a time; None: as many as like may."""
+        limiter = self.limiters.get(member.breaker or "")
+        return limiter.slot(urgent=True, circuit=member.breaker) if limiter else None
+
+
+class LocalBreakers:
+    """Circuit breakers by name, in memory.
+
+    Args:
+        clock: where time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._breakers: dict[str, Breaker] = {}
+
+    def __getitem__(self, name: str) -> Breaker:
+        """The breaker of that name."""
+        with self._lock:
+            if name not in self._breakers:
+                self._breakers[name] = Breaker(name=name, clock=self._clock)
+            return self._breakers[name]
