@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from loki.action.asking import AnyAgent, as_event, breaker_of, record_of
+from loki.action.asking import AnyAgent, as_event, breaker_of, is_resilient, record_of
 from loki.action.check import Check
 from loki.action.driver import Session, adrive, drive
 from loki.action.event import Ask, Edited, Event, Interrupted
@@ -155,7 +155,8 @@ class Task:
         session = self._running()
         if not self.spec.checks and self.needs_check:
             raise UsageError(NO_CHECK)
-        session.breaker = self.workspace.breakers()[breaker_of(agent)]
+        if not is_resilient(agent):
+            session.breaker = self.workspace.breakers()[breaker_of(agent)]
         assert self._performer is not None
         self._performer.recorder.saw_agent(record_of(agent))
         return session
@@ -174,7 +175,8 @@ class Task:
         performer = self.make_performer(spec, stands.execution, threading.Event())
         if self.reviewer is not None:
             performer.judge.reviewer = self.reviewer
-            performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
+            if not is_resilient(self.reviewer):
+                performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
         recorder.failing_files = stands.failing_files

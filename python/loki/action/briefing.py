@@ -61,6 +61,7 @@ class Facts:
         context: what the strategy found.
         tried: earlier attempts of this execution.
         reflections: notes on the last attempts, oldest first.
+        work: full, simpler or minimal: how much is asked for.
     """
 
     title: str
@@ -84,6 +85,25 @@ class Facts:
     context: str = ""
     tried: Tried = field(default_factory=Tried)
     reflections: Sequence[Reflection] = ()
+    work: str = "full"
+
+
+LESS = {
+    "simpler": (
+        0.5,
+        "# Less than usual\n\nNobody could answer for the whole of this just now. Do only what makes the "
+        "first failing check pass, in as few files as you can; leave everything else as it is, and say "
+        "what is left to do.",
+    ),
+    "minimal": (
+        0.25,
+        "# As little as possible\n\nNobody could answer for more just now. Make one small change, in one "
+        "file, that brings the first failing check nearer to passing; nothing else. Say what is left to "
+        "do.",
+    ),
+}
+"""By how much of the work is asked for: the share of a briefing's tokens, and what is said. The shares
+are chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +134,7 @@ def compose(
         (_rules(facts, rules_tokens), False),
         (_task(facts), True),
         (_person(facts), True),
+        (LESS[facts.work][1] if facts.work in LESS else "", True),
         (_error(facts), False),
         (_strategy(facts), False),
         (counter(facts.findings), False),
@@ -121,6 +142,8 @@ def compose(
         (_context(facts), False),
         (_reflections(facts), False),
     ]
+    if facts.work in LESS:
+        budget_tokens = round(budget_tokens * LESS[facts.work][0])
     kept = [part for part in parts if part[0]]
     while tokens(text := "\n\n".join(part for part, _ in kept) + "\n") > budget_tokens:
         last = next((i for i in reversed(range(len(kept))) if not kept[i][1]), None)

@@ -38,7 +38,7 @@ from loki.action.event import (
 )
 from loki.action.loop import step
 from loki.action.performer import Performer
-from loki.action.state import Phase, State
+from loki.action.state import Phase, State, usage
 from loki.action.task import Outcome
 from loki.action.waiting import left
 from loki.base.time import Clock
@@ -120,7 +120,8 @@ class Session:
 
     def briefing(self, ask: Ask) -> Briefing:
         """What the agent is told."""
-        return self._performer.briefing(ask)
+        spent = usage(self.state, self._clock.now())
+        return self._performer.briefing(ask, self.state.setting.task.budget.rest(spent))
 
     def cancel(self) -> None:
         """End whatever runs, from another thread; `answer` then records the attempt and returns."""

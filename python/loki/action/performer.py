@@ -6,11 +6,13 @@ import shlex
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from loki.action import briefing, gate, strategy
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.approach import approach
+from loki.action.briefing import Facts
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.event import (
@@ -49,6 +51,8 @@ from loki.action.task import TaskSpec
 from loki.action.tree import Tree
 from loki.base.log import quoted, tell, write
 from loki.base.time import Clock
+from loki.decision.budget import UNLIMITED, Budget
+from loki.decision.fallback import WORKS
 from loki.recognition.pattern import PatternSet
 
 _T = TypeVar("_T")
@@ -116,8 +120,13 @@ class Performer:
         self._fresh = None  # a wait, a check or a command: the project may be another one after it
         return self._performs[type(effect)](effect)
 
-    def briefing(self, ask: Ask) -> Briefing:
-        """What the agent is told; what it is shown of the project is remembered."""
+    def briefing(self, ask: Ask, left: Budget = UNLIMITED) -> Briefing:
+        """What the agent is told; what it is shown of the project is remembered.
+
+        Args:
+            ask: the question.
+            left: what may still be spent.
+        """
         self._log(f"attempt={ask.attempt} asking the agent")
         # Where a strategy that only read was the last effect, the project has just been looked at.
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
@@ -149,8 +158,18 @@ class Performer:
             tried=tried,
             reflections=self.recorder.reflections.last(),
         )
+        return self._briefing(facts, left, 0)
+
+    def _briefing(self, facts: Facts, left: Budget, work: int) -> Briefing:
+        """The briefing for as much of the work as one of `WORKS` says."""
+        facts = replace(facts, work=WORKS[work])
         text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
-        return Briefing(text, self.task.id, ask.attempt, self.root, self.cancelled)
+        simpler = None
+        if work + 1 < len(WORKS):
+            simpler = partial(self._briefing, facts, left, work + 1)
+        return Briefing(
+            text, self.task.id, facts.number, self.root, self.cancelled, left, simpler, facts.work
+        )
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:
         """What the agent is asked about an attempt that failed."""

@@ -173,8 +173,9 @@ class Run(Generic[A]):
             visit.outcome = "refused"
             return Refused(error.retry_after)
         seen = as_failure_of(error)
-        assert isinstance(seen, AgentFailed)
-        retryable = seen.retryable and is_retryable(seen.failure, _patterns())
+        # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
+        said = seen if isinstance(seen, AgentFailed) else None
+        retryable = said is not None and said.retryable and is_retryable(said.failure, _patterns())
         refused = None
         if retryable and member.breaker is not None:
             permit.failure(error)
@@ -188,9 +189,9 @@ class Run(Generic[A]):
         return Failed(
             retryable,
             getattr(error, "kind", ""),
-            seen.retry_after,
+            said.retry_after if said else None,
             refused,
-            member.breaker is None or seen.gave_up,
+            member.breaker is None or bool(said and said.gave_up),
             min(left, default=None),
         )
 

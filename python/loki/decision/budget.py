@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+_TRIFLE = 1e-6
+
 WARN_AT = 0.8
 """Share of a limit from which on a run warns, as the specification has it."""
 
@@ -75,6 +77,19 @@ class Budget:
             for name, limit, used in self._limits(usage)
             if used >= WARN_AT * limit
         }
+
+    def rest(self, usage: Usage) -> Budget:
+        """What is left of it, no limit below a trifle; attempts are not told.
+
+        Example:
+            >>> Budget(tokens=1000, cost=2.0).rest(Usage(tokens=400)).tokens
+            600
+        """
+        return Budget(
+            seconds=None if self.seconds is None else max(_TRIFLE, self.seconds - usage.seconds),
+            tokens=None if self.tokens is None else max(1, self.tokens - usage.tokens),
+            cost=None if self.cost is None else max(_TRIFLE, self.cost - usage.cost),
+        )
 
     def _limits(self, usage: Usage) -> Iterator[tuple[str, float, float]]:
         for name in ("attempts", "seconds", "tokens", "cost"):

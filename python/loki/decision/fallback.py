@@ -11,7 +11,7 @@ calling       Answered                             done                         
 calling       Refused (its breaker is open)        calling the next                             Call
 calling       Failed, asking again helps           waiting, while retries are left              Wait
 calling       Failed, its breaker is open now      calling the next: other retries are dropped  Call
-calling       Failed, it asks for a long wait      calling the next                             Call
+calling       Failed, the wait would be too long   calling the next                             Call
 calling       Failed, asking again does not help   calling the next                             Call
 waiting       Waited                               calling the same                             Call
 waiting       Denied (the retry budget is spent)   calling the next                             Call
@@ -44,9 +44,9 @@ longest wait between retries that the specification allows, and a breaker's cool
 WORKS = ("full", "simpler", "minimal")
 """How much is asked for; what follows the last is a person."""
 
-LESS_HELPS = frozenset({"too_long", "timeout", "malformed", "rate_limit", "overloaded"})
-"""Kinds of error that a smaller request may not meet: it fits in, is done in time, is not cut off,
-keeps below a limit of tokens."""
+LESS_HELPS = frozenset({"too_long", "timeout", "malformed"})
+"""Kinds of error that a smaller request may not meet: it fits in, is done in time, is not cut off. A
+service that is overloaded or limits the rate is not asked at once for less: it said when to come."""
 
 
 class IllegalTransition(Exception):
@@ -265,8 +265,9 @@ def _failed(chain: Chain, event: Failed) -> Step:
     seconds = chain.backoff.wait(
         failures, chain.key, offset=1, retry_after=event.retry_after, left=event.left
     )
-    if seconds is None:
-        return _next(chain)
+    if seconds is None:  # nothing would be left of the time: whoever asks may come back
+        later = chain.backoff.delay(failures, chain.key, offset=1)
+        return _refused(chain, Refused(max(later, event.retry_after or 0.0)))
     return replace(chain, phase=Phase.WAITING), Wait(chain.member, seconds)
 
 

@@ -200,7 +200,7 @@ def test_what_is_left_of_a_request_counts(world: World) -> None:
         world.ask(world.llm(a), request(left=Budget(tokens=500)))
     assert len(a.asked) == 2
     late = world.model("b", *[error()] * 9)
-    with pytest.raises(LLMError, match="overloaded"):
+    with pytest.raises(BreakerOpen, match="another 10 s"):
         world.ask(world.llm(late), request(left=Budget(seconds=12)))
     assert late.asked[-1] - late.asked[0] == 5, "a wait of 10 s would leave nothing"
 

@@ -95,6 +95,7 @@ def test_the_table(events: list[Event], effect: object) -> None:
         ([Refused(None), NO_KEY], "failed"),
         ([Refused(300), NO_KEY], "refused"),
         ([Failed(retry_after=3600), NO_KEY], "refused"),
+        ([Failed(left=4), NO_KEY], "refused"),
         ([NO_KEY, NO_KEY], "failed"),
         ([TOO_LONG, NO_KEY, Irreducible()], "failed"),
         ([Spent()], "spent"),

@@ -1,0 +1,125 @@
+"""Agents in a row: where the first cannot be asked, the next one is.
+
+Under test: ``tests/py/agents/test_fallback.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from loki.action.agent import Briefing, ReflectionRequest
+from loki.action.asking import (
+    AnyAgent,
+    as_event,
+    breaker_of,
+    callable_of,
+    is_resilient,
+    name_of,
+    record_of,
+)
+from loki.action.event import Answered
+from loki.agents.chain import Run
+from loki.agents.chain_driver import adrive, drive
+from loki.agents.member import LocalBreakers, Member, Took, Ways
+from loki.base.error import AgentError, UsageError
+from loki.base.time import SystemClock
+from loki.base.usage import TokenUsage
+
+
+class FallbackAgent:
+    """An agent made of several: programs, models and functions, the preferred one first.
+
+    Each passes its own circuit breaker and is asked again after a wait where that can help; then the
+    next one is asked. Once the cooldown of the preferred one is over, the next briefing goes to it
+    again. One that waits and retries by itself, as models do, is left to it.
+
+    Args:
+        agents: a `loki.Agent` or a function each, the preferred one first.
+        ways: how to ask; None: with breakers in memory. A `loki.Workspace` gives its own to agents
+            that it is given as a list.
+        name: shown in attempts; None: the names of all.
+
+    Raises:
+        UsageError: there is no agent, or two pass one breaker.
+
+    Example:
+        >>> from pathlib import Path
+        >>> def claude(briefing):
+        ...     raise AgentError("your credit is used up", retryable=False)
+        >>> def codex(briefing):
+        ...     return {"a.py": "x = 1"}
+        >>> agent = FallbackAgent([claude, codex])
+        >>> agent.propose(Briefing("Write a.py", "task-1", 1, Path("/project"))).agent
+        'codex'
+    """
+
+    is_resilient = True
+
+    def __init__(
+        self, agents: Sequence[AnyAgent], ways: Ways | None = None, name: str | None = None
+    ) -> None:
+        breakers = [breaker_of(agent) for agent in agents]
+        if not agents or len(set(breakers)) < len(breakers):
+            raise UsageError(
+                f"found agents behind {', '.join(breakers) or 'no breaker'}: expected one or more, each "
+                "with a circuit breaker of its own"
+            )
+        self.agents = tuple(agents)
+        self.name = name or ", ".join(map(name_of, agents))
+        self.breaker = breakers[0]
+        self.ways = ways or Ways(LocalBreakers(SystemClock()))
+        self._members = [_member(agent) for agent in agents]
+        self._last: AnyAgent | None = None
+        can_reflect = any(callable(getattr(agent, "reflect", None)) for agent in agents)
+        self.reflect = self._reflect if can_reflect else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept of it with a task, JSON-able."""
+        return {"name": self.name, "agents": [record_of(agent) for agent in self.agents]}
+
+    def propose(self, briefing: Briefing) -> Any:
+        """The answer of the first that could be asked; tokens and cost are those of all calls.
+
+        Raises:
+            BreakerOpen: none can be asked before a time.
+            AgentError: none answered, or the run was stopped.
+        """
+        run = self._run(briefing)
+        return self._whole(run, drive(run))
+
+    async def apropose(self, briefing: Briefing) -> Any:
+        """The same without blocking the event loop."""
+        run = self._run(briefing)
+        return self._whole(run, await adrive(run))
+
+    def _run(self, briefing: Briefing) -> Run[Any]:
+        return Run(self._members, briefing, self.ways, briefing.task_id)
+
+    def _whole(self, run: Run[Any], answer: Any) -> Any:
+        agent = self._last = self.agents[run.chain.member]
+        event = as_event(answer, name_of(agent))
+        if not isinstance(event, Answered):
+            return answer  # the loop says what is wrong with it
+        return replace(event.proposal, tokens=run.usage.total or None, cost=run.total_cost)
+
+    def _reflect(self, request: ReflectionRequest) -> Any:
+        """Asks the one that answered last."""
+        reflect = getattr(self._last, "reflect", None)
+        if not callable(reflect):
+            raise AgentError(f"{self.name} cannot be asked", retryable=False)
+        return reflect(request)
+
+
+def _member(agent: AnyAgent) -> Member[Any]:
+    breaker = None if is_resilient(agent) else breaker_of(agent)
+    return Member(callable_of(agent), _took, name_of(agent), "", breaker, "agent")
+
+
+def _took(answer: Any) -> Took:
+    event = as_event(answer, "")
+    if not isinstance(event, Answered):
+        return Took()
+    said = event.proposal  # an agent tells no more than a sum
+    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")
