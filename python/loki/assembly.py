@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loki.action.task import TaskSpec
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
+    from loki.agents.fallback import FallbackAgent
     from loki.agents.model import ModelAgent
     from loki.base.time import Duration
     from loki.config import AgentConfig
@@ -169,22 +170,27 @@ def agent(
     *,
     reflect: bool = False,
     pass_environment: Sequence[str] = (),
-) -> CommandAgent | ModelAgent:
+    said: AgentConfig | None = None,
+) -> CommandAgent | ModelAgent | FallbackAgent:
     """An agent by its name; `Workspace.agent` says more.
 
     Args:
         workspace: the project.
         name, timeout, reflect: as there.
         pass_environment: more variables that a program gets although they look like secrets.
+        said: what the configuration says of it; None: to be looked up.
     """
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
     from loki.config import AgentConfig
+    from loki.resilience import chained, model_agent
 
     known = workspace.config.agents
-    if name in known:
+    if said is not None:
+        pass
+    elif name in known:
         said = known[name]
     elif is_model(name):
         said = AgentConfig(model=name)
@@ -198,10 +204,12 @@ def agent(
             f'"anthropic:claude-opus-4-5". Add '
             f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
         )
+    if said.fallback:
+        return chained(workspace, name, said, timeout, reflect=reflect)
     if timeout is None:
         timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
     if said.model is not None:
-        return _model_agent(said, name, timeout, reflect=reflect)
+        return model_agent(workspace, [said], name, timeout, reflect=reflect)
     own = said.pass_environment
     found = CommandAgent(
         said.command or (),
@@ -215,28 +223,6 @@ def agent(
     )
     if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"agent {name}: {problem}")
-    return found
-
-
-def _model_agent(said: AgentConfig, name: str, timeout: Duration, *, reflect: bool) -> ModelAgent:
-    """An agent made of the model that a configuration names."""
-    from loki.action.llm import MAX_TOKENS
-    from loki.agents.model import ModelAgent
-    from loki.agents.providers import llm_of
-
-    assert said.model is not None
-    llm = llm_of(
-        said.model, base_url=said.base_url, api=said.api, api_key_variable=said.api_key_variable
-    )
-    found = ModelAgent(
-        llm,
-        name=name,
-        max_tokens=said.max_tokens or MAX_TOKENS,
-        timeout=timeout,
-        reflect=reflect,
-        reference=name,
-    )
-    found.breaker = said.breaker or found.breaker
     return found
 
 

@@ -95,6 +95,8 @@ class AgentConfig(BaseModel):
     """Which of OpenAI's; None: ``responses`` at OpenAI's, ``chat`` elsewhere."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Of one answer of the model."""
+    fallback: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Who is asked in its place, in this order, where it cannot be: ``provider:model``, or other names."""
     breaker: str | None = Field(default=None, min_length=1)
     timeout: Seconds | None = None
     """For one answer; ``[loop] agent_timeout`` where nothing is said."""
@@ -113,6 +115,31 @@ class AgentConfig(BaseModel):
                     f"`{name}` is for agents with a `{'model' if is_command else 'command'}`"
                 )
         return self
+
+
+class ModelsConfig(BaseModel):
+    """``[models]``: how models are asked; how often and how long stands in ``[loop]``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parallel: int = Field(default=5, ge=1, le=1000)
+    """Calls to one model at a time; fewer while it recovers from an outage."""
+    hedge: Seconds | None = None
+    """After this long without an answer the next model is asked, too, and the first answer wins; never
+    where nothing is said. Both calls cost."""
+
+
+class PriceConfig(BaseModel):
+    """``[prices."<model>"]``: US dollars for a million tokens, instead of the built-in table's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Of input out of the provider's cache; ``input`` where nothing is said."""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Of input into it; ``input`` where nothing is said."""
 
 
 class SignsConfig(BaseModel):
@@ -146,6 +173,8 @@ class Config(BaseModel):
     limits: LimitsConfig = LimitsConfig()
     execute: ExecuteConfig = ExecuteConfig()
     agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
+    models: ModelsConfig = ModelsConfig()
+    prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()
     briefing: BriefingConfig = BriefingConfig()
 

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from loki.action.asking import AnyAgent, as_event, breaker_of, is_resilient, record_of
 from loki.action.check import Check
 from loki.action.driver import Session, adrive, drive
 from loki.action.event import Ask, Edited, Event, Interrupted
+from loki.action.llm import LLM
 from loki.action.performer import Performer
 from loki.action.resumption import standing
 from loki.action.state import Setting, State
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
     from loki.action.agent import Reviewer
     from loki.workspace import Workspace
+
+
+AgentLike: TypeAlias = AnyAgent | LLM | str | Sequence[AnyAgent | LLM | str]
+"""What stands for an agent."""
 
 
 class Task:
@@ -95,18 +100,19 @@ class Task:
         finally:
             self._stack.close()
 
-    def run(self, agent: AnyAgent | str) -> Outcome:
+    def run(self, agent: AgentLike) -> Outcome:
         """The whole loop with an agent, until it ends or the agent's circuit breaker opens.
 
         Args:
-            agent: a `loki.Agent`, a function from briefing to change, or a name as for
-                `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``.
+            agent: a `loki.Agent`, a function from briefing to change, a `loki.LLM`, or a name as
+                for `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them:
+                the next one is asked where the one before cannot be.
         """
         worker = _agent(self, agent)
         self.outcome = drive(self._guarded(worker), worker)
         return self.outcome
 
-    async def arun(self, agent: AnyAgent | str) -> Outcome:
+    async def arun(self, agent: AgentLike) -> Outcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
         worker = _agent(self, agent)
         self.outcome = await adrive(self._guarded(worker), worker)
@@ -321,7 +327,7 @@ class TaskOptions(TypedDict, total=False):
 def run(
     task: str | Task,
     *,
-    agent: AnyAgent | str,
+    agent: AgentLike,
     checks: Sequence[str | Check] = (),
     path: str = ".",
     **options: Unpack[TaskOptions],
@@ -330,8 +336,9 @@ def run(
 
     Args:
         task: what is to be achieved, or a task of a workspace.
-        agent: a `loki.Agent`, a function from briefing to change, or a name as for
-            `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``.
+        agent: a `loki.Agent`, a function from briefing to change, a `loki.LLM`, or a name as for
+            `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them: the next
+            one is asked where the one before cannot be.
         checks: commands that must exit with 0; only where ``task`` is text. Without any, those of its
             kind, by the project's own commands.
         path: the project's folder; only where ``task`` is text.
@@ -355,7 +362,7 @@ def run(
 async def arun(
     task: str | Task,
     *,
-    agent: AnyAgent | str,
+    agent: AgentLike,
     checks: Sequence[str | Check] = (),
     path: str = ".",
     **options: Unpack[TaskOptions],
@@ -367,8 +374,10 @@ async def arun(
         return await entered.arun(worker)
 
 
-def _agent(task: Task, agent: AnyAgent | str) -> AnyAgent:
-    return task.workspace.agent(agent) if isinstance(agent, str) else agent
+def _agent(task: Task, agent: AgentLike) -> AnyAgent:
+    from loki.resilience import chain
+
+    return chain(task.workspace, agent)
 
 
 def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: TaskOptions) -> Task:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
+    from loki.agents.fallback import FallbackAgent
+    from loki.agents.member import Ways
     from loki.agents.model import ModelAgent
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
@@ -305,9 +308,16 @@ class Workspace:
         path = self.folder / "state" / "circuit-breakers.json"
         return Breakers(path, clock=self.clock, **knobs)
 
+    @cached_property
+    def ways(self) -> Ways:
+        """How models and agents are asked here: breakers, waits, prices, records of calls."""
+        from loki.resilience import ways
+
+        return ways(self)
+
     def agent(
         self, name: str, *, timeout: Duration | None = None, reflect: bool = False
-    ) -> CommandAgent | ModelAgent:
+    ) -> CommandAgent | ModelAgent | FallbackAgent:
         """An agent by its name.
 
         Args:

@@ -26,6 +26,7 @@ JOINS = {
     "runs",
     "session",
     "pipeline",
+    "resilience",
     "testing",
     "__init__",
     "__main__",

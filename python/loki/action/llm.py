@@ -66,6 +66,7 @@ class Request:
         left: what may still be spent on it, all tries together.
         simpler: makes what to ask instead where nobody could answer this: less work. None: there is
             nothing less to ask for.
+        work: full, simpler or minimal: how much of the work it asks for.
     """
 
     messages: tuple[Message, ...]
@@ -78,6 +79,7 @@ class Request:
     task: str = ""
     left: Budget = UNLIMITED
     simpler: Callable[[], Request] | None = field(default=None, compare=False, repr=False)
+    work: str = "full"
 
 
 @dataclass(frozen=True, slots=True)

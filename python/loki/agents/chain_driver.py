@@ -118,7 +118,7 @@ async def _call_async(run: Run[A], effect: fallback.Call) -> Event:
 async def _ask_async(run: Run[A], visit: Visit, permit: Permit) -> Event:
     run.go(visit)
     try:
-        answer = await _answer(visit.member.call, run.question)
+        answer = await _answer(visit.member.acall or visit.member.call, run.question)
     except BaseException as error:
         event = await _off(run.failed, visit, permit, error)
         if not isinstance(error, Exception):

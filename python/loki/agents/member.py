@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -67,7 +67,7 @@ class Member(Generic[A]):
     """Someone who can be asked.
 
     Attributes:
-        call: asks; may be async.
+        call: asks; may be async. acall: the same, always async; None: there is only one.
         took: reads what an answer took.
         provider, model: for records.
         breaker: name of the circuit breaker that calls pass; None: it passes its own, asks again by
@@ -81,6 +81,7 @@ class Member(Generic[A]):
     model: str
     breaker: str | None
     kind: Literal["llm", "agent"] = "llm"
+    acall: Callable[[Any], Any] | None = None
 
     @property
     def name(self) -> str:
@@ -98,8 +99,8 @@ class Ways:
         backoff: waits between retries; retries: of one question to one member, at most.
         prices: what calls cost; calls: where their records go.
         meter: counts all of them against a budget of its own; None: there is none.
-        retry_budgets: by breaker, for all who ask there; made where there is none.
-        limiters: how many may call at a time, by breaker; none where nothing is said.
+        retry_budgets: by breaker, for all who ask there; made where there is none; so are limiters.
+        parallel: calls at a time behind one breaker; None: as many as like.
         hedge: seconds after which the next member is asked, too; None: never.
     """
 
@@ -111,8 +112,9 @@ class Ways:
     calls: Calls = field(default_factory=Calls)
     meter: Meter | None = None
     retry_budgets: dict[str, RetryBudget] = field(default_factory=dict)
-    limiters: Mapping[str, Limiter] = field(default_factory=dict)
     hedge: float | None = None
+    parallel: int | None = None
+    limiters: dict[str, Limiter] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def retry_budget(self, breaker: str) -> RetryBudget:
@@ -124,8 +126,14 @@ class Ways:
 
     def slot(self, member: Member[Any]) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may."""
-        limiter = self.limiters.get(member.breaker or "")
-        return limiter.slot(urgent=True, circuit=member.breaker) if limiter else None
+        name = member.breaker
+        if self.parallel is None or name is None:
+            return None
+        with self._lock:
+            if name not in self.limiters:
+                limiter = self.limiters[name] = Limiter(self.parallel, clock=self.clock)
+                limiter.watch_one(self.breakers[name])
+        return self.limiters[name].slot(urgent=True, circuit=name)
 
 
 class LocalBreakers:

@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
+from loki.action.asking import is_resilient
+from loki.action.briefing import LESS
 from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, Role, TokenUsage
 from loki.action.tree import Tree
 from loki.agents import model_context, model_proposal
@@ -104,6 +106,7 @@ class ModelAgent:
         self.llm = llm
         self.name = name or f"{llm.provider}:{llm.model}"
         self.breaker = llm.breaker
+        self.is_resilient = is_resilient(llm)
         self.max_tokens = max_tokens
         self.timeout = argument_seconds("timeout", timeout)
         self.files_tokens = files_tokens
@@ -129,21 +132,44 @@ class ModelAgent:
     def _propose(self, briefing: Briefing) -> Talk[Proposal]:
         # Files untouched since the last time are not read again.
         tree = self._tree = Tree.scan(briefing.root, self._tree)
-        context = model_context.show(tree, briefing.text, self.files_tokens)
-        first = _message("user", f"{briefing.text.rstrip()}\n\n{context.text}\n")
-        request = Request(
-            (first,), SYSTEM, TOOL, self.max_tokens, self.timeout, self.on_text, briefing.cancelled
-        )
-        answers = [(yield request)]
+        shown: dict[str, tuple[Request, model_context.Context]] = {}
+        answers = [(yield self._request(briefing, tree, shown))]
+        request, context = shown[answers[0].work]
         try:
             return self._proposal(answers, context)
         except Unusable as problem:
-            messages = (first, *_sent_back(answers[0], problem))
-        answers.append((yield replace(request, messages=messages)))
+            messages = (*request.messages, *_sent_back(answers[0], problem))
+        answers.append((yield replace(request, messages=messages, simpler=None)))
         try:
             return self._proposal(answers, context)
         except Unusable as problem:
             raise self._error(f"no usable answer: {problem}", answers) from problem
+
+    def _request(
+        self,
+        briefing: Briefing,
+        tree: Tree,
+        shown: dict[str, tuple[Request, model_context.Context]],
+    ) -> Request:
+        """What is asked for a briefing; kept in ``shown``, by how much of the work it asks for."""
+        share = LESS[briefing.work][0] if briefing.work in LESS else 1.0
+        context = model_context.show(tree, briefing.text, round(self.files_tokens * share))
+        less = briefing.simpler
+        request = Request(
+            (_message("user", f"{briefing.text.rstrip()}\n\n{context.text}\n"),),
+            SYSTEM,
+            TOOL,
+            self.max_tokens,
+            self.timeout,
+            self.on_text,
+            briefing.cancelled,
+            briefing.task_id,
+            briefing.left,
+            None if less is None else lambda: self._request(less(), tree, shown),
+            briefing.work,
+        )
+        shown[briefing.work] = request, context
+        return request
 
     def _proposal(self, answers: list[Answer], context: model_context.Context) -> Proposal:
         """What the last of some answers proposes; all of them are paid for."""

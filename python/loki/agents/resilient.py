@@ -17,7 +17,6 @@ from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Budget
 from loki.decision.fallback import RETRIES, WORKS
-from loki.decision.limiter import Limiter
 from loki.decision.meter import Meter
 from loki.decision.price import Price, Prices
 from loki.memory.call import Calls
@@ -48,6 +47,7 @@ class ResilientLLM:
             as like.
         hedge: after this long without an answer the next model is asked, too; the first answer wins
             and the other call is cancelled. None: never.
+        ways: all of this from one who shares it, in place of the arguments before.
 
     Raises:
         UsageError: there is no model, or one is named twice.
@@ -82,6 +82,7 @@ class ResilientLLM:
         budget: Budget | None = None,
         parallel: int | None = None,
         hedge: Duration | None = None,
+        ways: Ways | None = None,
     ) -> None:
         names = [llm.breaker for llm in llms]
         if not llms or len(set(names)) < len(names):
@@ -94,22 +95,27 @@ class ResilientLLM:
         self.llms = llms
         self.provider, self.model, self.breaker = llms[0].provider, llms[0].model, llms[0].breaker
         time = clock or SystemClock()
-        circuits = breakers or LocalBreakers(time)
-        self.ways = Ways(
-            circuits,
+        self.ways = ways or Ways(
+            breakers or LocalBreakers(time),
             time,
             backoff or Backoff("5s", cap="5m"),
             retries,
             prices if isinstance(prices, Prices) else Prices(prices),
             calls or Calls(),
             Meter(budget, time) if budget else None,
-            limiters={name: _limiter(parallel, time, circuits, name) for name in names}
-            if parallel
-            else {},
             hedge=None if hedge is None else argument_seconds("hedge", hedge),
+            parallel=parallel,
         )
         self._members = [
-            Member(llm.complete, _took, llm.provider, llm.model, llm.breaker) for llm in llms
+            Member(
+                llm.complete,
+                _took,
+                llm.provider,
+                llm.model,
+                llm.breaker,
+                acall=getattr(llm, "acomplete", None),
+            )
+            for llm in llms
         ]
 
     def complete(self, request: Request) -> Answer:
@@ -141,10 +147,3 @@ def _took(answer: Answer) -> Took:
 def _whole(run: Run[Answer], answer: Answer) -> Answer:
     work = WORKS[run.chain.work]
     return replace(answer, usage=run.usage, cost=run.total_cost, work=work)
-
-
-def _limiter(full: int, clock: Clock, breakers: Circuits, name: str) -> Limiter:
-    """Slots for one model: what another one goes through does not concern it."""
-    limiter = Limiter(full, clock=clock)
-    limiter.watch_one(breakers[name])
-    return limiter

@@ -209,6 +209,7 @@ def test_agents_come_from_the_configuration(project: Path, clock: ManualClock) -
             'breaker = "api/lead"\ntimeout = "20s"\n[agents.qa]\ncommand = "true"\n'
         )
     agent = workspace(project).agent("tech-lead")
+    assert isinstance(agent, loki.CommandAgent)
     assert (agent.name, agent.breaker, agent.timeout) == ("tech-lead", "api/lead", 20)
     outcome = pipeline(project).run(path=workspace(project, clock))
     assert outcome.status == "success", outcome.reason

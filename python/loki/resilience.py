@@ -1,0 +1,169 @@
+"""Joins models and agents with a workspace's breakers, budgets and records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from loki.action.asking import AnyAgent, is_resilient
+from loki.base.error import UsageError
+
+if TYPE_CHECKING:
+    from loki.action.llm import LLM
+    from loki.agents.fallback import FallbackAgent
+    from loki.agents.member import Ways
+    from loki.agents.model import ModelAgent
+    from loki.agents.resilient import ResilientLLM
+    from loki.base.time import Duration
+    from loki.config import AgentConfig
+    from loki.workspace import Workspace
+
+
+def ways(workspace: Workspace) -> Ways:
+    """How models and agents of a workspace are asked: as its configuration says."""
+    from loki.agents.member import Ways
+    from loki.decision.backoff import Backoff
+    from loki.decision.price import Price, Prices
+    from loki.memory.call import Calls
+
+    config = workspace.config
+    own = {model: Price(**said.model_dump()) for model, said in config.prices.items()}
+    return Ways(
+        workspace.breakers(),
+        workspace.clock,
+        Backoff(config.loop.backoff, cap=config.loop.backoff_cap),
+        config.loop.infrastructure_retries,
+        Prices(own),
+        Calls(workspace.store),
+        hedge=config.models.hedge,
+        parallel=config.models.parallel,
+    )
+
+
+def llm(workspace: Workspace, llms: Sequence[LLM]) -> ResilientLLM:
+    """Models as one that survives what their services do; a workspace's own breakers and records."""
+    from loki.agents.resilient import ResilientLLM
+
+    return ResilientLLM(*llms, ways=workspace.ways)
+
+
+def chain(workspace: Workspace, given: Any) -> AnyAgent:
+    """An agent of whatever stands for one.
+
+    Args:
+        workspace: the project.
+        given: an agent, a function, a model, or a name as for `Workspace.agent`; or several of them,
+            the preferred one first.
+
+    Raises:
+        UsageError: it is nothing of the kind, or there is none in a list.
+    """
+    if isinstance(given, str):
+        return workspace.agent(given)
+    if not isinstance(given, (list, tuple)):
+        return _agent_of(workspace, [given]) if _is_llm(given) else given
+    if not given:
+        raise UsageError("found an empty list of agents: expected one or more")
+    if len(given) == 1:
+        return chain(workspace, given[0])
+    found = [_llm_named(workspace, one) for one in given]
+    if all(map(_is_llm, found)):
+        return _agent_of(workspace, found)
+    return _fallback(workspace, [chain(workspace, one) for one in found])
+
+
+def chained(
+    workspace: Workspace,
+    name: str,
+    said: AgentConfig,
+    timeout: Duration | None,
+    *,
+    reflect: bool,
+) -> ModelAgent | FallbackAgent:
+    """An agent and those who stand in for it, as the configuration says."""
+    from loki import assembly
+    from loki.agents.providers import is_model
+    from loki.config import AgentConfig
+
+    known = workspace.config.agents
+    alone = said.model_copy(update={"fallback": ()})
+    others = [
+        known.get(other) or AgentConfig(model=other)
+        for other in said.fallback
+        if is_model(other) or other in known
+    ]
+    if len(others) == len(said.fallback) and all(
+        one.model and not one.fallback for one in (alone, *others)
+    ):
+        limit = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
+        return model_agent(workspace, [alone, *others], name, timeout or limit, reflect=reflect)
+    agents = [
+        assembly.agent(workspace, name, timeout, reflect=reflect, said=alone),
+        *(workspace.agent(other, timeout=timeout, reflect=reflect) for other in said.fallback),
+    ]
+    return _fallback(workspace, agents, name)
+
+
+def model_agent(
+    workspace: Workspace,
+    said: Sequence[AgentConfig],
+    name: str,
+    timeout: Duration,
+    *,
+    reflect: bool,
+) -> ModelAgent:
+    """An agent made of the models that a configuration names, the preferred one first."""
+    from loki.action.llm import MAX_TOKENS
+    from loki.agents.model import ModelAgent
+
+    return ModelAgent(
+        llm(workspace, [_llm_of(one) for one in said]),
+        name=name,
+        max_tokens=said[0].max_tokens or MAX_TOKENS,
+        timeout=timeout,
+        reflect=reflect,
+        reference=name,
+    )
+
+
+def _llm_of(said: AgentConfig) -> LLM:
+    from loki.agents.providers import llm_of
+
+    assert said.model is not None
+    found = llm_of(
+        said.model, base_url=said.base_url, api=said.api, api_key_variable=said.api_key_variable
+    )
+    found.breaker = said.breaker or found.breaker
+    return found
+
+
+def _llm_named(workspace: Workspace, given: Any) -> Any:
+    """The model that a name stands for; anything else as it is."""
+    from loki.agents.providers import is_model
+    from loki.config import AgentConfig
+
+    if not isinstance(given, str):
+        return given
+    said = workspace.config.agents.get(given) or (
+        AgentConfig(model=given) if is_model(given) else None
+    )
+    return _llm_of(said) if said is not None and said.model and not said.fallback else given
+
+
+def _agent_of(workspace: Workspace, llms: Sequence[Any]) -> ModelAgent:
+    from loki.agents.model import ModelAgent
+
+    one = llms[0] if len(llms) == 1 and is_resilient(llms[0]) else llm(workspace, llms)
+    return ModelAgent(one)
+
+
+def _fallback(
+    workspace: Workspace, agents: Sequence[AnyAgent], name: str | None = None
+) -> FallbackAgent:
+    from loki.agents.fallback import FallbackAgent
+
+    return FallbackAgent(agents, workspace.ways, name)
+
+
+def _is_llm(given: Any) -> bool:
+    return callable(getattr(given, "complete", None)) and hasattr(given, "breaker")
