@@ -78,6 +78,7 @@ class Run(Generic[A]):
         self.members, self.question, self.ways, self.task = members, question, ways, task
         self.chain = Chain(len(members), ways.backoff, ways.retries, task)
         self.answer: A | None = None
+        self.answer_of: Visit | None = None
         self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
         self._is_priced = False
         left: Budget = getattr(question, "left", UNLIMITED)
@@ -154,8 +155,20 @@ class Run(Generic[A]):
         """An answer came."""
         permit.success()
         self._charge(visit, visit.member.took(answer))
-        visit.outcome, self.answer = "ok", answer
+        visit.outcome, self.answer, self.answer_of = "ok", answer, visit
         return fallback.Answered()
+
+    def too_late(
+        self, visit: Visit, permit: Permit, answer: A | None, error: BaseException | None
+    ) -> None:
+        """Somebody else answered before; what it took counts, though not for the answer."""
+        permit.ignore()
+        self._charge(visit, visit.member.took(answer) if answer is not None else _took_of(error))
+        visit.outcome, visit.error = "cancelled", error
+
+    def detach(self) -> None:
+        """Who is being asked is done by itself, and keeps its record then."""
+        self._visit = None
 
     def failed(self, visit: Visit, permit: Permit, error: BaseException) -> Event:
         """None came; what is no `Exception` is passed on once it is recorded."""
@@ -354,7 +367,7 @@ def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
 
 
-def _took_of(error: BaseException) -> Took:
+def _took_of(error: BaseException | None) -> Took:
     if isinstance(error, LLMError):
         return Took(error.usage, error.cost, error.model, error.request_id)
     tokens, cost = getattr(error, "tokens", None), getattr(error, "cost", None)

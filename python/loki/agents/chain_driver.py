@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from loki.action.asking import run_coroutine
+from loki.agents import hedge
 from loki.agents.chain import Run, Visit
 from loki.agents.member import Permit
 from loki.base.cancellation import LinkedEvent
@@ -64,6 +65,8 @@ def _call(run: Run[A], effect: fallback.Call) -> Event:
 
 
 def _ask(run: Run[A], visit: Visit, permit: Permit) -> Event:
+    if hedge.is_due(run, visit):
+        return hedge.race(run, visit, permit)
     run.go(visit)
     try:
         answer = visit.member.call(run.question)
@@ -116,9 +119,11 @@ async def _call_async(run: Run[A], effect: fallback.Call) -> Event:
 
 
 async def _ask_async(run: Run[A], visit: Visit, permit: Permit) -> Event:
+    if hedge.is_due(run, visit):
+        return await hedge.arace(run, visit, permit, _answer)
     run.go(visit)
     try:
-        answer = await _answer(visit.member.acall or visit.member.call, run.question)
+        answer = await _answer(visit, run.question)
     except BaseException as error:
         event = await _off(run.failed, visit, permit, error)
         if not isinstance(error, Exception):
@@ -128,8 +133,9 @@ async def _ask_async(run: Run[A], visit: Visit, permit: Permit) -> Event:
     return await _off(run.answered, visit, permit, answer)
 
 
-async def _answer(call: Callable[[Any], Any], question: Any) -> Any:
+async def _answer(visit: Visit, question: Any) -> Any:
     """What a member answers; one that is not async works in a thread."""
+    call = visit.member.acall or visit.member.call
     if inspect.iscoroutinefunction(call):
         return await call(question)
     stop = LinkedEvent(question.cancelled)

@@ -64,9 +64,17 @@ class Kept(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.all: list[Call] = []
+        self._came = threading.Condition()
 
     def add(self, call: Call) -> None:
-        self.all.append(call)
+        with self._came:
+            self.all.append(call)
+            self._came.notify_all()
+
+    def wait_for(self, count: int) -> bool:
+        """Whether there are so many at last."""
+        with self._came:
+            return self._came.wait_for(lambda: len(self.all) >= count, 10)
 
     @property
     def told(self) -> list[tuple[str, str, int]]:
