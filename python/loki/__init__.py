@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from loki.action.task import Outcome as Outcome
     from loki.agents.anthropic import AnthropicLLM as AnthropicLLM
     from loki.agents.command import CommandAgent as CommandAgent
+    from loki.agents.fallback import FallbackAgent as FallbackAgent
     from loki.agents.model import ModelAgent as ModelAgent
     from loki.agents.openai import OpenAILLM as OpenAILLM
+    from loki.agents.resilient import ResilientLLM as ResilientLLM
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
     from loki.base.error import BreakerOpen as BreakerOpen
@@ -83,6 +85,8 @@ _ROOMS = {
     "loki.agents.command": ("CommandAgent",),
     "loki.agents.model": ("ModelAgent",),
     "loki.agents.openai": ("OpenAILLM",),
+    "loki.agents.fallback": ("FallbackAgent",),
+    "loki.agents.resilient": ("ResilientLLM",),
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": (
         "AgentError",

@@ -185,13 +185,17 @@ def agent(
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
     from loki.config import AgentConfig
-    from loki.resilience import chained, model_agent
+    from loki.resilience import chained, model_agent, together
 
     known = workspace.config.agents
     if said is not None:
         pass
     elif name in known:
         said = known[name]
+    elif len(names := [one.strip() for one in name.split(",")]) > 1:
+        for one in names:
+            agent(workspace, one)  # each of them can work
+        said = together(workspace, names)
     elif is_model(name):
         said = AgentConfig(model=name)
     elif name in presets():

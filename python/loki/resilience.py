@@ -66,10 +66,20 @@ def chain(workspace: Workspace, given: Any) -> AnyAgent:
         raise UsageError("found an empty list of agents: expected one or more")
     if len(given) == 1:
         return chain(workspace, given[0])
+    if all(isinstance(one, str) for one in given):
+        return workspace.agent(", ".join(given))
     found = [_llm_named(workspace, one) for one in given]
     if all(map(_is_llm, found)):
         return _agent_of(workspace, found)
     return _fallback(workspace, [chain(workspace, one) for one in found])
+
+
+def together(workspace: Workspace, names: Sequence[str]) -> AgentConfig:
+    """The first of several names, the others in its place where it cannot be asked."""
+    from loki.config import AgentConfig
+
+    first = workspace.config.agents.get(names[0]) or AgentConfig(model=names[0])
+    return first.model_copy(update={"fallback": (*first.fallback, *names[1:])})
 
 
 def chained(
@@ -101,7 +111,7 @@ def chained(
         assembly.agent(workspace, name, timeout, reflect=reflect, said=alone),
         *(workspace.agent(other, timeout=timeout, reflect=reflect) for other in said.fallback),
     ]
-    return _fallback(workspace, agents, name)
+    return _fallback(workspace, agents, name, name)
 
 
 def model_agent(
@@ -158,11 +168,14 @@ def _agent_of(workspace: Workspace, llms: Sequence[Any]) -> ModelAgent:
 
 
 def _fallback(
-    workspace: Workspace, agents: Sequence[AnyAgent], name: str | None = None
+    workspace: Workspace,
+    agents: Sequence[AnyAgent],
+    name: str | None = None,
+    reference: str | None = None,
 ) -> FallbackAgent:
     from loki.agents.fallback import FallbackAgent
 
-    return FallbackAgent(agents, workspace.ways, name)
+    return FallbackAgent(agents, workspace.ways, name, reference)
 
 
 def _is_llm(given: Any) -> bool:

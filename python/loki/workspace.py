@@ -311,9 +311,9 @@ class Workspace:
     @cached_property
     def ways(self) -> Ways:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
-        from loki.resilience import ways
+        from loki import resilience
 
-        return ways(self)
+        return resilience.ways(self)
 
     def agent(
         self, name: str, *, timeout: Duration | None = None, reflect: bool = False
@@ -323,7 +323,7 @@ class Workspace:
         Args:
             name: as in ``[agents.<name>]`` of ``.loki/config.toml``; ``claude``, ``codex``,
                 ``gemini`` or ``aider``: the program, started so that it asks nobody; or
-                ``provider:model``, like ``anthropic:claude-opus-4-5``.
+                ``provider:model``, like ``anthropic:claude-opus-4-5``; several, with commas.
             timeout: for one answer; None: as the configuration says.
             reflect: ask it once more after each attempt that failed what went wrong.
 

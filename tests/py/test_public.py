@@ -65,6 +65,8 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "Edit": lambda: loki.Edit("a", b"b"),
         "Failure": lambda: loki.Failure.of("it failed").fingerprint,
         "Finding": lambda: isinstance(loki.scan_message("It is flaky.")[0], loki.Finding),
+        "FallbackAgent": lambda: loki.FallbackAgent([loki.ScriptedAgent([])]).name,
+        "ResilientLLM": lambda: repr(loki.ResilientLLM(loki.testing.ScriptedLLM([]))),
         "LLM": lambda: inspect.isclass(loki.LLM),
         "LLMError": lambda: loki.LLMError("spent", "quota").retryable,
         "LokiError": lambda: str(loki.LokiError("x")),

@@ -40,6 +40,7 @@ class FallbackAgent:
         ways: how to ask; None: with breakers in memory. A `loki.Workspace` gives its own to agents
             that it is given as a list.
         name: shown in attempts; None: the names of all.
+        reference: what names the agent in a project, so that the task can be gone on with.
 
     Raises:
         UsageError: there is no agent, or two pass one breaker.
@@ -58,7 +59,11 @@ class FallbackAgent:
     is_resilient = True
 
     def __init__(
-        self, agents: Sequence[AnyAgent], ways: Ways | None = None, name: str | None = None
+        self,
+        agents: Sequence[AnyAgent],
+        ways: Ways | None = None,
+        name: str | None = None,
+        reference: str | None = None,
     ) -> None:
         breakers = [breaker_of(agent) for agent in agents]
         if not agents or len(set(breakers)) < len(breakers):
@@ -69,6 +74,7 @@ class FallbackAgent:
         self.agents = tuple(agents)
         self.name = name or ", ".join(map(name_of, agents))
         self.breaker = breakers[0]
+        self.reference = reference
         self.ways = ways or Ways(LocalBreakers(SystemClock()))
         self._members = [_member(agent) for agent in agents]
         self._last: AnyAgent | None = None
@@ -77,7 +83,8 @@ class FallbackAgent:
 
     def to_dict(self) -> dict[str, Any]:
         """What is kept of it with a task, JSON-able."""
-        return {"name": self.name, "agents": [record_of(agent) for agent in self.agents]}
+        kept = {"name": self.name, "agents": [record_of(agent) for agent in self.agents]}
+        return {**kept, "agent": self.reference} if self.reference else kept
 
     def propose(self, briefing: Briefing) -> Any:
         """The answer of the first that could be asked; tokens and cost are those of all calls.

@@ -22,7 +22,8 @@ AgentName = Annotated[
         help="Who works: claude, codex, gemini or aider, started so that it asks nobody and edits the "
         "files of a scratch copy; a model, like anthropic:claude-opus-4-5 or openai:gpt-5 (its key is "
         "read from ANTHROPIC_API_KEY or OPENAI_API_KEY); or a name of [agents.<name>] in "
-        ".loki/config.toml.",
+        ".loki/config.toml. Several with commas, like 'claude, codex': the next one is asked where "
+        "the one before cannot be.",
     ),
 ]
 AgentCommand = Annotated[
