@@ -67,6 +67,8 @@ class Request:
         simpler: makes what to ask instead where nobody could answer this: less work. None: there is
             nothing less to ask for.
         work: full, simpler or minimal: how much of the work it asks for.
+        retries: how often it may be asked again, at most; None: as often as is usual. Not all is
+            worth a wait.
     """
 
     messages: tuple[Message, ...]
@@ -80,6 +82,7 @@ class Request:
     left: Budget = UNLIMITED
     simpler: Callable[[], Request] | None = field(default=None, compare=False, repr=False)
     work: str = "full"
+    retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ class Run(Generic[A]):
         self, members: Sequence[Member[A]], question: Any, ways: Ways, task: str = ""
     ) -> None:
         self.members, self.question, self.ways, self.task = members, question, ways, task
-        self.chain = Chain(len(members), ways.backoff, ways.retries, task)
+        own: int | None = getattr(question, "retries", None)
+        retries = ways.retries if own is None else min(own, ways.retries)
+        self.chain = Chain(len(members), ways.backoff, retries, task)
         self.answer: A | None = None
         self.answer_of: Visit | None = None
         self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
@@ -163,7 +165,8 @@ class Run(Generic[A]):
     ) -> None:
         """Somebody else answered before; what it took counts, though not for the answer."""
         permit.ignore()
-        self._charge(visit, visit.member.took(answer) if answer is not None else _took_of(error))
+        took = visit.member.took(answer) if answer is not None else _took_of(error)
+        self._charge(visit, took, of_answer=False)
         visit.outcome, visit.error = "cancelled", error
 
     def detach(self) -> None:
@@ -185,6 +188,10 @@ class Run(Generic[A]):
             permit.ignore()
             visit.outcome = "refused"
             return Refused(error.retry_after)
+        if getattr(error, "kind", "") == "budget":  # nobody else may spend it either
+            permit.ignore()
+            self._spent = str(error)
+            return fallback.Spent()
         seen = as_failure_of(error)
         # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
         said = seen if isinstance(seen, AgentFailed) else None
@@ -192,6 +199,7 @@ class Run(Generic[A]):
         refused = None
         if retryable and member.breaker is not None:
             permit.failure(error)
+            self.ways.failed(member.breaker)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
                 self._refusals[member.name] = now
@@ -224,7 +232,7 @@ class Run(Generic[A]):
 
     # --- records ----------------------------------------------------------------------------------
 
-    def _charge(self, visit: Visit, took: Took) -> None:
+    def _charge(self, visit: Visit, took: Took, *, of_answer: bool = True) -> None:
         cost = took.cost
         member = visit.member
         if cost is None and member.kind == "llm":
@@ -238,8 +246,9 @@ class Run(Generic[A]):
             took.model or total.model,
             took.request_id or total.request_id,
         )
-        self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
-        self._is_priced = self._is_priced or cost is not None
+        if of_answer:
+            self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
+            self._is_priced = self._is_priced or cost is not None
         for meter in self._meters:
             news = meter.charge(calls=1, tokens=took.usage.total, cost=cost or 0.0)
             for name, text in news.items() if meter is self.ways.meter else ():

@@ -16,6 +16,7 @@ from loki.decision.fallback import RETRIES
 from loki.decision.limiter import Limiter, Slot
 from loki.decision.meter import Meter
 from loki.decision.price import Prices
+from loki.decision.recovery import Failed
 from loki.decision.retry_budget import RetryBudget
 from loki.memory.call import Calls
 
@@ -123,6 +124,11 @@ class Ways:
             if breaker not in self.retry_budgets:
                 self.retry_budgets[breaker] = RetryBudget(clock=self.clock)
             return self.retry_budgets[breaker]
+
+    def failed(self, breaker: str) -> None:
+        """A call failed: capacity that grows again after an outage begins anew."""
+        if breaker in self.limiters:
+            self.limiters[breaker].report(Failed(breaker))
 
     def slot(self, member: Member[Any]) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may."""

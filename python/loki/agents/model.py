@@ -216,6 +216,8 @@ class ModelAgent:
             self.timeout,
             self.on_text,
             request.cancelled,
+            request.task_id,
+            retries=0,  # where it cannot be asked, the facts speak
         )
         return answer.text
 

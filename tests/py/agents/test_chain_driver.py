@@ -11,6 +11,7 @@ import pytest
 
 from loki.action.llm import Answer, Request
 from loki.agents.resilient import ResilientLLM
+from loki.base.error import LLMError
 from loki.decision.backoff import Backoff
 from loki.testing import ManualClock
 from support.llm import Kept, ScriptedLLM, answer, error, request
@@ -61,6 +62,26 @@ def test_calls_in_parallel_ramp_up_after_an_outage() -> None:
             for _ in range(2):
                 go.release()
         assert all(answer.result(10).text == "done" for answer in answers)
+
+
+def test_a_failure_while_capacity_grows_begins_anew() -> None:
+    clock = ManualClock()
+    a = ScriptedLLM("a", [*[answer()] * 4, error("quota"), error(), answer()], clock)
+    llm = ResilientLLM(a, clock=clock, backoff=Backoff("1s", cap="5m", jitter=0), parallel=4)
+    llm.ways.breakers[a.breaker].open()
+    clock.advance("5m")
+    for _ in range(3):
+        llm.complete(request())
+        clock.advance("10s")
+    limiter = llm.ways.limiters[a.breaker]
+    clock.advance("60s")
+    assert limiter.capacity == 3
+    llm.complete(request())
+    with pytest.raises(LLMError):
+        llm.complete(request())
+    assert limiter.capacity == 3, "a spent quota says nothing of the service"
+    llm.complete(request())
+    assert limiter.capacity == 2
 
 
 def test_cancelling_the_task_ends_a_wait_at_once() -> None:

@@ -112,6 +112,20 @@ def test_none_answers(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
     assert raised.value.gave_up
 
 
+def test_a_spent_budget_is_spent_for_all(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
+    class Model:
+        name, is_resilient = "model", True
+
+        def propose(self, _: loki.Briefing) -> Any:
+            raise loki.LLMError("the budget of $1.00 is spent", "budget")
+
+    other = ScriptedAgent([GOOD], "other")
+    with pytest.raises(loki.LLMError, match="the budget of") as raised:
+        chain(clock, calls, Model(), other).propose(brief(tmp_path))
+    assert raised.value.kind == "budget"
+    assert not other.briefings
+
+
 def test_who_answered_reflects(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
     class Thinker(ScriptedAgent):
         def reflect(self, _: loki.ReflectionRequest) -> str:

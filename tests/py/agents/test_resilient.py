@@ -260,6 +260,13 @@ def test_the_run_is_stopped_in_a_wait(world: World) -> None:
     assert world.calls.told == [("a", "cancelled", 1)]
 
 
+def test_a_question_that_is_not_worth_a_wait(world: World) -> None:
+    a = world.model("a", error(), error())
+    with pytest.raises(LLMError, match="overloaded"):
+        world.ask(world.llm(a), request(retries=0))
+    assert (a.asked, world.clock.waits) == ([0], [])
+
+
 def test_ctrl_c_is_passed_on() -> None:
     world = World("sync")  # an event loop has its own way with it
     llm = world.llm(world.model("a", KeyboardInterrupt()))
