@@ -182,34 +182,13 @@ def agent(
     """
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
-    from loki.agents.preset import presets
-    from loki.agents.providers import is_model
-    from loki.config import AgentConfig
-    from loki.resilience import chained, model_agent, together
+    from loki.resilience import chained, model_agent
 
-    known = workspace.config.agents
-    if said is not None:
-        pass
-    elif name in known:
-        said = known[name]
-    elif len(names := [one.strip() for one in name.split(",")]) > 1:
-        for one in names:
-            agent(workspace, one)  # each of them can work
-        said = together(workspace, names)
-    elif is_model(name):
-        said = AgentConfig(model=name)
-    elif name in presets():
-        said = AgentConfig.model_validate({"preset": name})
-    else:
-        there = f"there are: {', '.join(known)}" if known else "there is none"
-        raise UsageError(
-            f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
-            f"({there}), {', '.join(presets())}{hint(name, [*known, *presets()])}, or a model like "
-            f'"anthropic:claude-opus-4-5". Add '
-            f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
-        )
+    said = said or agent_config(workspace, name)
     if said.fallback:
-        return chained(workspace, name, said, timeout, reflect=reflect)
+        return chained(
+            workspace, name, said, timeout, reflect=reflect, pass_environment=pass_environment
+        )
     if timeout is None:
         timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
     if said.model is not None:
@@ -228,6 +207,36 @@ def agent(
     if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"agent {name}: {problem}")
     return found
+
+
+def agent_config(workspace: Workspace, name: str) -> AgentConfig:
+    """What an agent's name stands for.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    from loki.agents.preset import presets
+    from loki.agents.providers import is_model
+    from loki.config import AgentConfig
+
+    known = workspace.config.agents
+    names = [one.strip() for one in name.split(",")]
+    if name in known:
+        return known[name]
+    if len(names) > 1:
+        said = [agent_config(workspace, one) for one in names]
+        return said[0].model_copy(update={"fallback": (*said[0].fallback, *names[1:])})
+    if is_model(name):
+        return AgentConfig(model=name)
+    if name in presets():
+        return AgentConfig.model_validate({"preset": name})
+    there = f"there are: {', '.join(known)}" if known else "there is none"
+    raise UsageError(
+        f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
+        f"({there}), {', '.join(presets())}{hint(name, [*known, *presets()])}, or a model like "
+        f'"anthropic:claude-opus-4-5". Add '
+        f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
+    )
 
 
 def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:

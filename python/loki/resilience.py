@@ -74,14 +74,6 @@ def chain(workspace: Workspace, given: Any) -> AnyAgent:
     return _fallback(workspace, [chain(workspace, one) for one in found])
 
 
-def together(workspace: Workspace, names: Sequence[str]) -> AgentConfig:
-    """The first of several names, the others in its place where it cannot be asked."""
-    from loki.config import AgentConfig
-
-    first = workspace.config.agents.get(names[0]) or AgentConfig(model=names[0])
-    return first.model_copy(update={"fallback": (*first.fallback, *names[1:])})
-
-
 def chained(
     workspace: Workspace,
     name: str,
@@ -89,27 +81,22 @@ def chained(
     timeout: Duration | None,
     *,
     reflect: bool,
+    pass_environment: Sequence[str] = (),
 ) -> ModelAgent | FallbackAgent:
     """An agent and those who stand in for it, as the configuration says."""
     from loki import assembly
-    from loki.agents.providers import is_model
-    from loki.config import AgentConfig
 
-    known = workspace.config.agents
     alone = said.model_copy(update={"fallback": ()})
-    others = [
-        known.get(other) or AgentConfig(model=other)
-        for other in said.fallback
-        if is_model(other) or other in known
-    ]
-    if len(others) == len(said.fallback) and all(
-        one.model and not one.fallback for one in (alone, *others)
-    ):
+    others = [assembly.agent_config(workspace, other) for other in said.fallback]
+    if all(one.model and not one.fallback for one in (alone, *others)):
         limit = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
         return model_agent(workspace, [alone, *others], name, timeout or limit, reflect=reflect)
+    first = name.split(",", maxsplit=1)[0].strip()
     agents = [
-        assembly.agent(workspace, name, timeout, reflect=reflect, said=alone),
-        *(workspace.agent(other, timeout=timeout, reflect=reflect) for other in said.fallback),
+        assembly.agent(
+            workspace, one, timeout, reflect=reflect, pass_environment=pass_environment, said=config
+        )
+        for one, config in zip((first, *said.fallback), (alone, *others), strict=True)
     ]
     return _fallback(workspace, agents, name, name)
 

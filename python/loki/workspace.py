@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 FOLDER = ".loki"
 
-
 logger = logging.getLogger("loki")
 
 
@@ -323,7 +322,7 @@ class Workspace:
         Args:
             name: as in ``[agents.<name>]`` of ``.loki/config.toml``; ``claude``, ``codex``,
                 ``gemini`` or ``aider``: the program, started so that it asks nobody; or
-                ``provider:model``, like ``anthropic:claude-opus-4-5``; several, with commas.
+                ``provider:model``; or several with commas, which stand in for each other.
             timeout: for one answer; None: as the configuration says.
             reflect: ask it once more after each attempt that failed what went wrong.
 

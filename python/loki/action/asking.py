@@ -125,8 +125,8 @@ def breaker_of(agent: AnyAgent | Reviewer) -> str:
     return given if isinstance(given, str) and given else f"agent/{name_of(agent)}"
 
 
-def is_resilient(agent: AnyAgent | Reviewer) -> bool:
-    """Whether an agent waits, asks again and passes circuit breakers by itself."""
+def is_resilient(agent: object) -> bool:
+    """Whether an agent, or a model, waits, asks again and passes circuit breakers by itself."""
     return getattr(agent, "is_resilient", False) is True
 
 
