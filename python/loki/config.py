@@ -95,6 +95,8 @@ class AgentConfig(BaseModel):
     """Which of OpenAI's; None: ``responses`` at OpenAI's, ``chat`` elsewhere."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Of one answer of the model."""
+    files_tokens: int | None = Field(default=None, ge=0)
+    """Of the project's files that the model is shown; less for models of a small context."""
     fallback: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Who is asked in its place, in this order, where it cannot be: ``provider:model``, or other names."""
     breaker: str | None = Field(default=None, min_length=1)
@@ -107,7 +109,7 @@ class AgentConfig(BaseModel):
         is_command = self.command is not None or self.preset is not None
         if is_command == (self.model is not None):
             raise ValueError("expected either `command` or `model` (or `preset`)")
-        of_model = ("base_url", "api_key_variable", "api", "max_tokens")
+        of_model = ("base_url", "api_key_variable", "api", "max_tokens", "files_tokens")
         wrong = of_model if is_command else ("briefing", "pass_environment")
         for name in wrong:
             if getattr(self, name) is not None:

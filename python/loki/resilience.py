@@ -112,11 +112,13 @@ def model_agent(
     """An agent made of the models that a configuration names, the preferred one first."""
     from loki.action.llm import MAX_TOKENS
     from loki.agents.model import ModelAgent
+    from loki.agents.model_context import FILES_TOKENS
 
     return ModelAgent(
         llm(workspace, [_llm_of(one) for one in said]),
         name=name,
         max_tokens=said[0].max_tokens or MAX_TOKENS,
+        files_tokens=FILES_TOKENS if said[0].files_tokens is None else said[0].files_tokens,
         timeout=timeout,
         reflect=reflect,
         reference=name,

@@ -200,6 +200,7 @@ def _hint(kind: ErrorKind, service: Service) -> str:
         "authentication": f": is the key in {service.variable} right?",
         "permission": f": may the key in {service.variable} use this model?",
         "not_found": ": is the model's name right, and the base URL?",
+        "too_long": ": show it less of the project (files_tokens of [agents.NAME])",
         "quota": ": a person has to raise the limit or pay; asking again does not help",
     }
     return hints.get(kind, "")

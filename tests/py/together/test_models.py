@@ -71,7 +71,7 @@ def test_a_model_of_the_configuration(project: Path, monkeypatch: pytest.MonkeyP
         (project / ".loki").mkdir()
         (project / ".loki" / "config.toml").write_text(
             f'[agents.fast]\nmodel = "openai:qwen"\nbase_url = "{service.url}/v1"\n'
-            'api_key_variable = "HOUSE_KEY"\nmax_tokens = 777\nbreaker = "api/house"\n'
+            'api_key_variable = "HOUSE_KEY"\nmax_tokens = 777\nbreaker = "api/house"\nfiles_tokens = 0\n'
         )
         monkeypatch.setenv("HOUSE_KEY", "of the house")
         outcome = loki.run("make add add", agent="fast", checks=[QUICK], path=str(project))
@@ -79,6 +79,7 @@ def test_a_model_of_the_configuration(project: Path, monkeypatch: pytest.MonkeyP
     (request,) = service.received
     assert request.headers["authorization"] == "Bearer of the house"
     assert (request.wire, request.body["max_tokens"]) == ("chat", 777)
+    assert "return a - b" not in request.text, "no file is shown where none may be"
     assert loki.Workspace(project).agent("fast").breaker == "api/house"
 
 
