@@ -156,7 +156,8 @@ def _read(draft: Draft, event: Any) -> str:
         if delta.type == "input_json_delta":
             return draft.call(event.index, delta.partial_json)
     elif event.type == "message_delta":
-        draft.ending = ENDINGS.get(event.delta.stop_reason or "", "end")
+        if event.delta.stop_reason:
+            draft.ending = ENDINGS.get(event.delta.stop_reason, "end")
         _count(draft, event.usage)
     elif event.type == "message_stop":
         draft.is_whole = True
@@ -165,13 +166,14 @@ def _read(draft: Draft, event: Any) -> str:
 
 def _count(draft: Draft, usage: Any) -> None:
     """Anthropic counts tokens of the cache apart; those of a later event replace the earlier ones."""
-    before = draft.usage
-    read = _or(usage.cache_read_input_tokens, before.cache_read)
-    write = _or(usage.cache_creation_input_tokens, before.cache_write)
-    plain = _or(usage.input_tokens, before.input - before.cache_read - before.cache_write)
-    draft.count(
-        input=plain + read + write, output=usage.output_tokens, cache_read=read, cache_write=write
+    before = draft.usage  # compatible services leave counts out
+    read = _or(getattr(usage, "cache_read_input_tokens", None), before.cache_read)
+    write = _or(getattr(usage, "cache_creation_input_tokens", None), before.cache_write)
+    plain = _or(
+        getattr(usage, "input_tokens", None), before.input - before.cache_read - before.cache_write
     )
+    output = _or(getattr(usage, "output_tokens", None), before.output)
+    draft.count(input=plain + read + write, output=output, cache_read=read, cache_write=write)
 
 
 def _or(count: int | None, otherwise: int) -> int:

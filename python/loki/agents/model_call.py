@@ -80,26 +80,30 @@ class Draft:
 
     def say(self, piece: str | None) -> str:
         """Add to the text; the piece."""
-        if piece:
-            self.text.append(piece)
-            self.size += len(piece)
-        return piece or ""
+        return self._add(self.text, piece)
 
     def call(self, key: object, piece: str | None = None) -> str:
         """The tool is called; add to its arguments. Of several calls, by their keys, the first counts."""
         if self.arguments is None:
             self.arguments, self._call = [], key
-        if piece and key == self._call:
-            self.arguments.append(piece)
-            self.size += len(piece)
+        if key == self._call:
+            self._add(self.arguments, piece)
         return ""
 
     def refuse(self, piece: str | None = None) -> str:
         """The model refuses."""
         self.ending = "refused"
-        self.refusal.append(piece or "")
-        self.size += len(piece or "")
+        self._add(self.refusal, piece)
         return ""
+
+    def _add(self, pieces: list[str], piece: str | None) -> str:
+        if not piece:
+            return ""
+        if not isinstance(piece, str):  # the clients do not check what services send
+            raise TypeError(f"{type(piece).__name__} for text")
+        pieces.append(piece)
+        self.size += len(piece)
+        return piece
 
     @property
     def output(self) -> str:
@@ -145,8 +149,9 @@ class Draft:
         return error
 
     def count(self, **tokens: int | None) -> None:
-        """Take over counts of tokens, those that are said."""
-        self.usage = replace(self.usage, **{k: v for k, v in tokens.items() if v is not None})
+        """Take over counts of tokens, those that are said and can be."""
+        said = {k: v for k, v in tokens.items() if isinstance(v, int) and v >= 0}
+        self.usage = replace(self.usage, **said)
 
 
 async def collect(

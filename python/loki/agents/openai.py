@@ -235,12 +235,14 @@ def _read_chunk(draft: Draft, chunk: Any) -> str:
     if chunk.usage is not None:
         _count(draft, chunk.usage)
     piece = ""
-    for choice in chunk.choices[:1]:
-        piece = draft.say(choice.delta.content)
-        if choice.delta.refusal:
-            draft.refuse(choice.delta.refusal)
-        for call in choice.delta.tool_calls or ():
-            draft.call(call.index, call.function.arguments if call.function else None)
+    for choice in (chunk.choices or ())[:1]:
+        delta = choice.delta
+        if delta is not None:
+            piece = draft.say(delta.content)
+            if delta.refusal:
+                draft.refuse(delta.refusal)
+            for call in delta.tool_calls or ():
+                draft.call(call.index, call.function.arguments if call.function else None)
         if choice.finish_reason:  # the client shows nothing of the [DONE] that follows
             draft.is_whole = True
             if draft.ending != "refused":

@@ -6,7 +6,7 @@ import pytest
 
 from loki import LLMError, Message, Request, Tool, UsageError
 from loki.agents.anthropic import AnthropicLLM
-from support.llm_service import LLMService, Said, failed
+from support.llm_service import LLMService, Said, Streamed, failed
 
 TOOL = Tool("propose", "Propose a change.", {"type": "object", "properties": {"a": {}}})
 ASKED = Request((Message("user", "Hello"),), "You are terse.", TOOL, max_tokens=77)
@@ -55,6 +55,21 @@ def test_another_bad_request_is_asked_once() -> None:
         with pytest.raises(LLMError, match="max_tokens: too many"):
             llm.complete(ASKED)
     assert len(service.received) == 1
+
+
+def test_a_service_that_says_less_than_it_should() -> None:
+    """No usage, and a later word that says nothing of the end."""
+    text = {"type": "text_delta", "text": "Hello"}
+    events = (
+        ("message_start", {"type": "message_start", "message": {"model": "m"}}),
+        ("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": text}),
+        ("message_delta", {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}),
+        ("message_delta", {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 3}}),
+        ("message_stop", {"type": "message_stop"}),
+    )
+    with LLMService([Streamed(events)]) as service:
+        answer = AnthropicLLM("m", base_url=service.url).complete(ASKED)
+    assert (answer.text, answer.ending, answer.usage.output) == ("Hello", "length", 3)
 
 
 def test_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from loki import LLMError, Message, Request, Tool, UsageError
 from loki.agents.openai import OpenAILLM
-from support.llm_service import LLMService, Received, Said, failed
+from support.llm_service import LLMService, Received, Said, Streamed, failed
+from support.llm_wire import Event
 
 CLOSED = {
     "type": "object",
@@ -99,6 +100,59 @@ def test_a_service_that_cannot_make_a_model_call_a_function() -> None:
         assert llm.complete(ASKED).arguments == "{}"
     choices = [request.body["tool_choice"] for request in service.received]
     assert choices[1:] == ["auto", "auto"]
+
+
+def chunk(**choice: Any) -> tuple[None, dict[str, Any]]:
+    return None, {"choices": [{"index": 0, **choice}]}
+
+
+def test_a_service_that_says_less_than_it_should() -> None:
+    """No usage, no model, choices without a delta, an end without [DONE]."""
+    events: tuple[Event, ...] = (
+        (None, {"choices": []}),
+        chunk(delta=None),
+        chunk(delta={"content": "Hello"}),
+        chunk(delta={"content": None, "tool_calls": []}),
+        chunk(finish_reason="stop"),
+        (None, {"usage": {"prompt_tokens": -1, "completion_tokens": "9"}}),
+    )
+    with LLMService([Streamed(events)]) as service:
+        answer = OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
+    assert (answer.text, answer.model, answer.usage.total) == ("Hello", "m", 0)
+
+
+@pytest.mark.parametrize("content", [{"a": 1}, ["a"], 7])
+def test_what_is_no_text_is_no_answer(content: Any) -> None:
+    events = (chunk(delta={"content": content}), chunk(finish_reason="stop"))
+    with LLMService([Streamed(events)]) as service, pytest.raises(LLMError) as caught:
+        OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
+    assert caught.value.kind == "malformed"
+
+
+def test_of_two_calls_the_first_counts() -> None:
+    def call(index: int, arguments: str) -> dict[str, Any]:
+        function = {"name": "propose", "arguments": arguments}
+        return {"tool_calls": [{"index": index, "id": f"c{index}", "function": function}]}
+
+    events = (
+        chunk(delta=call(0, '{"a":')),
+        chunk(delta=call(1, '{"a": 2}')),
+        chunk(delta=call(0, " 1}")),
+        chunk(finish_reason="tool_calls"),
+    )
+    with LLMService([Streamed(events)]) as service:
+        answer = OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
+    assert answer.arguments == '{"a": 1}'
+
+
+def test_what_a_router_says_it_cost() -> None:
+    events = (
+        chunk(delta={"content": "Hello"}, finish_reason="stop"),
+        (None, {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "cost": 0.5}}),
+    )
+    with LLMService([Streamed(events)]) as service:
+        answer = OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
+    assert (answer.usage.total, answer.cost) == (7, 0.5)
 
 
 def test_a_rate_limit_of_one_request_is_too_long() -> None:

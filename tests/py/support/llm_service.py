@@ -26,7 +26,17 @@ from support.llm_wire import DOCUMENTS as DOCUMENTS_OF_THREE
 from support.llm_wire import EVENTS as EVENTS_OF_THREE
 from support.llm_wire import Event, Said, Wire, error_body, is_piece
 
-__all__ = ["Broken", "Failed", "LLMService", "Received", "Reply", "Said", "broken", "failed"]
+__all__ = [
+    "Broken",
+    "Failed",
+    "LLMService",
+    "Received",
+    "Reply",
+    "Said",
+    "Streamed",
+    "broken",
+    "failed",
+]
 
 EVENTS = {**EVENTS_OF_THREE, "gemini": llm_wire_gemini.events}
 DOCUMENTS = {**DOCUMENTS_OF_THREE, "gemini": llm_wire_gemini.document}
@@ -87,7 +97,14 @@ class Broken:
     error: str = "overloaded_error"
 
 
-Reply: TypeAlias = Said | Failed | Broken
+@dataclass(frozen=True)
+class Streamed:
+    """A stream of events as they are, whatever the format; each a name, or None, and its data."""
+
+    events: tuple[Event, ...]
+
+
+Reply: TypeAlias = Said | Failed | Broken | Streamed
 Script: TypeAlias = Iterable[Reply] | Callable[[Received], Reply]
 
 
@@ -225,6 +242,9 @@ def _answer(
         service.hold()
         handler.close_connection = True
         return
+    if isinstance(reply, Streamed):
+        _stream(handler, service, request.wire, iter(reply.events), None)
+        return
     said = reply.said if isinstance(reply, Broken) else reply
     if not request.streams and isinstance(reply, Said):
         _document(handler, 200, DOCUMENTS[request.wire](said, request.body))
@@ -267,11 +287,12 @@ def _stream(
     handler.end_headers()
     pieces = 0
     for event in events:
-        if breaks is not None and pieces == breaks.after:
-            if not _break(handler, service, wire, breaks):
-                return
-            break
-        pieces += is_piece(event)
+        if breaks is not None:
+            if pieces == breaks.after:
+                if not _break(handler, service, wire, breaks):
+                    return
+                break
+            pieces += is_piece(event)
         _chunk(handler, _encoded(event))
     _chunk(handler, b"")  # the last one: all has been said
 
