@@ -21,7 +21,7 @@ AgentName = Annotated[
         "--agent",
         help="Who works: claude, codex, gemini or aider, started so that it asks nobody and edits the "
         "files of a scratch copy; a model, like anthropic:claude-opus-4-5 or openai:gpt-5 (its key is "
-        "read from ANTHROPIC_API_KEY or OPENAI_API_KEY); or a name of [agents.<name>] in "
+        "read from ANTHROPIC_API_KEY or OPENAI_API_KEY); or NAME of [agents.NAME] in "
         ".loki/config.toml. Several with commas, like 'claude, codex': the next one is asked where "
         "the one before cannot be.",
     ),

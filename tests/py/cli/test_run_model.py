@@ -90,7 +90,7 @@ def test_ctrl_c_ends_a_call_that_hangs(project: Path) -> None:
         (("--agent", "fast"), "unknown agent 'fast'"),
         ((), "who works?"),
         (("--agent", MODEL, "--agent-command", "true"), "one of them"),
-        (("--agent", MODEL, "--briefing", "stdin"), "--briefing is for agents that are commands"),
+        (("--agent", MODEL, "--briefing", "stdin"), "--briefing is for --agent-command"),
         (("--agent", MODEL, "--agent-timeout", "soon"), "--agent-timeout"),
     ],
 )
