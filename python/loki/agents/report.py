@@ -47,6 +47,7 @@ class Report:
         is_whole: its last event has come.
         events: how many were read; unreadable: lines that should have been one.
         plain: the end of what was no event.
+        in_code: a block of code has begun, in what prints plain text.
     """
 
     text: str = ""
@@ -62,6 +63,7 @@ class Report:
     events: int = 0
     unreadable: int = 0
     plain: str = ""
+    in_code: bool = field(default=False, repr=False)
     pieces: deque[str] = field(default_factory=deque, repr=False)
     size: int = field(default=0, repr=False)
 

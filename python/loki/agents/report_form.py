@@ -146,7 +146,8 @@ _TOKENS = re.compile(r"^Tokens: ([\d.,]+[kM]?) sent,(?:.*?([\d.,]+[kM]?) cache w
 _COST = re.compile(r"\bCost: \$[\d.,]+ (?:message|request|send), \$([\d.]+) session\.")
 _LITELLM = re.compile(r"^(?:litellm\.)?([A-Z]\w*(?:Error|Timeout|Exceeded\w*|NotFound)|Timeout): ")
 _NOISE = re.compile(r"^(?:Aider v|Main model:|Model: |Weak model:|Git repo:|Repo-map:|Applied edit to"
-                    r"|Added .* to the chat|Retrying in|Use /help|Cost estimates)")  # fmt: skip
+                    r"|Added .* to the chat|Retrying in|Update git (?:name|email)"
+                    r"|HTTPSConnectionPool|Use /help|Cost estimates)")  # fmt: skip
 
 
 def aider_line(report: Report, line: str) -> str:
@@ -166,8 +167,12 @@ def aider_line(report: Report, line: str) -> str:
     elif found := re.match(r"^(?:Main model|Model): (\S+)", line):
         report.model = found[1]
     if line.startswith("Applied edit to "):
+        # The name of the file stands on a line of its own before that.
+        report.text = report.text.removesuffix(f"{line[16:]}\n")
         return line
-    if not _NOISE.match(line) and not _TOKENS.match(line):
+    if line.startswith("```"):
+        report.in_code = not report.in_code
+    elif not report.in_code and not _NOISE.match(line) and not _TOKENS.match(line):
         report.say(f"{line}\n", joined=True)
     return ""
 

@@ -80,16 +80,11 @@ def repository(folder: str | os.PathLike[str]) -> None:
     Raises:
         AgentError: git is not there, or refused.
     """
-    own = (
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "user.name=loki",
-        "-c",
-        "user.email=loki@localhost",
-    )
+    own = ("-c", "core.hooksPath=/dev/null")
     steps = (
         ("git", "init", "-q"),
+        ("git", "config", "user.name", "loki"),
+        ("git", "config", "user.email", "loki@localhost"),
         ("git", *own, "add", "--all", "--force"),
         (
             "git",

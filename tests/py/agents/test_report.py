@@ -52,8 +52,7 @@ def test_last_words_and_figures(form: str) -> None:
 def test_aider_prints_text() -> None:
     report = read("aider", STREAMS["aider"])
     assert (report.usage, report.cost, report.model) == (TokenUsage(1200, 100), 0.004, "gpt-4o")
-    assert report.said.startswith("I will write the note.\n")
-    assert "Tokens:" not in report.said
+    assert report.text == "I will write the note.\nnote.txt\n", "no code, no figures, no noise"
     assert report.is_whole
 
 

@@ -1,7 +1,7 @@
 """Programs that stand in for command-line agents: they print a recorded stream and do what is asked.
 
-The streams are cut down from what Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 printed when
-they worked against a service on this machine; `tests/py/agents/test_real.py` runs the programs themselves.
+The streams are cut down from what Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0 and aider 0.86.2
+printed when they worked against a service on this machine; `tests/py/agents/test_real.py` runs the programs themselves.
 """
 
 from __future__ import annotations
@@ -145,23 +145,29 @@ def gemini_document() -> dict[str, Any]:
 
 
 AIDER = """\
-Aider v0.86.1
-Model: gpt-4o with diff edit format
+Aider v0.86.2
+Main model: gpt-4o with diff edit format, infinite output
+Weak model: gpt-4o-mini
 Git repo: .git with 2 files
 Repo-map: using 4096 tokens, auto refresh
+
 
 I will write the note.
 
 note.txt
+```
 <<<<<<< SEARCH
 =======
 hello
 >>>>>>> REPLACE
+```
 
 Tokens: 1.2k sent, 100 received. Cost: $0.0040 message, $0.0040 session.
+
+note.txt
 Applied edit to note.txt
 """
-"""What aider prints; forms of its figures: `format_tokens` and `format_cost` in its base_coder.py."""
+"""What aider 0.86.2 prints."""
 
 
 def program(
