@@ -205,7 +205,9 @@ def agent(
         pass_environment=(*(own or ()), *pass_environment) if own or pass_environment else own,
     )
     if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"agent {name}: {problem}")
+        known_program = presets().get(said.preset or "")
+        how = f"; install it: {known_program.install}" if known_program else ""
+        raise UsageError(f"agent {name}: {problem}{how}")
     return found
 
 

@@ -67,6 +67,9 @@ class Preset(_Model):
     Attributes:
         name: the preset's.
         programs: names of the program, the first one where no command is given.
+        install: the command that installs it.
+        drop: options that a user may type as they are known, and that the program refuses without
+            a value.
         arguments: each is added where none of its ``unless`` is among the command's words.
         briefing: how it gets the briefing.
         form: of what it prints; ``form_if``: words of a command that make it print that.
@@ -87,6 +90,8 @@ class Preset(_Model):
 
     name: str = ""
     programs: tuple[str, ...]
+    install: str
+    drop: tuple[str, ...] = ()
     arguments: tuple[_Argument, ...]
     briefing: Literal["stdin", "argument"]
     form: Form
@@ -115,7 +120,7 @@ class Preset(_Model):
             >>> preset("codex").complete(["codex", "exec", "-s", "read-only"])
             ('codex', 'exec', '-s', 'read-only', '--json', '--skip-git-repo-check')
         """
-        words = tuple(command) or self.programs[:1]
+        words = tuple(self._with_values(tuple(command) or self.programs[:1]))
         said = set(_said(words))
         added: list[str] = []
         for argument in self.arguments:
@@ -123,6 +128,11 @@ class Preset(_Model):
                 added += argument.add
         end = words.index("--") if "--" in words else len(words)
         return (*words[:end], *added, *words[end:])
+
+    def _with_values(self, words: Sequence[str]) -> Iterator[str]:
+        for word, after in zip(words, (*words[1:], "-"), strict=True):
+            if word not in self.drop or not after.startswith("-"):
+                yield word
 
     def prints_form(self, command: Sequence[str]) -> bool:
         """Whether a command prints what `form` reads."""

@@ -47,8 +47,8 @@ AgentOption = Annotated[
     typer.Option(
         "--agent",
         metavar="NAME=COMMAND",
-        help="Who works for the stages that name this agent: a command, or a model like "
-        "anthropic:claude-opus-4-5; repeat it for more. "
+        help="Who works for the stages that name this agent: a command, claude, codex, gemini, aider, "
+        "or a model like anthropic:claude-opus-4-5; repeat it for more. "
         "[default: [agents.NAME] in .loki/config.toml]",
     ),
 ]
@@ -263,6 +263,7 @@ def _agents(
 ) -> Mapping[str, AnyAgent]:
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.agents.preset import presets
     from loki.agents.providers import is_model
     from loki.pipeline.agents import EVERY_OTHER
 
@@ -276,7 +277,8 @@ def _agents(
             found[name] = workspace.agent(words)
             continue
         own_name = None if name == EVERY_OTHER else name
-        made = CommandAgent(words, timeout=timeout, name=own_name)
+        known = words if name != EVERY_OTHER and words in presets() else None
+        made = CommandAgent(words, preset=known, timeout=timeout, name=own_name)
         if problem := unrunnable(made.command, workspace.root, may_come=False):
             raise UsageError(f"agent {name}: {problem}")
         found[name] = made

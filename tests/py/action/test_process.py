@@ -336,3 +336,26 @@ def test_it_starts_fast() -> None:
     for _ in range(5):
         run(["true"], cwd="/")
     assert time.monotonic() - started < 5
+
+
+def test_output_is_heard_as_it_comes(tmp_path: Path) -> None:
+    """The command goes on only once what it said has been heard."""
+    heard: list[bytes] = []
+
+    def hear(chunk: bytes) -> bool:
+        heard.append(chunk)
+        (tmp_path / "heard").touch()
+        return True
+
+    script = "echo one; while ! test -e heard; do :; done; echo two; echo error >&2"
+    done = run(["sh", "-c", script], cwd=tmp_path, timeout=60, heard=hear)
+    assert done.is_success
+    assert b"".join(heard) == done.stdout == b"one\ntwo\n"
+
+
+def test_who_hears_may_end_it(tmp_path: Path) -> None:
+    done = run(["sh", "-c", "echo enough; exec sleep 600"], cwd=tmp_path, heard=lambda _: False)
+    assert done.cancelled
+    assert done.stdout == b"enough\n"
+    with pytest.raises(ZeroDivisionError):
+        run(["sh", "-c", "echo x; exec sleep 600"], cwd=tmp_path, heard=lambda _: 1 // 0 > 0)

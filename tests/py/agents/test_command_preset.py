@@ -303,5 +303,7 @@ def test_no_such_name(project: Path) -> None:
 
 def test_a_program_that_is_not_installed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
-    with pytest.raises(loki.UsageError, match=r"agent codex: cannot run 'codex': there is no such"):
+    with pytest.raises(
+        loki.UsageError, match=r"there is no such program .*; install it: npm install"
+    ):
         loki.Workspace(project).agent("codex")

@@ -42,6 +42,16 @@ CODEX = ("--json", "--skip-git-repo-check", "--sandbox", "workspace-write")
             (),
             ("gemini", "--output-format", "stream-json", "--approval-mode", "auto_edit"),
         ),
+        (
+            "gemini",
+            ("gemini", "-p", "-y", "-o", "json", "--prompt"),
+            ("gemini", "-y", "-o", "json"),
+        ),
+        (
+            "gemini",
+            ("gemini", "-y", "-o", "json", "-p", "{briefing}"),
+            ("gemini", "-y", "-o", "json", "-p", "{briefing}"),
+        ),
         ("gemini", ("gemini", "-y", "-o", "json"), ("gemini", "-y", "-o", "json")),
     ],
 )

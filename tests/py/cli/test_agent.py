@@ -79,3 +79,16 @@ def test_what_is_said_where_nobody_can_work(
     code, out, err = loki(*TASK, *words, cwd=root, bin_=bin_)
     assert (code, out) == (2, "")
     assert said in " ".join(err.split())
+
+
+def test_a_preset_works_for_a_stage(tmp_path: Path, bin_: Path) -> None:
+    root = make_project(tmp_path / "project", git=True)
+    (root / "mend.yml").write_text(
+        "name: mend\nversion: 1\nstages:\n"
+        f"  - {{id: fix, agent: writer, description: make add add, checks: [{CHECK!r}]}}\n"
+    )
+    words = ("pipeline", "run", "mend.yml", "--agent", "writer=claude")
+    code, out, err = loki(*words, cwd=root, bin_=bin_)
+    assert code == 0, err + out
+    assert "[agent] writer: Write note.txt" in err
+    assert "--permission-mode" in (bin_ / "claude.arguments").read_text()
