@@ -57,6 +57,7 @@ def performer(
     from loki.action.regression import RegressionCheck
     from loki.action.work import Work
     from loki.people.approval import Approvals
+    from loki.people.command_approval import CommandApprovals
 
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
@@ -66,6 +67,7 @@ def performer(
         patterns,
         config.execute.allow_commands,
         loop.command_timeout,
+        CommandApprovals(store, spec.id),
         cancelled,
     )
     work = Work(executor)
@@ -283,7 +285,13 @@ def approve(
         note: why.
     """
     from loki.people.approval import Approval, Approvals
+    from loki.people.command_approval import PREFIX, CommandApprovals
 
+    at = isoformat(workspace.clock.now())
+    if criterion.startswith(PREFIX):
+        commands = CommandApprovals(FileStore(workspace.folder), str(record["id"]))
+        words = commands.words(criterion)
+        return commands.decide(words, decision, by or _user(), at, note.strip())
     awaited = record.get("approval") or {}
     names = awaited.get("criteria") or []
     if criterion not in names:
@@ -292,13 +300,21 @@ def approve(
             f"task {record.get('id')} does not wait for an approval of {criterion!r}: {waits}"
             f"{hint(criterion, names)}"
         )
-    at = isoformat(workspace.clock.now())
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
     approval = Approval(
         criterion, decision, by or _user(), at, str(awaited["digest"]), note.strip()
     )
     Approvals(FileStore(workspace.folder), str(record["id"])).add(approval)
     return approval
+
+
+def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
+    """What a person has to say, and which commands they approved since the task stopped."""
+    from loki.people.command_approval import CommandApprovals
+
+    commands = CommandApprovals(workspace.store, str(record["id"]))
+    told = commands.told(str(record.get("updated_at") or ""))
+    return "\n".join(filter(None, (context, told)))
 
 
 def _user() -> str:

@@ -19,6 +19,7 @@ from loki.action.state import Setting, State
 from loki.action.task import Outcome, TaskSpec
 from loki.assembly import NO_CHECK
 from loki.base.error import UsageError
+from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Duration
 from loki.decision.backoff import Backoff
 from loki.memory import task_record
@@ -298,7 +299,8 @@ class OpenAttempt:
         if not output:
             return Failure.of("the caller reported a failure without its output", tool="loki")
         workspace = self._task.workspace
-        return recognize(output, root=str(workspace.root), patterns=workspace.patterns)
+        shown = mask_secrets(output) if isinstance(output, str) else mask_output(output)
+        return recognize(shown, root=str(workspace.root), patterns=workspace.patterns)
 
     def _give(self, event: Event) -> Outcome | None:
         if self.pending is not None:

@@ -183,6 +183,7 @@ class Workspace:
             ...     task.run(lambda briefing: {"b.txt": "b"}).attempts
             2
         """
+        from loki import assembly
         from loki.action import resumption, specification
         from loki.memory.intervention import Intervention, said
         from loki.session import Task
@@ -197,7 +198,7 @@ class Workspace:
             budget=limited(spec.budget, max_time, max_tokens, max_cost),
             wait=spec.wait if wait is None else wait,
         )
-        words = said(context)
+        words = said(assembly.with_commands(self, record, context))
         if not resumption.is_help(record, words):
             return Task(self, spec, reviewer=reviewer)
         help_ = Intervention(isoformat(self.clock.now()), context=words)
@@ -341,7 +342,8 @@ class Workspace:
 
         Args:
             task: its id.
-            criterion: what is decided on, as the task names it.
+            criterion: what is decided on, as the task names it; a command that a proposal may not
+                run by itself is named ``command: pip install x``.
             approved: yes or no.
             by: who decides; the user of this machine where nothing is said.
             note: why; where it is a no, the agent is told.

@@ -16,6 +16,7 @@ from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Revi
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, UsageError
+from loki.base.secret import mask_secrets
 from loki.base.time import seconds
 from loki.decision.retry_after import LIMIT
 from loki.memory.reflection import as_reflection
@@ -194,14 +195,13 @@ def as_failure_of(error: BaseException) -> Event:
         return _refused(error)
     if isinstance(error, LLMError) and error.kind == "malformed" and not error.retryable:
         # The model did answer; that nothing can be made of it is its own failure, no outage.
-        code, said = "malformed-answer", error.output[-2000:]
+        code, said = "malformed-answer", mask_secrets(error.output)[-2000:]
         failure = Failure.of(str(error), tool="loki", error_code=code, excerpt=said)
         nothing = Proposal(Change.nothing(), model=error.model or None)
         return Malformed(failure, _told(replace(nothing, tokens=error.tokens, cost=error.cost)))
     if isinstance(error, AgentError):
-        failure = Failure.of(
-            str(error), tool="loki", error_code="agent-failed", excerpt=error.output[-2000:]
-        )
+        said = mask_secrets(error.output)[-2000:]
+        failure = Failure.of(str(error), tool="loki", error_code="agent-failed", excerpt=said)
         return AgentFailed(
             failure,
             error.retryable,

@@ -134,7 +134,7 @@ class CheckRunner:
             environment={**self.environment, **asked.environment},
             cancelled=self.cancelled,
             merge=True,
-        )
+        ).masked()
 
     def _not_run(self, check: Check, error: UsageError) -> CheckResult:
         """A program of the project that does not exist yet, or not any more."""

@@ -20,6 +20,7 @@ from loki.action.place import State
 from loki.action.process import Finished
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.memory.attempt import shorten
+from loki.people.command_approval import CommandApprovals
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -38,6 +39,7 @@ class Executor:
         patterns: to name failures with.
         allowed: globs of commands that a change may run.
         command_seconds: how long such a command may take.
+        approvals: what people said of other commands; None: nobody is asked.
         cancelled: ends a running command when set.
     """
 
@@ -46,6 +48,7 @@ class Executor:
     patterns: PatternSet
     allowed: Sequence[str] = ()
     command_seconds: float = 600.0
+    approvals: CommandApprovals | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def recover(self) -> None:
@@ -132,12 +135,8 @@ class Executor:
         self, command: tuple[str, ...]
     ) -> tuple[Mapping[str, Any] | None, tuple[str, ...], Failure | None]:
         shown = shlex.join(command)
-        if not any(fnmatch.fnmatchcase(shown, glob) for glob in self.allowed):
-            message = (
-                f"the command `{shown}` is not allowed here; allowed are: "
-                f"{', '.join(self.allowed) or 'none'}"
-            )
-            return None, (), Failure.of(message, tool="loki", error_code="command-not-allowed")
+        if refused := self._refused(command, shown):
+            return None, (), Failure.of(refused, tool="loki", error_code="command-not-allowed")
         try:
             finished, files = self.run(command)
         except UsageError as error:
@@ -161,13 +160,31 @@ class Executor:
             failure = Failure.of(f"`{shown}` ended with exit code {finished.exit_code}")
         return ran, files, failure
 
+    def _refused(self, command: tuple[str, ...], shown: str) -> str:
+        """Why a command is not run, or "": it is on the list, or a person approved its very words."""
+        if any(fnmatch.fnmatchcase(shown, glob) for glob in self.allowed):
+            return ""
+        said = self.approvals.standing(command) if self.approvals else None
+        if said is not None and said.approved:
+            return ""
+        message = (
+            f"the command `{shown}` is not allowed here; allowed are: "
+            f"{', '.join(self.allowed) or 'none'}"
+        )
+        if said is not None:
+            return f"{message}; {said.by} rejected it: {said.note or 'no reason given'}"
+        if self.approvals is None:
+            return message
+        self.approvals.ask(command)
+        return f"{message}; a person can approve it"
+
     def run(self, command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
         """Run a command in the project; what it changes is recorded and can be undone."""
         close = self.watch()
         try:
             finished = process.run(
                 command, cwd=self.root, timeout=self.command_seconds, cancelled=self.cancelled
-            )
+            ).masked()
         finally:
             files = close()
         return finished, files

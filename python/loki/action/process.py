@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from loki.action.words import (
     which,
 )
 from loki.base.error import UsageError
-from loki.base.secret import clean_environment
+from loki.base.secret import clean_environment, mask_output
 
 if TYPE_CHECKING:
     import threading
@@ -80,6 +80,10 @@ class Finished:
     def output(self) -> bytes:
         """Both streams: as they came where they were merged, else errors last."""
         return self.stdout + self.stderr
+
+    def masked(self) -> Finished:
+        """The same with secrets masked in what it printed: for all that is kept, shown or sent."""
+        return replace(self, stdout=mask_output(self.stdout), stderr=mask_output(self.stderr))
 
     @property
     def is_success(self) -> bool:

@@ -28,6 +28,7 @@ from loki.agents.preset import preset as preset_named
 from loki.agents.reported_error import error_of
 from loki.agents.scratch_folder import repository, scratch_folder
 from loki.base.error import AgentError, UsageError
+from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Duration, argument_seconds
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class CommandAgent:
         before = Tree.scan(request.root)
         with scratch_folder() as folder:
             done, report = self._run(request, Path(folder), before)
-        return _tail(done) if report is None else (report.text or report.plain)[-TAIL:]
+        return _tail(done) if report is None else mask_secrets(report.text or report.plain)[-TAIL:]
 
     # --- its work ------------------------------------------------------------------------------
 
@@ -385,10 +386,10 @@ class CommandAgent:
 
 
 def _tail(done: Finished) -> str:
-    return done.output.decode("utf-8", "replace").rstrip()[-TAIL:]
+    return mask_output(done.output).decode("utf-8", "replace").rstrip()[-TAIL:]
 
 
 def _last_lines(text: str) -> str:
-    lines = text[-TAIL * 4 :].splitlines()
+    lines = mask_secrets(text)[-TAIL * 4 :].splitlines()
     last = [line.rstrip() for line in lines if line.strip()][-DESCRIPTION_LINES:]
     return "\n".join(last)[-DESCRIPTION_LENGTH:]

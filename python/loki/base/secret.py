@@ -126,6 +126,18 @@ def mask_secrets(text: str) -> str:
     return _masked(text)
 
 
+def mask_output(output: bytes) -> bytes:
+    """What a program printed, in any encoding, with secrets masked; before anything is cut off it.
+
+    Example:
+        >>> mask_output(b"\\xff token=abcd1234")
+        b'\\xff token=<secret>'
+    """
+    text = output.decode("utf-8", "surrogateescape")
+    shown = mask_secrets(text)
+    return output if shown == text else shown.encode("utf-8", "surrogateescape")
+
+
 def masked(value: Any) -> Any:
     """JSON-able data with secrets masked in every text of it, also in long names of fields.
 
@@ -167,6 +179,16 @@ def unnamed(text: str) -> str:
         'key <secret>'
     """
     return _NAMED.sub("<secret>", text) if "<secret:" in text else text
+
+
+def holds_mask(text: str) -> bool:
+    """Whether something in a text is masked.
+
+    Example:
+        >>> holds_mask("password=<secret>"), holds_mask("<secret:github-token>"), holds_mask("secret")
+        (True, True, False)
+    """
+    return "<secret>" in unnamed(text)
 
 
 def holds_secret(text: str) -> bool:
@@ -211,13 +233,35 @@ def _shapes(text: str) -> str:
         # The scan knows no letter case, and "SK" stands in every task.
         if kind.any_case or any(literal in text for literal in kind.literals):
             text = kind.regex.sub(_replacement(kind), text)
-    return text
+    return _key_lines(text) if hits and "PRIVATE KEY" in text else text
+
+
+def _key_lines(text: str) -> str:
+    """Lines of a private key of which the rest is missing, or that stand behind other words each."""
+    lines, within = text.split("\n"), 0
+    for step in (1, -1):  # down from where a key begins, and up from where one ends
+        for number in range(len(lines))[::step]:
+            title = _TITLE.search(lines[number])
+            if title:
+                within = _OTHERS if (title[1] == "BEGIN") == (step == 1) else 0
+            elif within:
+                lines[number], found = _KEY_LINE.subn("<secret:private-key>", lines[number])
+                within = _OTHERS if found else within - 1
+        within = 0
+    return "\n".join(lines)
+
+
+_TITLE = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,20}PRIVATE KEY")
+_KEY_LINE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]{24,}(?=\s*$)")
+_OTHERS = 4
+"""Lines between that hold no part of a key, as its headers; chosen, not measured."""
 
 
 def _replacement(kind: Kind) -> Callable[[re.Match[str]], str]:
     mask_of_it = f"<secret:{kind.name}>"
     if "secret" not in kind.regex.groupindex:
-        return lambda _: mask_of_it
+        # As many lines as before: the line of an output that says what failed stays that line.
+        return lambda found: mask_of_it + "\n" * found[0].count("\n")
 
     def replace(found: re.Match[str]) -> str:
         begin, end = found.span("secret")

@@ -8,12 +8,12 @@ import re
 import shlex
 import signal as signals
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from loki.base.secret import mask_secrets, masked
+from loki.base.secret import mask_output, mask_secrets, masked
 from loki.memory.recall import Earlier, recall
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
@@ -122,6 +122,7 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
         workspace: of the project that the output comes from.
         asked: the output.
     """
+    asked = replace(asked, text=mask_output(asked.text))
     read = recognize(
         asked.text,
         command=asked.command,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
+from loki.cli.command_approval import ask_commands, is_command
 from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
 from loki.cli.show import find
 
@@ -32,7 +33,10 @@ def command(
     ] = None,
     approve: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(help="What you approve, where the task waits for that; repeat it for more."),
+        typer.Option(
+            help="What you approve, where the task waits for that, or a command that the agent wants "
+            "to run, word by word: 'command: pip install x'. Repeat it for more."
+        ),
     ] = None,
     reject: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -109,7 +113,7 @@ def command(
     log_to_console()
     take_signals()
     words = _context(context, context_file)
-    has_work = bool(words.strip() or reject)
+    has_work = bool(words.strip() or reject or any(map(is_command, approve or ())))
     worker = agent_of(workspace, id_, agent, agent_command, needs_agent=has_work)
     reviewer = reviewer_of(reviewer_command, workspace)
     for names, approved in ((approve, True), (reject, False)):
@@ -206,7 +210,13 @@ def ask_person(workspace: Workspace, outcome: Outcome, agent: Any) -> Outcome:
         outcome: how the task ended.
         agent: who goes on with it.
     """
-    while outcome.status == "escalated" and sys.stdin.isatty():
+    while outcome.status in {"escalated", "failed"} and sys.stdin.isatty():
+        if ask_commands(workspace, outcome.task_id, _prompt):
+            with workspace.resume(outcome.task_id) as entered:
+                outcome = entered.run(agent)
+            continue
+        if outcome.status == "failed":
+            return outcome
         tell_options(outcome, err=True)
         answer = _prompt("Which? [1, 2, 3; Enter leaves it open]").strip()
         if answer not in {"1", "2", "3"}:

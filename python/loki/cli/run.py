@@ -14,6 +14,7 @@ from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
+from loki.cli.command_approval import how_to_approve
 from loki.cli.common import line, log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
@@ -180,6 +181,8 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
         show_json(outcome.to_dict())
     else:
         typer.echo(_tell(outcome, str(project)))
+        for sentence in how_to_approve(project, outcome.task_id):
+            typer.echo(sentence)
         if due := reminder(project):
             typer.echo(due)
     raise typer.Exit(outcome.exit_code)

@@ -356,7 +356,7 @@ def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -
     )
     texts = {key: found.pop(key) for key in _ALWAYS_TEXT}
     fields: dict[str, Any] = {key: value or None for key, value in found.items()}
-    return Failure(
+    failure = Failure(
         **texts,
         **{**fields, "tests": tuple(fields["tests"] or ())},
         frames=frames,
@@ -366,6 +366,7 @@ def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -
         matches=matches,
         exit_code=exit_code,
     )
+    return failure._fingerprinted() if "<secret:" in failure.message else failure
 
 
 def _lines(between: tuple[int, int]) -> tuple[int, int] | None:

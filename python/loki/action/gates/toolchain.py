@@ -57,7 +57,7 @@ def check(
             environment={"NODE_OPTIONS": "", "PYTHONPATH": ""},
             cancelled=cancelled,
             merge=True,
-        )
+        ).masked()
     if finished.timed_out:
         raise TooSlow(command[0])
     if finished.is_success:
