@@ -184,6 +184,7 @@ def agent(
     """
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
+    from loki.agents.preset import presets
     from loki.resilience import chained, model_agent
 
     said = said or agent_config(workspace, name)

@@ -311,9 +311,9 @@ class Workspace:
     @cached_property
     def ways(self) -> Ways:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
-        from loki import resilience
+        from loki.resilience import ways
 
-        return resilience.ways(self)
+        return ways(self)
 
     def agent(
         self, name: str, *, timeout: Duration | None = None, reflect: bool = False
@@ -384,15 +384,7 @@ class Workspace:
     def default_checks(
         self, kind: str, complexity: str = "medium", reviewer: Reviewer | None = None
     ) -> tuple[Check, ...]:
-        """The checks of a task that names none; where they come from is logged.
-
-        Args:
-            kind: of the task; complexity: low, medium or high.
-            reviewer: judges what no command can check.
-
-        Raises:
-            UsageError: nothing can tell when such a task is done.
-        """
+        """The checks of a task that names none; `assembly.default_checks` says more."""
         from loki import assembly
 
         return assembly.default_checks(self, kind, complexity, reviewer)
