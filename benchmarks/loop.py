@@ -20,8 +20,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import loki
 from loki.action.check import Check, CheckResult, Report
@@ -68,11 +71,13 @@ def measure(folder: Path, attempts: int, files: int, *, git: bool) -> dict[str, 
             memory.append(resident())
         return {"module0.py": f"x = {len(moments)}\n"}
 
-    watch_effects(spent)
     begin = time.perf_counter()
-    with workspace.task(
-        "overhead", checks=["python -m pytest"], complexity="low", max_attempts=attempts
-    ) as task:
+    with (
+        watched(spent),
+        workspace.task(
+            "overhead", checks=["python -m pytest"], complexity="low", max_attempts=attempts
+        ) as task,
+    ):
         assert task._performer is not None
         task._performer.checks = Ready(2 * attempts + 10)  # type: ignore[assignment]
         outcome = task.run(agent)
@@ -117,21 +122,25 @@ class Ready:
         return self.run((check,)).results[0]
 
 
-def watch_effects(spent: dict[str, float]) -> None:
-    """Add up the time of each kind of effect, and of the briefing."""
+@contextmanager
+def watched(spent: dict[str, float]) -> Iterator[None]:
+    """Add up the time of each kind of effect, and of the briefing, while inside."""
 
     def timed(name: str, work: Any) -> Any:
-        def wrapped(self: Performer, argument: Any) -> Any:
+        def wrapped(self: Performer, argument: Any, *others: Any) -> Any:
             begin = time.perf_counter()
             try:
-                return work(self, argument)
+                return work(self, argument, *others)
             finally:
                 spent[name or type(argument).__name__] += time.perf_counter() - begin
 
         return wrapped
 
-    Performer.perform = timed("", Performer.perform)  # type: ignore[method-assign]
-    Performer.briefing = timed("Briefing", Performer.briefing)  # type: ignore[method-assign]
+    with (
+        patch.object(Performer, "perform", timed("", Performer.perform)),
+        patch.object(Performer, "briefing", timed("Briefing", Performer.briefing)),
+    ):
+        yield
 
 
 def make_project(project: Path, files: int, *, git: bool) -> None:

@@ -17,6 +17,7 @@ from benchmarks import (
     decision_cases,
     floors,
     history,
+    loop,
     masker,
     recognition,
     references,
@@ -225,3 +226,11 @@ def test_what_is_measured_runs(tmp_path: Path) -> None:
     rows = list(history.rows(tmp_path, 12))
     assert len(rows) == len(history.COMMANDS)
     assert (tmp_path / "report.html").exists()
+
+
+def test_the_loop_is_measured_effect_by_effect(tmp_path: Path) -> None:
+    found = loop.measure(tmp_path, 12, 5, git=False)
+    assert {"Briefing", "Execute", "Keep", "Observe", "Validate"} <= found["by_effect_ms"].keys()
+    assert found["attempts"] == 12
+    assert len(found["memory_mb"]) == 12
+    assert "an attempt, median" in loop.told(found)
