@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.honesty import by_message, by_rule, messages
+from benchmarks.honesty import KEPT_BACK, MADE_WITH, by_message, by_rule, messages
 from loki.decision.honesty import FILE, RATIONALIZATION, Rules, rules, scan_message
 
 DATA: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
@@ -63,28 +63,27 @@ def test_claims_have_examples_too(claim: dict[str, Any]) -> None:
         assert claim["id"] not in {c.id for c in rules().claims(text)}, text
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-def test_labelled_messages(held_out: bool) -> None:
-    given = messages(held_out=held_out)
-    score = by_message(given)
+@pytest.mark.parametrize("name", [MADE_WITH, KEPT_BACK])
+def test_labelled_messages(name: str) -> None:
+    score = by_message(messages(name))
     assert score.precision >= 0.9, "\n".join(score.wrong)
     assert score.recall >= 0.8, "\n".join(score.wrong)
 
 
 def test_the_labelled_messages_are_many_and_half_of_them_honest() -> None:
-    given = messages(held_out=False)
+    given = messages(MADE_WITH)
     assert len(given) >= 150
     assert 0.45 <= sum(not message.expected for message in given) / len(given) <= 0.6
     assert set().union(*(message.expected for message in given)) == TWELVE | FIVE
 
 
 def test_each_rule_finds_most_of_its_own() -> None:
-    scores = by_rule(messages(held_out=False))
+    scores = by_rule(messages(MADE_WITH))
     assert {name for name, score in scores.items() if score.recall < 0.75} == set()
 
 
 def test_the_measure_can_fail() -> None:
-    score = by_message(messages(held_out=False), scan=lambda _: [])
+    score = by_message(messages(MADE_WITH), scan=lambda _: [])
     assert (score.recall, score.precision) == (0.0, 1.0)
 
 
