@@ -304,9 +304,13 @@ class Workspace:
             knobs: as `loki.Breakers` takes them.
         """
         from loki.decision.breakers import Breakers
+        from loki.decision.transition_line import listens, tell
 
         path = self.folder / "state" / "circuit-breakers.json"
-        return Breakers(path, clock=self.clock, **knobs)
+        breakers = Breakers(path, clock=self.clock, **knobs)
+        if listens():
+            breakers.listen(tell)
+        return breakers
 
     @cached_property
     def ways(self) -> Ways:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, Status, StatusCode, Tracer
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+
+from loki.adapters.call_telemetry import FAILED, is_call, span_attributes, span_name
 
 _ENDS = {"success": StatusCode.OK, "failed": StatusCode.ERROR, "escalated": StatusCode.ERROR}
 """Other results (interrupted, paused, unverified) are neither."""
@@ -29,6 +31,8 @@ class SpanHandler(logging.Handler):
 
     Spans are named ``loki.execution`` and ``loki.attempt``; a line's fields are their attributes,
     ``loki.pattern`` for instance. Lines in between (checks, validation, waits) are events in them.
+    Calls to models and agents are spans of their own, named as OpenTelemetry's GenAI conventions
+    name them (`loki.adapters.call_telemetry`).
 
     Args:
         tracer: where spans go; the globally configured provider's where nothing is said.
@@ -49,10 +53,13 @@ class SpanHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take a line of the loop; any other is none of ours."""
         data = getattr(record, "loki", None)
-        if not isinstance(data, Mapping) or "task" not in data:
+        if not isinstance(data, Mapping) or not (is_call(data) or "task" in data):
             return
         try:
-            self._take(str(data["task"]), data, record)
+            if is_call(data):
+                self._call(data, record)
+            else:
+                self._take(str(data["task"]), data, record)
         except Exception:  # as every handler: logging never stops the work
             self.handleError(record)
 
@@ -75,6 +82,22 @@ class SpanHandler(logging.Handler):
             named = re.search(rf"task={re.escape(task)} (\w+)", message)
             name = named[1] if named else "line"
             span.add_event(name, {**_attributes(data), "message": message})
+
+    def _call(self, data: Mapping[str, Any], record: logging.LogRecord) -> None:
+        """A call that has ended: a span of its own, in the attempt that it was for."""
+        here = self._open.get(str(data.get("task")))
+        within = trace.set_span_in_context(here.attempt or here.execution) if here else None
+        end = int(record.created * 1e9)
+        span = self._tracer.start_span(
+            span_name(data),
+            within,
+            SpanKind.CLIENT if data["call"] == "llm" else SpanKind.INTERNAL,
+            span_attributes(data),
+            start_time=end - int(data.get("latency_ms", 0)) * 1_000_000,
+        )
+        if data.get("outcome") in FAILED:
+            span.set_status(Status(StatusCode.ERROR, str(data.get("error") or data["outcome"])))
+        span.end(end)
 
     def _attempt(self, task: str, data: Mapping[str, Any]) -> None:
         here = self._here(task)

@@ -80,10 +80,12 @@ def log_to_console() -> None:
     logger = logging.getLogger("loki")
     if not any(isinstance(handler, _Console) for handler in logger.handlers):
         logger.addHandler(_Console())
-        if "opentelemetry.sdk.trace" in sys.modules:  # as under opentelemetry-instrument
-            from loki.adapters.tracing import SpanHandler
+        from loki.adapters import telemetry
 
-            logger.addHandler(SpanHandler())
+        if "opentelemetry.sdk.trace" in sys.modules:  # as under opentelemetry-instrument
+            telemetry.instrument()
+        else:
+            telemetry.from_environment()
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
