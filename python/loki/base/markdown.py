@@ -16,13 +16,14 @@ _BLOCK = re.compile(r"^([#>+=~|-]|\d+(?=[.)]))")
 
 
 def inline(text: str) -> str:
-    """A text as words of a line: one line, no markup.
+    """A text as words of a line: one line, no markup, also where it begins the line.
 
     Example:
         >>> inline("see [this](http://x)\\n# now")
         'see \\\\[this\\\\](http://x) # now'
     """
-    return _MEANING.sub(r"\\\g<0>", _one_line(text))
+    line = _BLOCK.sub(r"\\\1", _MEANING.sub(r"\\\g<0>", _one_line(text)))
+    return re.sub(r"^\\(\d+)", r"\1\\", line)  # "1." is a number with an escaped dot
 
 
 def code(text: str) -> str:
@@ -48,8 +49,7 @@ def paragraphs(text: str) -> str:
         <BLANKLINE>
         \\## two
     """
-    lines = [_BLOCK.sub(r"\\\1", inline(line)) for line in text.strip().splitlines()]
-    return "\n".join(re.sub(r"^\\(\d+)", r"\1\\", line) for line in lines)
+    return "\n".join(map(inline, text.strip().splitlines()))
 
 
 def fence(text: str, language: str = "text") -> str:

@@ -155,7 +155,7 @@ def render(request: ApprovalRequest) -> str:
 
 ### What was changed
 
-{bullets(request.files)}
+{bullets(map(code, request.files))}
 
 {fence(request.diff.rstrip(), "diff")}
 
