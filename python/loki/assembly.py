@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loki.base.environment import passed_environment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.recognition.definition import hint
@@ -83,7 +84,14 @@ def performer(
         digest=work.digest,
         diff=work.diff,
     )
-    checks = CheckRunner(root, patterns, cancelled, loop.check_parallelism, loop.test_reports)
+    checks = CheckRunner(
+        root,
+        patterns,
+        cancelled,
+        loop.check_parallelism,
+        loop.test_reports,
+        passed_environment(os.environ, loop.pass_environment),
+    )
     judge = Judge(
         spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
     )

@@ -49,6 +49,8 @@ class LoopConfig(BaseModel):
     command_timeout: Seconds = 600.0
     check_parallelism: int = Field(default=2, ge=1, le=64)
     """Checks at a time; of those that may write (tests, builds, commands) it is one anyway."""
+    pass_environment: tuple[str, ...] = ()
+    """Variables, or globs of their names, that checks get although they look like secrets."""
     test_reports: tuple[str, ...] = ()
     """Globs of JUnit reports that the project's own checks write, relative to it."""
 

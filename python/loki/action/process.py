@@ -27,8 +27,9 @@ from loki.action.words import (
     unrunnable,
     which,
 )
+from loki.base.environment import clean_environment
 from loki.base.error import UsageError
-from loki.base.secret import clean_environment, mask_output
+from loki.base.secret import mask_output
 
 if TYPE_CHECKING:
     import threading

@@ -173,7 +173,12 @@ class RegressionCheck:
             except OSError as error:
                 logger.warning("no copy of the starting tree, so no baseline of it: %s", error)
                 return
-            self._take(replace(self.runner, root=root, environment=_search(root)), runs)
+            self._take(
+                replace(
+                    self.runner, root=root, environment={**self.runner.environment, **_search(root)}
+                ),
+                runs,
+            )
 
     def _take(self, runner: CheckRunner, runs: Sequence[Check]) -> None:
         for check in runs:

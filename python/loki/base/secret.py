@@ -1,4 +1,4 @@
-"""Secrets, wherever loki meets them: in texts that are kept, shown or sent, and in environments.
+"""Secrets in texts that are kept, shown or sent. Of environments: `loki.base.environment`.
 
 What keys and tokens look like is data, ``secrets.yml``; those known by the name before them, in a
 URL or behind ``Authorization:`` are found by the core. Why it is so: ``docs/design/safety.md``.
@@ -7,10 +7,9 @@ Under test: ``tests/py/base/test_secret.py``.
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -350,36 +349,3 @@ class Stream:
         whole = mask_secrets(self._before + text)
         self._before = (self._before + text)[-self._BEFORE :]
         return whole[len(before) :] if whole.startswith(before) else mask_secrets(text)
-
-
-# --- environments ----------------------------------------------------------------------------------
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether an environment variable's name says that its value is a secret.
-
-    Example:
-        >>> [is_secret_name(name) for name in ("GITHUB_TOKEN", "PATH", "PWD", "api_key")]
-        [True, False, False, True]
-    """
-    return bool(knowledge().names.search(name))
-
-
-def clean_environment(environment: Mapping[str, str], passed: Iterable[str] = ()) -> dict[str, str]:
-    """An environment without the variables whose names or values look like secrets.
-
-    Args:
-        environment: names and values.
-        passed: names, or globs of names, that stay although they look like secrets.
-
-    Example:
-        >>> clean_environment({"CI": "1", "DB": "postgres://me:hunter2@db/x", "API_KEY": "a"}, ["API_*"])
-        {'CI': '1', 'API_KEY': 'a'}
-    """
-    globs = tuple(passed)
-    return {
-        name: value
-        for name, value in environment.items()
-        if any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-        or not (is_secret_name(name) or holds_secret(value))
-    }
