@@ -308,7 +308,9 @@ class Normalizer {
       while (end - i < 48 && (is_hex(ahead(end)) || ahead(end) == ':' || ahead(end) == '.')) ++end;
       if (ahead(end) == ']') i = end + 1;
     }
+    if (at_ + i < url_end_) i = url_end_ - at_;  // of an address in one that was read
     while (kUrl[static_cast<unsigned char>(ahead(i))] && !is_symbol(text_, at_ + i)) ++i;
+    url_end_ = at_ + i;
     while (i > begin && std::string_view(".:!?").find(ahead(i - 1)) != std::string_view::npos) --i;
     return i > begin ? i : 0;
   }
@@ -347,7 +349,12 @@ class Normalizer {
   }
 
   bool secret() {
-    if (may_be_key(ahead(0), ahead(1)) && put({key_size(rest()), "<secret>"})) return true;
+    if (may_be_key(ahead(0), ahead(1))) {
+      std::size_t plain = plain_end_ > at_ ? plain_end_ - at_ : 0;
+      const std::size_t begin = at_;
+      if (put({key_size(rest(), plain), "<secret>"})) return true;
+      plain_end_ = begin + plain;
+    }
     if (!may_name_secret(rest())) return false;
     const bool is_flag = at_ >= 2 && last() == '-' && text_[at_ - 2] == '-';
     const NamedSecret found = named_secret(rest(), is_flag);
@@ -384,6 +391,7 @@ class Normalizer {
   // address.
   std::size_t mail_at_ = std::string_view::npos, mail_from_ = 0;
   std::size_t no_mail_ = std::string_view::npos;
+  std::size_t plain_end_ = 0, url_end_ = 0;
   std::size_t next_scheme_ = 0, next_mail_ = 0;
 };
 

@@ -106,7 +106,9 @@ Found hexadecimal(std::string_view text);
 Found folder(std::string_view text);
 
 // Keys of known shape; and a PEM private key from its BEGIN to its END. 0: none.
-std::size_t key_size(std::string_view text);
+// plain: how far there are small letters and dashes alone, of which no key of many words is made;
+// kept between calls, and given as what is left of it, it makes the reading of such a text linear.
+std::size_t key_size(std::string_view text, std::size_t& plain);
 bool may_be_key(char first, char second);  // whether a key may begin so: most words do not
 std::size_t private_key_size(std::string_view text);
 // What stands before the secret path of a URL that lets anyone post. 0: none of them.

@@ -108,7 +108,7 @@ bool may_be_key(char first, char second) {
   return i < 128 && k < 128 && kBegins[i][k];
 }
 
-std::size_t key_size(std::string_view text) {
+std::size_t key_size(std::string_view text, std::size_t& plain) {
   // Most words are too short: no prefix has less than three bytes.
   std::size_t size = 0;
   while (size < kLeastKey + 3 && is_key(at(text, size))) ++size;
@@ -124,13 +124,14 @@ std::size_t key_size(std::string_view text) {
     if (i - prefix.size() >= kLeastKey && (has_digit || at(text, i) != '_')) return i;
   }
   for (const std::string_view prefix : kPrefixes) {
-    if (!text.starts_with(prefix)) continue;
+    if (plain > prefix.size() || !text.starts_with(prefix)) continue;
     std::size_t i = prefix.size();
     bool is_random = false;
     for (; is_word(text, i) || at(text, i) == '-'; ++i) {
       is_random = is_random || is_digit(text[i]) || (text[i] >= 'A' && text[i] <= 'Z');
     }
     if (i - prefix.size() >= kLeastKey && is_random) return i;
+    if (!is_random) plain = i;
   }
   return dotted_key(text);
 }

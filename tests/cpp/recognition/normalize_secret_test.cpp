@@ -75,6 +75,20 @@ TEST(NormalizeSecrets, ValuesBehindTheirNames) {
   EXPECT_EQ(normalize("\"password\": \"s3cr3tvalue\"", Level::kSecrets), "\"password\": <secret>");
 }
 
+// Each of these was read to its end from every place where a key or an address could begin.
+TEST(NormalizeSecrets, LongWordsAreReadOnce) {
+  for (const std::string_view piece :
+       {"sk-", "xoxb-", "glpat-", "https://a:", "https://a:b@c/", "key: sk-a "}) {
+    std::string text;
+    while (text.size() < 2'000'000) text += piece;
+    normalize(text, Level::kSecrets);
+    normalize(text, Level::kVolatile);
+  }
+  const std::string inside = "sk-words-hf_abcdefghijklmnopqrstuv";
+  expect_each_level({{inside, "sk-words-<secret>"}});
+  expect_each_level({{"sk-some-words-and-sk-" + std::string(kRandom), "<secret>"}});
+}
+
 TEST(NormalizeSecrets, PartsOfUrls) {
   const Case cases[] = {
       {"postgres://me:pa55@db.example.org:5432/x", "postgres://me:<secret>@db.example.org:5432/x"},

@@ -118,7 +118,20 @@ def test_large_hostile_texts_end() -> None:
         for literal in kind.literals:
             kind.regex.sub("", literal * (200_000 // len(literal)))
     secret.knowledge().innocent.sub("", "password=${" * 50_000)
-    for text in ("password=", '"token": "', "\\n", "\x1b]", "-----BEGIN PRIVATE KEY-----", "x"):
+    for kind in secret.knowledge().kinds:
+        for literal in kind.literals:
+            mask_secrets(literal * (200_000 // len(literal)))
+    for text in (
+        "https://a:",
+        "https://a:b@c/",
+        "sk-",
+        "password=",
+        '"token": "',
+        "\\n",
+        "\x1b]",
+        "-----BEGIN PRIVATE KEY-----",
+        "x",
+    ):
         mask_secrets(text * (2_000_000 // len(text)))
 
 
