@@ -18,6 +18,7 @@ from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, UsageError
 from loki.base.secret import mask_secrets
 from loki.base.time import seconds
+from loki.base.usage import dollars_said, tokens_said
 from loki.decision.retry_after import LIMIT
 from loki.memory.reflection import as_reflection
 from loki.recognition.failure import Failure
@@ -162,8 +163,8 @@ def _told(proposal: Proposal) -> Proposal:
     tokens, cost, confidence = proposal.tokens, proposal.cost, proposal.confidence
     return replace(
         proposal,
-        tokens=_count(tokens),
-        cost=_money(cost),
+        tokens=tokens_said(tokens),
+        cost=dollars_said(cost),
         confidence=confidence if _is_number(confidence) and 0 <= confidence <= 1 else None,
     )
 
@@ -175,14 +176,6 @@ def _refused(error: BreakerOpen) -> Event:
         return refused
     failure = Failure.of(error.last_error or str(error), tool="loki", error_code="agent-failed")
     return AgentFailed(failure, refused=refused, gave_up=True, tokens=error.tokens, cost=error.cost)
-
-
-def _count(tokens: int | None) -> int | None:
-    return tokens if isinstance(tokens, int) and tokens >= 0 else None
-
-
-def _money(cost: float | None) -> float | None:
-    return cost if _is_number(cost) and cost >= 0 else None
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -207,8 +200,8 @@ def as_failure_of(error: BaseException) -> Event:
             error.retryable,
             _hint(error.retry_after),
             gave_up=error.gave_up,
-            tokens=_count(error.tokens) or 0,
-            cost=_money(error.cost) or 0.0,
+            tokens=tokens_said(error.tokens) or 0,
+            cost=dollars_said(error.cost) or 0.0,
         )
     message = f"the agent raised {type(error).__name__}: {error}"
     failure = Failure.of(message, tool="loki", error_type=type(error).__name__)

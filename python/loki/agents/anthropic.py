@@ -145,7 +145,7 @@ class AnthropicLLM:
 def _read(draft: Draft, event: Any) -> str:
     """Take over what an event says; the piece of text in it."""
     if event.type == "message_start":
-        draft.model = event.message.model
+        draft.named(event.message.model)
         _count(draft, event.message.usage)
     elif event.type == "content_block_start" and event.content_block.type == "tool_use":
         draft.call(event.index)

@@ -18,7 +18,7 @@ from loki.agents.member import Circuit, Member, Permit, Took, Ways
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import isoformat
-from loki.base.usage import TokenUsage
+from loki.base.usage import TokenUsage, dollars_said
 from loki.decision import fallback
 from loki.decision.breaker_snapshot import BreakerSnapshot
 from loki.decision.budget import UNLIMITED, Budget
@@ -233,7 +233,7 @@ class Run(Generic[A]):
     # --- records ----------------------------------------------------------------------------------
 
     def _charge(self, visit: Visit, took: Took, *, of_answer: bool = True) -> None:
-        cost = took.cost
+        cost = dollars_said(took.cost)
         member = visit.member
         if cost is None and member.kind == "llm":
             known = took.model if self.ways.prices.of(took.model) else member.model

@@ -18,6 +18,7 @@ from loki.action.llm import Answer, Ending, Request, TokenUsage
 from loki.agents.model_error import Service, client_error
 from loki.base.error import LLMError, UsageError
 from loki.base.time import Clock
+from loki.base.usage import tokens_said
 
 _T = TypeVar("_T")
 
@@ -35,6 +36,9 @@ answers more is broken. Chosen, not measured."""
 
 KEPT = 2_000
 """Characters of an unfinished answer that an error keeps. Chosen, not measured."""
+
+LONGEST_NAME = 200
+"""Characters of a model's name, at most. Chosen, not measured."""
 
 GLANCE = 0.05
 """Seconds between two looks at whether the call is to be ended. Chosen: nobody notices."""
@@ -148,10 +152,15 @@ class Draft:
         error.usage, error.tokens, error.cost = self.usage, self.usage.total or None, self.cost
         return error
 
-    def count(self, **tokens: int | None) -> None:
+    def count(self, **tokens: object) -> None:
         """Take over counts of tokens, those that are said and can be."""
-        said = {k: v for k, v in tokens.items() if isinstance(v, int) and v >= 0}
+        said = {k: n for k, v in tokens.items() if (n := tokens_said(v)) is not None}
         self.usage = replace(self.usage, **said)
+
+    def named(self, model: object) -> None:
+        """Take over the model's name, where it is one."""
+        if isinstance(model, str) and model:
+            self.model = model[:LONGEST_NAME]
 
 
 async def collect(

@@ -17,6 +17,7 @@ from loki.agents.model_call import CONNECT, STALL, Draft, checked_url, collect, 
 from loki.agents.model_error import Service, is_about_force, status_error
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+from loki.base.usage import dollars_said
 
 if TYPE_CHECKING:
     import openai
@@ -215,7 +216,7 @@ class OpenAILLM:
 
 def _complete(draft: Draft, response: Any) -> None:
     draft.is_whole = True
-    draft.model = response.model
+    draft.named(response.model)
     if response.status == "incomplete":
         draft.ending = INCOMPLETE.get(response.incomplete_details.reason, "length")
     usage = response.usage
@@ -231,7 +232,7 @@ def _complete(draft: Draft, response: Any) -> None:
 
 def _read_chunk(draft: Draft, chunk: Any) -> str:
     """Take over what a chunk of Chat Completions says; the piece of text in it."""
-    draft.model = chunk.model or draft.model
+    draft.named(chunk.model)
     if chunk.usage is not None:
         _count(draft, chunk.usage)
     piece = ""
@@ -258,8 +259,8 @@ def _count(draft: Draft, usage: Any) -> None:
         cache_read=getattr(details, "cached_tokens", None),
         cache_write=getattr(details, "cache_write_tokens", None),
     )
-    cost = getattr(usage, "cost", None)  # OpenRouter's, in dollars
-    draft.cost = float(cost) if isinstance(cost, (int, float)) else draft.cost
+    cost = dollars_said(getattr(usage, "cost", None))  # OpenRouter's
+    draft.cost = draft.cost if cost is None else cost
 
 
 def is_strict(schema: Any) -> bool:

@@ -8,16 +8,12 @@ left alone, and what is of another type than expected counts as absent.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from loki.agents.report import LONGEST_TEXT, Event, Form, Report
-from loki.base.usage import TokenUsage
-
-LONGEST_COUNT = 10**15
-"""Tokens that nobody can have used."""
+from loki.base.usage import TokenUsage, dollars_said, tokens_said
 
 
 def claude(report: Report, event: Event) -> str:
@@ -55,9 +51,11 @@ def _claude_result(report: Report, event: Event) -> None:
     ]  # fmt: skip
     if models or isinstance(event.get("usage"), Mapping):
         report.usage = sum(usages, TokenUsage())
-    report.cost = _money(event.get("total_cost_usd"))
+    report.cost = dollars_said(event.get("total_cost_usd"))
     if not report.model and models:
-        report.model = _text(max(models, key=lambda name: _money(models[name].get("costUSD")) or 0))
+        report.model = _text(
+            max(models, key=lambda name: dollars_said(models[name].get("costUSD")) or 0)
+        )
     if event.get("is_error") is True or subtype.startswith("error"):
         errors = [_text(one) for one in event.get("errors") or () if isinstance(one, str)] if (
             isinstance(event.get("errors"), list)) else []  # fmt: skip
@@ -160,7 +158,7 @@ def aider_line(report: Report, line: str) -> str:
         # Printed after an answer: whatever failed before was mended.
         report.is_whole, report.error, report.kind = True, "", ""
     if found := _COST.search(line):
-        report.cost = _money(float(found[1])) if found[1].count(".") < 2 else None  # noqa: PLR2004
+        report.cost = dollars_said(float(found[1])) if found[1].count(".") < 2 else None  # noqa: PLR2004
     elif found := _LITELLM.match(line):
         report.fail(line[:LONGEST_TEXT], found[1])
         return line
@@ -207,16 +205,7 @@ def _list(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _count(value: Any) -> int:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_count and 0 <= value <= LONGEST_COUNT else 0
-
-
-def _money(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # An integer of JSON may be too large for a float.
-    if not is_number or not 0 <= value <= LONGEST_COUNT or not math.isfinite(value):
-        return None
-    return float(value)
+    return tokens_said(value) or 0
 
 
 def _status(value: Any) -> int | None:

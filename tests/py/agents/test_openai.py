@@ -155,6 +155,19 @@ def test_what_a_router_says_it_cost() -> None:
     assert (answer.usage.total, answer.cost) == (7, 0.5)
 
 
+@pytest.mark.parametrize("cost", [-100, float("nan"), float("inf"), 10**400, True, "0.5"])
+def test_figures_that_cannot_be_are_none(cost: Any) -> None:
+    """Else a service could give money back, and a budget would never end."""
+    usage = {"prompt_tokens": 10**400, "completion_tokens": True, "cost": cost}
+    events = (
+        (None, {"model": {"a": 1}, "choices": [], "usage": usage}),
+        chunk(delta={"content": "Hello"}, finish_reason="stop"),
+    )
+    with LLMService([Streamed(events)]) as service:
+        answer = OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
+    assert (answer.usage.total, answer.cost, answer.model) == (0, None, "m")
+
+
 def test_a_rate_limit_of_one_request_is_too_long() -> None:
     """No wait helps where one request is more than may be sent in a minute."""
     message = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000."

@@ -230,6 +230,13 @@ def test_what_the_provider_says_of_the_cost_is_believed(world: World) -> None:
     assert world.ask(world.llm(a)).cost == 0.25
 
 
+@pytest.mark.parametrize("cost", [-100.0, float("nan"), float("inf")])
+def test_a_cost_that_cannot_be_is_reckoned(world: World, cost: float) -> None:
+    """A negative one would give the budget back, and one that is no number would never spend it."""
+    line = Answer("done", usage=TokenUsage(1_000_000, 0), cost=cost)
+    assert world.ask(world.llm(world.model("a", line))).cost == 1
+
+
 def test_a_price_that_is_not_known_is_none(world: World) -> None:
     found = world.ask(world.llm(world.model("house", answer())))
     assert found.cost is None
