@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from loki.action.asking import as_failure_of
 from loki.action.event import AgentFailed
-from loki.agents.member import Circuit, Member, Permit, Took, Ways
+from loki.agents.member import Circuit, Ears, Member, NoBreaker, Permit, Took, Ways
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import isoformat
@@ -34,24 +34,12 @@ ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
 
 
-class _NoBreaker:
-    """Leave from nobody: who is asked passes a breaker of its own."""
-
-    def success(self) -> None:
-        """Nothing to tell."""
-
-    def failure(self, error: object = None) -> None:
-        """Nothing to tell."""
-
-    def ignore(self) -> None:
-        """Nothing to tell."""
-
-
 @dataclass
 class Visit:
     """A member that is being asked, until the chain goes on."""
 
     member: Member[Any]
+    index: int
     at: str
     began: float
     work: str
@@ -75,7 +63,9 @@ class Run(Generic[A]):
     def __init__(
         self, members: Sequence[Member[A]], question: Any, ways: Ways, task: str = ""
     ) -> None:
-        self.members, self.question, self.ways, self.task = members, question, ways, task
+        self._ears = Ears()
+        self.members, self.ways, self.task = members, ways, task
+        self.question = self._ears.on(question)
         own: int | None = getattr(question, "retries", None)
         retries = ways.retries if own is None else min(own, ways.retries)
         self.chain = Chain(len(members), ways.backoff, retries, task)
@@ -86,9 +76,10 @@ class Run(Generic[A]):
         left: Budget = getattr(question, "left", UNLIMITED)
         self._meters = [Meter(left, ways.clock), *([ways.meter] if ways.meter else [])]
         self._visit: Visit | None = None
-        self._refusals: dict[str, BreakerSnapshot | None] = {}
-        self._errors: dict[str, BaseException] = {}
+        self._refusals: dict[int, BreakerSnapshot | None] = {}  # by member, as these:
+        self._errors: dict[int, BaseException] = {}
         self._spent = ""
+        self._fatal: BaseException | None = None
         for meter in self._meters:
             meter.begin()
 
@@ -129,7 +120,7 @@ class Run(Generic[A]):
         """A record in the making."""
         clock = self.ways.clock
         work = fallback.WORKS[self.chain.work]
-        return Visit(self.members[index], isoformat(clock.now()), clock.monotonic(), work)
+        return Visit(self.members[index], index, isoformat(clock.now()), clock.monotonic(), work)
 
     def admit(self, visit: Visit) -> Permit | Event:
         """Leave for a call; else what stands against it."""
@@ -138,12 +129,12 @@ class Run(Generic[A]):
             return stopped
         member = visit.member
         if member.breaker is None:
-            return _NoBreaker()
+            return NoBreaker()
         breaker: Circuit = self.ways.breakers[member.breaker]
         permit = breaker.try_acquire()
         if permit is not None:
             return permit
-        now = self._refusals[member.name] = breaker.snapshot()
+        now = self._refusals[visit.index] = breaker.snapshot()
         return Refused(now.retry_after)
 
     def go(self, visit: Visit) -> None:
@@ -176,14 +167,21 @@ class Run(Generic[A]):
     def failed(self, visit: Visit, permit: Permit, error: BaseException) -> Event:
         """None came; what is no `Exception` is passed on once it is recorded."""
         visit.error, visit.outcome = error, "error"
-        self._charge(visit, _took_of(error))
+        # A breaker of its own may have let nothing out.
+        calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
+        visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
+        self._charge(visit, _took_of(error), calls=calls)
         is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
         if is_stopped or self.cancelled.is_set():
             visit.outcome = "cancelled"
             permit.ignore()
             return fallback.Cancelled()
+        if getattr(error, "ends_chain", False) or self._ears.raised(error):
+            self._fatal = error
+            permit.ignore()
+            return fallback.Cancelled()
         member = visit.member
-        self._errors[member.name] = error
+        self._errors[visit.index] = error
         if isinstance(error, BreakerOpen):  # one of its own
             permit.ignore()
             visit.outcome = "refused"
@@ -202,7 +200,7 @@ class Run(Generic[A]):
             self.ways.failed(member.breaker)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
-                self._refusals[member.name] = now
+                self._refusals[visit.index] = now
                 refused = Refused(now.retry_after)
         else:
             permit.ignore()
@@ -226,13 +224,13 @@ class Run(Generic[A]):
         make = getattr(self.question, "simpler", None)
         if make is None:
             return fallback.Irreducible()
-        self.question = make()
+        self.question = self._ears.on(make())
         self._say(f"work={fallback.WORKS[self.chain.work + 1]} reason={quoted('nobody answered')}")
         return fallback.Reduced()
 
     # --- records ----------------------------------------------------------------------------------
 
-    def _charge(self, visit: Visit, took: Took, *, of_answer: bool = True) -> None:
+    def _charge(self, visit: Visit, took: Took, *, calls: int = 1, of_answer: bool = True) -> None:
         cost = dollars_said(took.cost)
         member = visit.member
         if cost is None and member.kind == "llm":
@@ -250,7 +248,7 @@ class Run(Generic[A]):
             self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
             self._is_priced = self._is_priced or cost is not None
         for meter in self._meters:
-            news = meter.charge(calls=1, tokens=took.usage.total, cost=cost or 0.0)
+            news = meter.charge(calls=calls, tokens=took.usage.total, cost=cost or 0.0)
             for name, text in news.items() if meter is self.ways.meter else ():
                 self._say(f"budget={name} {text}", warning=True)
 
@@ -305,6 +303,8 @@ class Run(Generic[A]):
             assert self.answer is not None
             return self.answer
         took: dict[str, Any] = {"usage": self.usage, "cost": self.total_cost}
+        if self._fatal is not None:
+            raise self._fatal
         if ending == "cancelled":
             raise LLMError("the run was stopped", "cancelled", **took)
         if ending == "spent":
@@ -323,8 +323,8 @@ class Run(Generic[A]):
         known = [(s, i) for i, s in self.chain.refused.items() if s is not None]
         seconds, index = min(known) if known else (None, min(self.chain.refused))
         member = self.members[index]
-        now = self._refusals.get(member.name)
-        own = self._errors.get(member.name)
+        now = self._refusals.get(index)
+        own = self._errors.get(index)
         name, said = member.breaker or member.name, now.last_error if now else str(own or "")
         if isinstance(own, BreakerOpen):
             name, said = own.name, own.last_error
@@ -342,7 +342,7 @@ class Run(Generic[A]):
     def _failure(self) -> AgentError:
         """What those who were asked said, as one error."""
         failed = [self.members[index] for index in self.chain.failed]
-        errors = [self._errors[member.name] for member in failed]
+        errors = [self._errors[index] for index in self.chain.failed]
         first = errors[0]
         if len(errors) == 1 and isinstance(first, AgentError):
             first.gave_up, first.tokens = True, self.usage.total or first.tokens

@@ -63,6 +63,8 @@ class ProjectTouched(AgentError):
         paths: the files.
     """
 
+    ends_chain = True
+
     def __init__(self, name: str, paths: Sequence[str], output: str = "") -> None:
         """Args: name: of the agent; paths: the files; output: what it printed."""
         self.paths = tuple(paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from loki.base.time import Clock, SystemClock
@@ -34,6 +34,45 @@ class Permit(Protocol):
 
     def ignore(self) -> None:
         """Neither."""
+
+
+class NoBreaker:
+    """Leave from nobody: who is asked passes a breaker of its own."""
+
+    def success(self) -> None:
+        """Nothing to tell."""
+
+    def failure(self, error: object = None) -> None:
+        """Nothing to tell."""
+
+    def ignore(self) -> None:
+        """Nothing to tell."""
+
+
+class Ears:
+    """Tells what a caller's own ``on_text`` raised from what a model did."""
+
+    def __init__(self) -> None:
+        self._errors: list[Exception] = []
+
+    def on(self, question: Any) -> Any:
+        """A question whose ``on_text`` is listened to, where it has one."""
+        on_text = getattr(question, "on_text", None)
+        if on_text is None:
+            return question
+
+        def tell(piece: str) -> None:
+            try:
+                on_text(piece)
+            except Exception as error:
+                self._errors.append(error)
+                raise
+
+        return replace(question, on_text=tell)
+
+    def raised(self, error: BaseException) -> bool:
+        """Whether an error is the caller's own."""
+        return any(error is one for one in self._errors)
 
 
 class Circuit(Protocol):

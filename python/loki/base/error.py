@@ -31,7 +31,13 @@ class ConfigError(LokiError):
 
 
 class AgentError(LokiError):
-    """An agent could not answer: it crashed, timed out or could not be started."""
+    """An agent could not answer: it crashed, timed out or could not be started.
+
+    Attributes:
+        ends_chain: nobody else may be asked in its place: a person has to look first.
+    """
+
+    ends_chain = False
 
     def __init__(
         self,

@@ -141,7 +141,7 @@ class Spent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Cancelled(Event):
-    """The run is being stopped."""
+    """The run is being stopped, or an error came that nobody else may answer in its place."""
 
 
 # --- effects --------------------------------------------------------------------------------------

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.asking import AnyAgent, as_event
-from loki.action.event import AgentFailed, Malformed
+from loki.action.asking import AnyAgent, as_event, as_failure_of
+from loki.action.event import AgentFailed, Malformed, Refused
+from loki.agents.command import CommandAgent, ProjectTouched
 from loki.agents.fallback import FallbackAgent
 from loki.agents.member import LocalBreakers, Ways
+from loki.agents.model import ModelAgent
+from loki.agents.resilient import ResilientLLM
 from loki.decision.backoff import Backoff
 from loki.testing import ManualClock, ScriptedAgent
-from support.llm import Kept
+from support.llm import Kept, ScriptedLLM
 
 DOWN = loki.AgentError("connection reset by the model's service", tokens=10, cost=0.01)
 GOOD = loki.Proposal(loki.Change.write({"a.py": "x = 1"}), "wrote it", tokens=100, cost=0.5)
@@ -95,6 +98,34 @@ def test_one_that_retries_by_itself_is_left_to_it(
     assert agent.propose(brief(tmp_path)).agent == "second"
     assert (own.asked, clock.waits) == (1, [])
     assert [call.provider for call in calls.all] == ["second"], "it keeps its own records"
+
+
+def test_where_no_call_went_out_nothing_failed(
+    tmp_path: Path, clock: ManualClock, calls: Kept
+) -> None:
+    """Models whose breakers are open are refused: that is a pause, and no attempt."""
+    ways = Ways(LocalBreakers(clock), clock, calls=calls)
+    models = [ScriptedLLM(name, [], clock) for name in "ab"]
+    agents = [ModelAgent(ResilientLLM(model, ways=ways)) for model in models]
+    for model in models:
+        ways.breakers[model.breaker].open()
+    with pytest.raises(loki.BreakerOpen) as refused:
+        FallbackAgent(agents, ways).propose(brief(tmp_path))
+    assert isinstance(as_failure_of(refused.value), Refused)
+    assert not any(model.asked for model in models)
+
+
+def test_whoever_touched_the_project_is_the_last_to_be_asked(
+    tmp_path: Path, clock: ManualClock, calls: Kept
+) -> None:
+    """A person has to look first: the next one would build on what nobody proposed."""
+    (tmp_path / "a.py").write_text("x = 0")
+    one = CommandAgent(["sh", "-c", f"echo > '{tmp_path}/a.py'"], name="one", breaker="agent/one")
+    other = ScriptedAgent([GOOD], "other")
+    with pytest.raises(ProjectTouched, match=r"changed while one worked: a\.py"):
+        chain(clock, calls, one, other).propose(brief(tmp_path))
+    assert not other.briefings
+    assert [(call.provider, call.outcome) for call in calls.all] == [("one", "error")]
 
 
 def test_an_answer_that_is_none_is_the_loops_to_judge(

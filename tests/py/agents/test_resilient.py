@@ -301,6 +301,33 @@ def test_what_is_no_models_error(world: World) -> None:
     assert raised.value.gave_up
 
 
+def test_what_the_caller_raises_is_no_outage(world: World) -> None:
+    """Whoever hears the answer failed: nobody is asked again, and no breaker counts it."""
+
+    def heard(_: str) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    def speaks(asked: Request) -> Answer:
+        assert asked.on_text is not None
+        asked.on_text("Hello")
+        return answer()
+
+    a, b = world.model("a", speaks), world.model("b")
+    llm = world.llm(a, b)
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        world.ask(llm, request(on_text=heard))
+    assert (a.asked, b.asked) == ([0], [])
+    assert llm.ways.breakers[a.breaker].snapshot().failure_count == 0
+
+
+def test_one_model_at_two_places(world: World) -> None:
+    """Each says what it said itself."""
+    one, other = world.model("a", error("quota")), world.model("a", error("authentication"))
+    other.breaker = "api/elsewhere/a"
+    with pytest.raises(LLMError, match="it is quota.*it is authentication"):
+        world.ask(world.llm(one, other))
+
+
 @pytest.mark.parametrize("models", [(), ("a", "a")])
 def test_models_that_make_no_chain(models: tuple[str, ...]) -> None:
     with pytest.raises(loki.UsageError, match="expected one or more, each of them once"):
