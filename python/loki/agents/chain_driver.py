@@ -51,7 +51,7 @@ def drive(run: Run[A]) -> A:
 def _call(run: Run[A], effect: fallback.Call) -> Event:
     visit = run.visit(effect.member)
     permit = run.admit(visit)
-    slot = run.ways.slot(visit.member)
+    slot = run.ways.slot(visit.member, run.cancelled)
     if isinstance(permit, Event):
         return permit
     if slot is None:
@@ -60,6 +60,9 @@ def _call(run: Run[A], effect: fallback.Call) -> Event:
     if not is_probe:
         permit.ignore()  # the wait for a slot may be long, and the breaker another one after it
     with slot:
+        if is_probe and (stopped := run.stop()) is not None:
+            permit.ignore()
+            return stopped
         leave: Permit | Event = permit if is_probe else run.admit(visit)
         return leave if isinstance(leave, Event) else _ask(run, visit, leave)
 
@@ -105,7 +108,7 @@ async def adrive(run: Run[A]) -> A:
 async def _call_async(run: Run[A], effect: fallback.Call) -> Event:
     visit = run.visit(effect.member)
     permit: Permit | Event = await _off(run.admit, visit)
-    slot = run.ways.slot(visit.member)
+    slot = run.ways.slot(visit.member, run.cancelled)
     if isinstance(permit, Event):
         return permit
     if slot is None:
@@ -114,6 +117,9 @@ async def _call_async(run: Run[A], effect: fallback.Call) -> Event:
     if not is_probe:
         permit.ignore()
     async with slot:
+        if is_probe and (stopped := run.stop()) is not None:
+            await _off(permit.ignore)
+            return stopped
         leave: Permit | Event = permit if is_probe else await _off(run.admit, visit)
         return leave if isinstance(leave, Event) else await _ask_async(run, visit, leave)
 
@@ -150,10 +156,10 @@ async def _answer(visit: Visit, question: Any) -> Any:
 async def _wait_async(run: Run[A], effect: fallback.Wait) -> Event:
     if not run.retry(effect):
         return fallback.Denied()
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop, over, stop = asyncio.get_running_loop(), asyncio.Event(), LinkedEvent(run.cancelled)
 
     def wait() -> None:
-        run.ways.clock.wait(effect.seconds, run.cancelled)
+        run.ways.clock.wait(effect.seconds, stop)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(over.set)
 
@@ -162,6 +168,7 @@ async def _wait_async(run: Run[A], effect: fallback.Wait) -> Event:
     try:
         await over.wait()
     except asyncio.CancelledError:
+        stop.set()  # the thread ends, too
         await _off(run.step, fallback.Cancelled())
         raise
     return fallback.Cancelled() if run.cancelled.is_set() else fallback.Waited()

@@ -42,7 +42,7 @@ class Race:
     """
 
     def __init__(self, run: Run[Any], visit: Visit) -> None:
-        self._run = run
+        self.run = run
         self.visits = [visit]
         self._stops = [LinkedEvent(run.cancelled)]
         self._events: list[Event | None] = [None]
@@ -52,23 +52,23 @@ class Race:
 
     def second(self) -> Permit | None:
         """Leave for the other call; None: nobody else is asked."""
-        visit = self._run.open(self._run.chain.member + 1)
-        permit = self._run.admit(visit)
+        visit = self.run.open(self.run.chain.member + 1)
+        permit = self.run.admit(visit)
         with self._lock:
             if isinstance(permit, Event) or self._is_over:
                 return None
             self.visits.append(visit)
-            self._stops.append(LinkedEvent(self._run.cancelled))
+            self._stops.append(LinkedEvent(self.run.cancelled))
             self._events.append(None)
         return permit
 
     def question(self, index: int) -> Any:
         """What one of the two is asked: the same, to be cancelled by itself."""
-        return replace(self._run.question, cancelled=self._stops[index])
+        return replace(self.run.question, cancelled=self._stops[index])
 
     def came(self, index: int, permit: Permit, answer: Any, error: BaseException | None) -> None:
         """One of the two is done: it wins, has failed, or is too late."""
-        run, visit = self._run, self.visits[index]
+        run, visit = self.run, self.visits[index]
         with self._lock:
             is_late = self._is_over
             if is_late:
@@ -98,25 +98,21 @@ class Race:
         self._is_over = True
         for stop in self._stops:
             stop.set()
-        if self._events[0] is None and self._run.answer_of is not self.visits[0]:
-            self._run.detach()  # it keeps its record itself, when it is done
+        if self._events[0] is None and self.run.answer_of is not self.visits[0]:
+            self.run.detach()  # it keeps its record itself, when it is done
 
 
 def race(run: Run[A], visit: Visit, permit: Permit) -> Event:
     """The outcome of a hedged call; who loses is told to end, and not waited for."""
-    found, news = Race(run, visit), queue.SimpleQueue[str]()
+    found, news = Race(run, visit), queue.SimpleQueue[str | BaseException]()
 
     def work(index: int, leave: Permit) -> None:
-        answer, error = None, None
-        run.go(found.visits[index])
+        told: str | BaseException = "done"
         try:
-            answer = found.visits[index].member.call(found.question(index))
-            if inspect.isawaitable(answer):
-                answer = run_coroutine(answer)
-        except BaseException as problem:
-            error = problem
-        found.came(index, leave, answer, error)
-        news.put("done")
+            _call(found, index, leave)
+        except BaseException as problem:  # a record that cannot be kept, for instance
+            told = problem
+        news.put(told)
 
     def start(index: int, leave: Permit) -> None:
         threading.Thread(target=work, args=(index, leave), name="loki-call", daemon=True).start()
@@ -125,7 +121,10 @@ def race(run: Run[A], visit: Visit, permit: Permit) -> Event:
     start(0, permit)
     try:
         while True:
-            if news.get() == "late" and (other := found.second()) is not None:
+            told = news.get()
+            if isinstance(told, BaseException):
+                raise told
+            if told == "late" and (other := found.second()) is not None:
                 start(1, other)
             event = found.event
             if event is not None:
@@ -135,6 +134,19 @@ def race(run: Run[A], visit: Visit, permit: Permit) -> Event:
         raise
     finally:
         disarm()
+
+
+def _call(found: Race, index: int, leave: Permit) -> None:
+    """Make one of the two calls."""
+    answer, error = None, None
+    found.run.go(found.visits[index])
+    try:
+        answer = found.visits[index].member.call(found.question(index))
+        if inspect.isawaitable(answer):
+            answer = run_coroutine(answer)
+    except BaseException as problem:
+        error = problem
+    found.came(index, leave, answer, error)
 
 
 async def arace(
@@ -167,6 +179,9 @@ async def arace(
         while (event := found.event) is None:
             await asyncio.wait({*calls, timer} - {t for t in (*calls, timer) if t.done()},
                                return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+            for call in calls:
+                if call.done():
+                    call.result()  # raises where its outcome could not be told or kept
             if late.is_set() and len(calls) == 1 and found.event is None:
                 other = await asyncio.to_thread(found.second)
                 late.clear()

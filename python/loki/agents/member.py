@@ -169,8 +169,13 @@ class Ways:
         if breaker in self.limiters:
             self.limiters[breaker].report(Failed(breaker))
 
-    def slot(self, member: Member[Any]) -> Slot | None:
-        """A place among those who may call at a time; None: as many as like may."""
+    def slot(self, member: Member[Any], cancelled: threading.Event) -> Slot | None:
+        """A place among those who may call at a time; None: as many as like may.
+
+        Args:
+            member: who is called.
+            cancelled: ends the wait for a place, too.
+        """
         name = member.breaker
         if self.parallel is None or name is None:
             return None
@@ -178,7 +183,7 @@ class Ways:
             if name not in self.limiters:
                 limiter = self.limiters[name] = Limiter(self.parallel, clock=self.clock)
                 limiter.watch_one(self.breakers[name])
-        return self.limiters[name].slot(urgent=True, circuit=name)
+        return self.limiters[name].slot(urgent=True, circuit=name, cancelled=cancelled)
 
 
 class LocalBreakers:

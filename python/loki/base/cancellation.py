@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-_LOOK = 0.05
+LOOK = 0.05
 """Seconds between two looks at the other event, for who waits. Chosen, not measured."""
 
 
@@ -37,7 +37,7 @@ class LinkedEvent(threading.Event):
         """Return once one of the two is set, or after ``timeout`` seconds; whether one is."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
-            rest = _LOOK if end is None else min(_LOOK, end - time.monotonic())
+            rest = LOOK if end is None else min(LOOK, end - time.monotonic())
             if rest <= 0:
                 break
             super().wait(rest)

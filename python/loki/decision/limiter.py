@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from loki.base.cancellation import LOOK, LinkedEvent
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
 from loki.decision.breaker import Breaker
@@ -88,15 +89,22 @@ class Limiter:
         self._effects: deque[Effect] = deque()
         self._delivering = False
 
-    def slot(self, *, urgent: bool = False, circuit: str | None = None) -> Slot:
+    def slot(
+        self,
+        *,
+        urgent: bool = False,
+        circuit: str | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Slot:
         """A slot, to be held inside ``with`` or ``async with``; entering waits for a free one.
 
         Args:
             urgent: the work cannot wait until the circuits are closed.
             circuit: the circuit that the work will ask, where that is known: while one is being
                 probed, work that names another waits.
+            cancelled: once it is set, entering waits no longer, and there is no slot.
         """
-        return Slot(self, urgent, circuit)
+        return Slot(self, urgent, circuit, cancelled)
 
     def report(self, event: Event) -> None:
         """Tell what happened to a circuit: `recovery.Changed` or `recovery.Failed`."""
@@ -222,20 +230,28 @@ class Limiter:
 class Slot:
     """A slot of a `Limiter`: waits on entering, gives back on leaving, whatever happened inside."""
 
-    def __init__(self, limiter: Limiter, urgent: bool, circuit: str | None) -> None:
+    def __init__(
+        self,
+        limiter: Limiter,
+        urgent: bool,
+        circuit: str | None,
+        cancelled: threading.Event | None = None,
+    ) -> None:
         """Use `Limiter.slot`."""
+        self._cancelled = cancelled or threading.Event()
+        self._look = None if cancelled is None else LOOK
         self._limiter = limiter
         self._urgent = urgent
         self._circuit = circuit
         self._ticket: _Ticket | None = None
 
     def __enter__(self) -> None:
-        awake = threading.Event()
+        awake = LinkedEvent(self._cancelled) if self._look else threading.Event()
         ticket = self._new_ticket(awake.set)
         limiter = self._limiter
         try:
             limiter._join(ticket)
-            while not ticket.is_granted:
+            while not (ticket.is_granted or self._cancelled.is_set()):
                 awake.clear()
                 delay = limiter._delay(ticket)
                 if delay is None:
@@ -268,9 +284,10 @@ class Slot:
         limiter = self._limiter
         try:
             limiter._join(ticket)
-            while not ticket.is_granted:
+            while not (ticket.is_granted or self._cancelled.is_set()):
                 sleep = loop.create_future()
-                await asyncio.wait((sleep,), timeout=limiter._delay(ticket))
+                times = [time for time in (limiter._delay(ticket), self._look) if time is not None]
+                await asyncio.wait((sleep,), timeout=min(times, default=None))
                 limiter.tick()
         except BaseException:
             self.__exit__()

@@ -97,7 +97,10 @@ def test_cancelling_the_task_ends_a_wait_at_once() -> None:
             await task
 
     asyncio.run(main())
-    asked.cancelled.set()
+    waits = [one for one in threading.enumerate() if one.name == "loki-wait"]
+    for one in waits:
+        one.join(10)
+        assert not one.is_alive(), "nobody waits any more"
     assert (len(a.asked), calls.told) == (1, [("a", "error", 1)])
 
 
@@ -122,3 +125,40 @@ def test_cancelling_the_task_ends_a_call_in_a_thread() -> None:
     asyncio.run(main())
     assert not asked.cancelled.is_set(), "the request is the caller's"
     assert calls.told == [("a", "cancelled", 1)]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_stopped_run_waits_for_no_place(mode: str) -> None:
+    """All places are taken by calls that do not end."""
+    began, end = threading.Event(), threading.Event()
+
+    def work(_: Request) -> Answer:
+        began.set()
+        assert end.wait(30)
+        return answer()
+
+    llm, calls = ScriptedLLM("a", [work]), Kept()
+    resilient = ResilientLLM(llm, calls=calls, parallel=1)
+    asked = request()
+
+    def ask() -> Answer:
+        if mode == "async":
+            return asyncio.run(resilient.acomplete(asked))
+        return resilient.complete(asked)
+
+    with ThreadPoolExecutor(2) as threads:
+        try:
+            first = threads.submit(resilient.complete, request())
+            assert began.wait(10)
+            second = threads.submit(ask)
+            limiter = resilient.ways.limiters[llm.breaker]
+            while not (limiter.waiting or second.done()):
+                end.wait(0.001)
+            asked.cancelled.set()
+            with pytest.raises(LLMError, match="stopped"):
+                second.result(10)
+            assert (limiter.waiting, limiter.in_use) == (0, 1)
+        finally:
+            end.set()
+        assert first.result(10).text == "done"
+    assert len(llm.asked) == 1

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from loki.action.llm import Answer, Request
 from loki.agents.resilient import ResilientLLM
-from loki.base.error import LLMError
+from loki.base.error import LLMError, StoreError
 from loki.base.usage import TokenUsage
-from loki.decision.price import Price
+from loki.decision.price import Price, Prices
 from loki.testing import ManualClock
 from support.llm import Kept, ScriptedLLM, answer, error, request
 
@@ -48,6 +50,41 @@ class World:
 @pytest.fixture(params=["sync", "async"])
 def world(request: pytest.FixtureRequest) -> World:
     return World(request.param)
+
+
+class FullDisk(Prices):
+    """What a call costs cannot be told: something breaks while its outcome is taken down."""
+
+    def cost(self, model: str, usage: TokenUsage) -> float | None:  # noqa: ARG002
+        raise StoreError("the disk is full")
+
+
+def test_an_outcome_that_cannot_be_taken_down_is_told(world: World) -> None:
+    """Nobody waits for ever for what a dead thread would say."""
+    a, b = ScriptedLLM("a", [answer()], world.clock), ScriptedLLM("b", [], world.clock)
+    llm = ResilientLLM(a, b, clock=world.clock, hedge="30s", prices=FullDisk())
+
+    def ask() -> Answer:
+        if world.mode == "async":
+            return asyncio.run(llm.acomplete(request()))
+        return llm.complete(request())
+
+    with pytest.raises(StoreError, match="full"):
+        run_in_time(ask)
+
+
+def run_in_time(ask: Callable[[], Answer]) -> Answer:
+    """In a thread that the test does not wait for, so that a hang is a failure."""
+    found: Future[Answer] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(ask())
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    threading.Thread(target=work, daemon=True).start()
+    return found.result(10)
 
 
 def test_it_is_off_unless_asked_for(world: World) -> None:
