@@ -296,18 +296,13 @@ class Normalizer {
     constexpr std::size_t kLongestScheme = 12;
     const std::size_t scheme = next("://", at_, next_scheme_) - at_;
     if (scheme < 2 || scheme > kLongestScheme || is_digit(ahead(0))) return 0;
+    if (next_scheme_ == text_.size()) return 0;  // there is none
     for (std::size_t k = 0; k < scheme; ++k) {
       if (!is_word(ahead(k)) && ahead(k) != '+') return 0;
       if (ahead(k) == '_' || static_cast<unsigned char>(ahead(k)) >= 0x80) return 0;
     }
-    std::size_t i = scheme;
-    i += 3;
-    const std::size_t begin = i;
-    if (ahead(i) == '[') {  // an IPv6 address
-      std::size_t end = i + 1;
-      while (end - i < 48 && (is_hex(ahead(end)) || ahead(end) == ':' || ahead(end) == '.')) ++end;
-      if (ahead(end) == ']') i = end + 1;
-    }
+    const std::size_t begin = scheme + 3;
+    std::size_t i = begin + bracketed_size(rest().substr(begin));
     if (at_ + i < url_end_) i = url_end_ - at_;  // of an address in one that was read
     while (kUrl[static_cast<unsigned char>(ahead(i))] && !is_symbol(text_, at_ + i)) ++i;
     url_end_ = at_ + i;
@@ -315,17 +310,12 @@ class Normalizer {
     return i > begin ? i : 0;
   }
 
-  static bool is_mail(char c) {
-    return (is_word(c) && static_cast<unsigned char>(c) < 0x80) || c == '.' || c == '%' ||
-           c == '+' || c == '-';
-  }
-
   std::size_t mail_size(std::size_t from) {
     const std::size_t at_sign = next("@", from, next_mail_);
     if (at_sign == text_.size() || at_sign == no_mail_) return 0;
     if (at_sign != mail_at_) {
       mail_at_ = mail_from_ = at_sign;
-      while (mail_from_ > from && is_mail(text_[mail_from_ - 1])) --mail_from_;
+      while (mail_from_ > from && is_mailbox(text_[mail_from_ - 1])) --mail_from_;
     }
     if (from < mail_from_ || from == at_sign) return 0;
     // A dot or a dash belongs to the domain where a letter follows: what follows otherwise may be

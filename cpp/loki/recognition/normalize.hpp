@@ -105,6 +105,10 @@ Found hexadecimal(std::string_view text);
 // Temp and home folders of Unix and Windows.
 Found folder(std::string_view text);
 
+// An IPv6 address in brackets, as URLs have it. 0: none.
+std::size_t bracketed_size(std::string_view text);
+bool is_mailbox(char c);  // whether it may stand before the '@' of a mail address
+
 // Keys of known shape; and a PEM private key from its BEGIN to its END. 0: none.
 // plain: how far there are small letters and dashes alone, of which no key of many words is made;
 // kept between calls, and given as what is left of it, it makes the reading of such a text linear.

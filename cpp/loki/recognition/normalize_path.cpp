@@ -139,4 +139,20 @@ Found folder(std::string_view text) {
   return {home_folder(text), "<home>"};
 }
 
+std::size_t bracketed_size(std::string_view text) {
+  constexpr std::size_t kLongest = 48;
+  if (at(text, 0) != '[') return 0;
+  std::size_t end = 1;
+  while (end < kLongest &&
+         (is_hex(at(text, end)) || at(text, end) == ':' || at(text, end) == '.')) {
+    ++end;
+  }
+  return at(text, end) == ']' ? end + 1 : 0;
+}
+
+bool is_mailbox(char c) {
+  return (is_word(c) && static_cast<unsigned char>(c) < 0x80) || c == '.' || c == '%' || c == '+' ||
+         c == '-';
+}
+
 }  // namespace loki::normalizing
