@@ -17,9 +17,10 @@ from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, 
 from loki.action.tree import Tree
 from loki.agents import model_context, model_proposal
 from loki.agents.model_proposal import TOOL, Unusable
-from loki.base.error import LLMError
+from loki.base.error import AllRefused, ErrorKind, LLMError
 from loki.base.time import Duration, argument_seconds
 from loki.base.tokens import clip
+from loki.decision.budget import Budget, Usage
 
 _T = TypeVar("_T")
 Talk: TypeAlias = Generator[Request, Answer, _T]
@@ -139,7 +140,12 @@ class ModelAgent:
             return self._proposal(answers, context)
         except Unusable as problem:
             messages = (*request.messages, *_sent_back(answers[0], problem))
-        answers.append((yield replace(request, messages=messages, simpler=None)))
+        left = self._left(briefing.left, answers)
+        try:
+            answers.append((yield replace(request, messages=messages, simpler=None, left=left)))
+        except (LLMError, AllRefused) as error:
+            _add_spent(error, answers)
+            raise
         try:
             return self._proposal(answers, context)
         except Unusable as problem:
@@ -189,11 +195,25 @@ class ModelAgent:
             answer.text,
         )
 
-    def _error(self, message: str, answers: list[Answer]) -> LLMError:
+    def _left(self, budget: Budget, answers: list[Answer]) -> Budget:
+        """What is left of a budget after some answers.
+
+        Raises:
+            LLMError: nothing.
+        """
+        usage, cost = _spent(answers)
+        used = Usage(tokens=usage.total, cost=cost or 0.0)
+        if (spent := budget.spent(used)) is not None:
+            raise self._error(spent, answers, "budget")
+        return replace(budget.rest(used), seconds=budget.seconds)
+
+    def _error(
+        self, message: str, answers: list[Answer], kind: ErrorKind = "malformed"
+    ) -> LLMError:
         answer, (usage, cost) = answers[-1], _spent(answers)
         return LLMError(
             f"{self.name}: {message}",
-            "malformed",
+            kind,
             retryable=False,
             request_id=answer.request_id,
             provider=self.llm.provider,
@@ -229,6 +249,18 @@ def _spent(answers: list[Answer]) -> tuple[TokenUsage, float | None]:
     return usage, sum(costs) if costs else None
 
 
+def _add_spent(error: LLMError | AllRefused, answers: list[Answer]) -> None:
+    """Answers that came before a call failed are paid for, too."""
+    usage, cost = _spent(answers)
+    if isinstance(error, AllRefused):
+        error.calls, error.tokens = error.calls + len(answers), error.tokens + usage.total
+        error.cost += cost or 0.0
+        return
+    error.usage += usage
+    error.tokens = error.usage.total or None
+    error.cost = error.cost if cost is None else cost + (error.cost or 0.0)
+
+
 def _sent_back(answer: Answer, problem: Unusable) -> tuple[Message, Message]:
     said = clip(answer.arguments or answer.text, RETURNED_TOKENS, tail=0.5) or "(nothing)"
     wrong = "\n".join(f"- {one}" for one in problem.problems)
@@ -248,7 +280,11 @@ def hold(llm: LLM, talk: Talk[_T]) -> _T | Awaitable[_T]:
     """What comes of a talk with a model; to be awaited where the model is asynchronous."""
     request = next(talk)
     while True:
-        answer = llm.complete(request)
+        try:
+            answer = llm.complete(request)
+        except Exception as error:
+            talk.throw(error)  # raises it again, with what was spent before
+            raise
         if inspect.isawaitable(answer):
             return _hold_async(llm, talk, answer)
         try:
@@ -259,7 +295,11 @@ def hold(llm: LLM, talk: Talk[_T]) -> _T | Awaitable[_T]:
 
 async def _hold_async(llm: LLM, talk: Talk[_T], pending: Awaitable[Answer]) -> _T:
     while True:
-        answer = await pending
+        try:
+            answer = await pending
+        except Exception as error:
+            talk.throw(error)
+            raise
         try:
             request = talk.send(answer)
         except StopIteration as end:

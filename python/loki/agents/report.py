@@ -73,7 +73,7 @@ class Report:
             return
         self.text = (self.text + text if joined else text)[-LONGEST_TEXT:]
         self.pieces.append(text if joined else f"{text}\n\n")
-        self.size += len(text)
+        self.size += len(self.pieces[-1])
         while len(self.pieces) > 1 and self.size - len(self.pieces[0]) > LONGEST_TEXT:
             self.size -= len(self.pieces.popleft())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from loki.action.asking import as_failure_of
 from loki.action.event import Malformed
 from loki.action.llm import TokenUsage
 from loki.agents.model import SYSTEM
+from loki.base.error import AllRefused
+from loki.decision.budget import Budget
 from loki.testing import ScriptedLLM
 
 WRITE = {"path": "b.py", "action": "write", "content": "x = 1\n"}
@@ -86,6 +89,44 @@ def test_twice_unusable_is_the_models_failure(briefing: Briefing, answer: Any) -
     event = as_failure_of(caught.value)
     assert isinstance(event, Malformed), "an attempt that failed, and no outage"
     assert event.failure.error_code == "malformed-answer"
+
+
+BAD = Answer("", '{"edits": 3}', "tool", TokenUsage(90, 10), cost=0.25)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_an_unusable_answer_took_counts_where_the_next_call_fails(
+    briefing: Briefing, is_async: bool
+) -> None:
+    failed = LLMError("down", "server", usage=TokenUsage(5, 0))
+    refused = AllRefused("api/x", 300.0, 0.0, "down", calls=2, tokens=7, cost=0.5)
+    expected: list[tuple[LLMError | AllRefused, tuple[int, float]]] = [
+        (failed, (105, 0.25)),
+        (refused, (107, 0.75)),
+    ]
+    for error, taken in expected:
+        agent = ModelAgent(Async(BAD, error) if is_async else ScriptedLLM([BAD, error]))
+        with pytest.raises((LLMError, AllRefused)):
+            found = agent.propose(briefing)
+            assert isinstance(found, Awaitable)
+            asyncio.run(_awaited(found))
+        assert (error.tokens, error.cost) == taken
+    assert refused.calls == 3
+
+
+async def _awaited(found: Awaitable[Proposal]) -> Proposal:
+    return await found
+
+
+def test_nothing_is_sent_back_once_the_budget_is_spent(briefing: Briefing) -> None:
+    llm = ScriptedLLM([BAD, BAD])
+    with pytest.raises(LLMError, match="budget of 100 tokens is spent") as caught:
+        propose(ModelAgent(llm), replace(briefing, left=Budget(tokens=100)))
+    assert (caught.value.kind, caught.value.tokens, caught.value.cost) == ("budget", 100, 0.25)
+    llm = ScriptedLLM([BAD, GOOD])
+    propose(ModelAgent(llm), replace(briefing, left=Budget(tokens=1000, seconds=9.0)))
+    assert [asked.left.tokens for asked in llm.requests] == [1000, 900]
+    assert llm.requests[1].left.seconds == 9.0
 
 
 def test_an_outage_goes_through(briefing: Briefing) -> None:
