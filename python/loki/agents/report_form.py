@@ -153,7 +153,7 @@ def aider_line(report: Report, line: str) -> str:
     report.events += 1
     if found := _TOKENS.match(line):
         sent, written, hit, received = (_abbreviated(one) for one in found.groups())
-        used = TokenUsage(sent + written + hit, received, hit, written)
+        used = TokenUsage(max(sent, hit + written), received, hit, written)  # part of what is sent
         report.usage = (report.usage or TokenUsage()) + used
         # Printed after an answer: whatever failed before was mended.
         report.is_whole, report.error, report.kind = True, "", ""

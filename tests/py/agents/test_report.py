@@ -63,7 +63,7 @@ def test_aider_prints_text() -> None:
         (
             "Tokens: 13k sent, 1.2k cache write, 5.0k cache hit, 2.5k received. "
             "Cost: $0.05 message, $1.27 session.",
-            TokenUsage(19_200, 2500, 5000, 1200),
+            TokenUsage(13_000, 2500, 5000, 1200),
             1.27,
         ),
         (
