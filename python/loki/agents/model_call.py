@@ -17,6 +17,7 @@ from loki.action.asking import run_coroutine
 from loki.action.llm import Answer, Ending, Request, TokenUsage
 from loki.agents.model_error import Service, client_error
 from loki.base.error import LLMError, UsageError
+from loki.base.secret import holds_secret
 from loki.base.time import Clock
 from loki.base.usage import tokens_said
 
@@ -231,13 +232,19 @@ async def perform(
     except _Caller as error:
         raise error.error from None
     except LLMError as error:
+        if draft.is_whole and error.kind == "timeout":
+            return draft.answer(service)
         draft.on(error)
         raise
     except Exception as error:
         known = client_error(service, error, clock.now(), draft.output)
         if known is None:
             raise
-        raise draft.on(known) from error
+        if draft.is_whole and known.kind in {"connection", "timeout"}:
+            return draft.answer(
+                service
+            )  # what is paid for is not asked again for want of a good-bye
+        raise draft.on(known) from (None if holds_secret(str(error)) else error)
 
 
 async def _in_time(work: Awaitable[None], service: Service, request: Request, draft: Draft) -> None:

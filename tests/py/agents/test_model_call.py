@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -192,6 +193,24 @@ def test_a_stream_that_breaks(make: Maker, fault: Fault, kind: str) -> None:
     assert (error.kind, error.retryable) == (kind, True)
     assert error.output.startswith("the")
     assert error.request_id == "req_1"
+
+
+@pytest.mark.parametrize("fault", ["drops", "resets", "stalls"])
+def test_an_answer_that_is_whole_counts(make: Maker, fault: Fault) -> None:
+    """It is paid for, and not asked for again where only the end of its stream is missing."""
+    for more, asked in (({"stall": "100ms"}, ask()), ({}, ask(timeout=0.3))):
+        with LLMService([broken(fault, -1, "All of it.", input=7, output=3)]) as service:
+            answer = make(service.url, **more).complete(asked)
+        assert (answer.text, answer.usage.total) == ("All of it.", 10)
+
+
+def test_a_key_that_a_service_repeats_is_nowhere(make: Maker) -> None:
+    """Not even in what Python prints of an error that nobody catches."""
+    key = "sk-proj-" + "aB3dE6gH9k" * 5
+    reply = failed(401, "authentication_error", f"Incorrect API key provided: {key}")
+    error = error_of(make, reply)
+    assert key not in "".join(traceback.format_exception(error))
+    assert error.kind == "authentication"
 
 
 @pytest.mark.parametrize("fault", ["stalls", "hangs"])

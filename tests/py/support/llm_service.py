@@ -89,7 +89,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Broken:
-    """A stream that breaks ``after`` so many pieces of the answer's text and arguments."""
+    """A stream that breaks ``after`` so many pieces of the answer's text and arguments; -1: after all."""
 
     said: Said
     fault: Fault
@@ -294,6 +294,8 @@ def _stream(
                 break
             pieces += is_piece(event)
         _chunk(handler, _encoded(event))
+    if breaks is not None and breaks.after < 0 and not _break(handler, service, wire, breaks):
+        return
     _chunk(handler, b"")  # the last one: all has been said
 
 
