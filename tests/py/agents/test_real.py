@@ -10,6 +10,7 @@ import pytest
 
 import loki
 from loki.action.agent import Briefing
+from loki.agents import listener
 from loki.agents.command import CommandAgent
 from loki.base.error import AgentError, LLMError
 from loki.testing import ManualClock
@@ -123,7 +124,11 @@ def test_an_outage_is_one_and_a_wrong_key_is_none(name: str, fault: str, stage: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nobody_listens(name: str, stage: Stage) -> None:
-    """No service at all: Claude Code and Gemini say so, Codex would wait for ever."""
+    """No service at all: Claude Code and Gemini say so, Codex would wait for ever.
+
+    It says so three times within fifteen seconds; the first time is enough here.
+    """
+    stage.monkeypatch.setattr(listener, "PATIENCE", 1)
     with LLMService() as service:
         url = service.url
     with pytest.raises(LLMError) as error:
