@@ -25,7 +25,7 @@ from loki.agents.last_words import is_outage, wait_asked
 from loki.agents.listener import Listener
 from loki.agents.preset import breaker_of, preset_of
 from loki.agents.preset import preset as preset_named
-from loki.agents.reported_error import error_of
+from loki.agents.reported_error import error_of, last_error
 from loki.agents.scratch_folder import repository, scratch_folder
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import mask_output, mask_secrets
@@ -344,6 +344,7 @@ class CommandAgent:
             done = replace(done, cancelled=False)
         elif done.cancelled or done.timed_out or briefing.cancelled.is_set():
             return
+        report.error = report.error or last_error(self._known, report, _tail(done), done.exit_code)
         if report.error:
             raise error_of(
                 self.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from loki.agents import model_error
@@ -56,6 +57,29 @@ def kind_of(preset: Preset, report: Report, exit_code: int | None) -> ErrorKind 
     if status is None:
         return None
     return model_error.kind_of(status, {"error": {"type": report.kind, "message": said}})
+
+
+def last_error(preset: Preset, report: Report, output: str, exit_code: int | None) -> str:
+    """The last line of a program that failed before its first event, if it is known; else "".
+
+    Without a way to log in, for instance, programs print a sentence and end.
+
+    Args:
+        preset: of the program.
+        report: what it said.
+        output: the end of what it printed.
+        exit_code: how it ended; None: by a signal.
+
+    Example:
+        >>> from loki.agents.preset import preset
+        >>> last_error(preset("gemini"), Report(), "Please set an Auth method in settings.json", 41)
+        'Please set an Auth method in settings.json'
+    """
+    lines = output.strip().splitlines()
+    if not exit_code or report.events or not lines:
+        return ""
+    said = lines[-1].strip()
+    return said if kind_of(preset, replace(report, error=said), exit_code) else ""
 
 
 def error_of(

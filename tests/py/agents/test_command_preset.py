@@ -110,6 +110,20 @@ def test_a_document_of_errors_on_stderr(bin_: Path, project: Path) -> None:
     assert (error.kind, error.retry_after) == ("overloaded", 7)
 
 
+def test_a_sentence_on_stderr_instead_of_events(bin_: Path, project: Path) -> None:
+    """Gemini CLI without a key, and a program that says nothing that is known."""
+    script = "echo 'a warning' >&2; echo 'Please set an Auth method in settings.json: GEMINI_API_KEY' >&2"
+    replay.program(bin_, "gemini", b"", script, "exit 41")
+    error = failing(CommandAgent(preset="gemini"), project)
+    assert isinstance(error, LLMError)
+    assert (error.kind, error.retryable) == ("authentication", False)
+    assert "set an Auth method in settings.json: GEMINI_API_KEY (authentication)" in str(error)
+    replay.program(bin_, "gemini", b"", "echo 'out of cheese' >&2", "exit 1")
+    error = failing(CommandAgent(preset="gemini"), project)
+    assert not isinstance(error, LLMError)
+    assert "exit code 1; it said last: out of cheese" in str(error)
+
+
 def test_what_waits_for_ever_is_ended(bin_: Path, project: Path) -> None:
     waiting = {
         "type": "error",
