@@ -216,8 +216,15 @@ class Run(Generic[A]):
 
     def retry(self, wait: fallback.Wait) -> bool:
         """Whether all who ask there have not retried too often."""
-        breaker = self.members[wait.member].breaker
-        return breaker is None or self.ways.retry_budget(breaker).try_withdraw()
+        member = self.members[wait.member]
+        if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
+            return False
+        said = quoted(_said(self._errors[member.name])[:ERROR_LENGTH])
+        again = (
+            f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
+        )
+        self._say(f"waiting {wait.seconds:.1f} s, then {again} error={said}")
+        return True
 
     def reduce(self) -> Event:
         """Ask for less from here on, where there is less."""

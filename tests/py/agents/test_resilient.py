@@ -60,6 +60,16 @@ def test_it_is_asked_again_after_a_wait(world: World) -> None:
     assert world.calls.all[0].latency_ms == 15_000
 
 
+def test_a_wait_is_told_before_it_begins(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "loki")
+    world.ask(world.llm(world.model("a", error(), error("rate_limit", retry_after=42.0), answer())))
+    told = [record.getMessage() for record in caplog.records if "waiting" in record.getMessage()]
+    assert len(told) == 2
+    assert "waiting 5.0 s, then" in told[0]
+    assert "waiting 42.0 s, then" in told[1]
+    assert "is asked again (retry 2 of 5) error=" in told[1]
+
+
 def test_the_service_says_how_long(world: World) -> None:
     a = world.model("a", error("rate_limit", retry_after=42.0), answer())
     world.ask(world.llm(a))
