@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
@@ -181,6 +182,28 @@ class Config(BaseModel):
     prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()
     briefing: BriefingConfig = BriefingConfig()
+
+    @field_validator("agents")
+    @classmethod
+    def _end_somewhere(cls, agents: Mapping[str, AgentConfig]) -> Mapping[str, AgentConfig]:
+        for name in agents:
+            if circle := _circle(agents, (name,)):
+                raise ValueError(
+                    f"the fallback of {name!r} leads back to it ({' → '.join(circle)}): "
+                    "expected a chain that ends"
+                )
+        return agents
+
+
+def _circle(agents: Mapping[str, AgentConfig], way: tuple[str, ...]) -> tuple[str, ...]:
+    """The way from an agent by its fallbacks back to itself, or ()."""
+    for following in agents[way[-1]].fallback:
+        if following == way[0]:
+            return (*way, following)
+        is_new = following in agents and following not in way
+        if is_new and (found := _circle(agents, (*way, following))):
+            return found
+    return ()
 
 
 def load(path: Path) -> Config:

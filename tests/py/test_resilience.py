@@ -165,6 +165,12 @@ def test_ones_own_prices_and_ways(project: Path) -> None:
         ('[prices."gpt-5"]\ninput = 1\n', r"prices.gpt-5.output: Field required"),
         ("[models]\nparalel = 2\n", r"config.toml:2:1: unknown setting models.paralel"),
         ('[agents.a]\nmodel = "x:y"\nfallback = [""]\n', r"config.toml:3:1: agents.a.fallback.0"),
+        ('[agents.a]\nmodel = "x:y"\nfallback = ["a"]\n', r"agents: .*leads back to it \(a → a\)"),
+        (
+            '[agents.a]\nmodel = "x:y"\nfallback = ["b"]\n'
+            '[agents.b]\ncommand = "b"\nfallback = ["claude", "a"]\n',
+            r"the fallback of 'a' leads back to it \(a → b → a\): expected a chain that ends",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(project: Path, text: str, told: str) -> None:
