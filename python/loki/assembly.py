@@ -229,7 +229,7 @@ def agent_config(workspace: Workspace, name: str) -> AgentConfig:
         UsageError: there is none of that name.
     """
     from loki.agents.preset import presets
-    from loki.agents.providers import is_model
+    from loki.agents.providers import EXAMPLES, PROVIDERS, is_model
     from loki.config import AgentConfig
 
     known = workspace.config.agents
@@ -243,12 +243,20 @@ def agent_config(workspace: Workspace, name: str) -> AgentConfig:
         return AgentConfig(model=name)
     if name in presets():
         return AgentConfig.model_validate({"preset": name})
+    provider = name.rstrip(":")
+    if provider in PROVIDERS:
+        raise UsageError(f"agent {name!r}: expected a model of it, like '{EXAMPLES[provider]}'")
     there = f"there are: {', '.join(known)}" if known else "there is none"
+    add = "say one before and after each comma"
+    if name:
+        add = (
+            f"add [agents.{name}] there, with `command = …` or `model = …` "
+            f"(a pipeline takes --agent {name}=COMMAND, too)"
+        )
     raise UsageError(
-        f"unknown agent {name!r}: expected one of [agents.<name>] in .loki/config.toml "
-        f"({there}), {', '.join(presets())}{hint(name, [*known, *presets()])}, or a model like "
-        f'"anthropic:claude-opus-4-5". Add '
-        f'`[agents.{name}]` with `command = "…"` or `model = "…"`, or say --agent {name}=COMMAND'
+        f"unknown agent {name!r}: expected {', '.join(presets())}, a model like "
+        f"'{EXAMPLES['anthropic']}', or a name of [agents.NAME] in .loki/config.toml ({there})"
+        f"{hint(name, [*known, *presets()])}; {add}"
     )
 
 

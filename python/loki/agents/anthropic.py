@@ -72,7 +72,6 @@ class AnthropicLLM:
         self.base_url = checked_url(base_url)
         self._stall = argument_seconds("stall", stall)
         self._clock: Clock = clock or SystemClock()
-        self._service = Service(self.provider, model, VARIABLE)
         self._can_force = True
         self._api_key = api_key
         try:
@@ -80,7 +79,10 @@ class AnthropicLLM:
         except Exception as error:  # what the client finds in its own files may be wrong
             raise UsageError(f"Anthropic's client cannot be set up: {error}") from error
         has_one = found.api_key or found.auth_token or found.credentials
-        self._api_key = key_of(VARIABLE, api_key, str(found.base_url), "found" if has_one else None)
+        where = str(found.base_url)
+        known = "found" if has_one else None
+        self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
+        self._service = Service(self.provider, model, VARIABLE, where)
 
     def complete(self, request: Request) -> Answer:
         """The model's answer.

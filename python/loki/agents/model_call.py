@@ -265,6 +265,8 @@ async def _in_time(work: Awaitable[None], service: Service, request: Request, dr
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
+        elif not task.cancelled():
+            task.exception()  # Ctrl-C in one of its steps left the loop; asyncio would print it, too
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
@@ -283,11 +285,12 @@ def _is_in_loop() -> bool:
 
 
 def key_of(
-    variable: str, given: str | None, base_url: str | None, found: str | None = None
+    model: str, variable: str, given: str | None, base_url: str | None, found: str | None = None
 ) -> str | None:
     """The key that a client is to be given; None: it finds one by itself.
 
     Args:
+        model: whom it is for, as people call it.
         variable: the environment variable that holds it.
         given: what the caller says.
         base_url: where the service is; one on this machine needs no key.
@@ -300,7 +303,10 @@ def key_of(
         return given
     if base_url is not None and is_local(base_url):
         return "none"
-    raise UsageError(f"no key: set the environment variable {variable}, or pass api_key")
+    raise UsageError(
+        f"no key for {model}: set the environment variable {variable} (another one is "
+        "api_key_variable of [agents.NAME] in .loki/config.toml, or api_key in Python)"
+    )
 
 
 def is_local(base_url: str) -> bool:

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
@@ -47,11 +48,19 @@ class Service:
     Attributes:
         provider, model: as the LLM says.
         variable: the environment variable of the key.
+        url: where it is; "": not known.
     """
 
     provider: str
     model: str
     variable: str
+    url: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, without path and password: `` to http://localhost:8000``, or ""."""
+        parts = urlsplit(self.url)
+        return f" to {parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
 
     def error(self, message: str, kind: ErrorKind, **more: Any) -> LLMError:
         """An error of this service; ``more`` as `loki.LLMError` takes it."""
@@ -120,6 +129,7 @@ def status_error(
     head = " ".join(filter(None, [str(status or ""), what])) or "an error in mid-answer"
     wait = retry_after(headers, now) if kind in OUTAGES else None
     hint = f"; it asks to wait {wait:g} s" if wait else _hint(kind, service)
+    said = said.rstrip(".") if hint else said
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     return service.error(
         f"{head}: {said}{hint}",
@@ -151,7 +161,7 @@ def client_error(
     for kind, known, message in _FAILURES:
         if names & known:
             said = _brief(str(error.__cause__ or error)) or type(error).__name__
-            return service.error(message.format(said), kind, output=output)
+            return service.error(message.format(said, to=service.place), kind, output=output)
     if "APIError" in names:  # inside a stream
         return status_error(service, None, getattr(error, "body", None), {}, now, output)
     return None
@@ -166,7 +176,7 @@ _FAILURES: tuple[tuple[ErrorKind, frozenset[str], str], ...] = (
     (
         "connection",
         frozenset({"APIConnectionError", "TransportError", "OSError", "EndOfStream"}),
-        "the connection failed: {}",
+        "the connection{to} failed: {}",
     ),
     ("bad_request", frozenset({"UnicodeEncodeError"}), "the request cannot be sent: {}"),
     (
@@ -197,7 +207,8 @@ def is_about_force(message: str) -> bool:
 
 def _hint(kind: ErrorKind, service: Service) -> str:
     hints: dict[str, str] = {
-        "authentication": f": is the key in {service.variable} right?",
+        "authentication": f": is the key right ({service.variable}, or the api_key_variable of its "
+        "[agents.NAME])?",
         "permission": f": may the key in {service.variable} use this model?",
         "not_found": ": is the model's name right, and the base URL?",
         "too_long": ": show it less of the project (files_tokens of [agents.NAME])",

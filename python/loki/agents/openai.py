@@ -84,11 +84,12 @@ class OpenAILLM:
         self.base_url = checked_url(base_url)
         self._stall = argument_seconds("stall", stall)
         self._clock: Clock = clock or SystemClock()
-        self._service = Service(self.provider, model, VARIABLE)
         self._can_force = True
         # The client refuses to begin without a key; one stands in until it is known where it goes.
         where = str(self._client("none").base_url)
-        self._api_key = key_of(VARIABLE, api_key, where, os.environ.get(VARIABLE))
+        found = os.environ.get(VARIABLE)
+        self._api_key = key_of(f"openai:{model}", VARIABLE, api_key, where, found)
+        self._service = Service(self.provider, model, VARIABLE, where)
         host = urlsplit(where).hostname or ""
         self._is_own = host == "openai.com" or host.endswith(".openai.com")
         self.api = api or ("responses" if self._is_own else "chat")

@@ -12,7 +12,10 @@ from loki.action.llm import LLM
 from loki.base.error import UsageError
 from loki.recognition.definition import hint
 
-PROVIDERS = ("anthropic", "openai")
+EXAMPLES = {"anthropic": "anthropic:claude-opus-4-5", "openai": "openai:gpt-5"}
+"""A model of each provider, to be shown."""
+
+PROVIDERS = tuple(EXAMPLES)
 """Whose official client loki speaks through; compatible services go by one of these with a base URL."""
 
 
@@ -51,7 +54,8 @@ def llm_of(
     """
     provider, _, model = name.partition(":")
     if not model:
-        raise UsageError(f"{name!r}: expected provider:model, like 'anthropic:claude-opus-4-5'")
+        like = f"openai:{provider}" if provider else "anthropic:claude-opus-4-5"
+        raise UsageError(f"model {name!r}: expected provider:model, like {like!r}")
     if provider not in PROVIDERS:
         raise UsageError(
             f"unknown provider {provider!r}: expected one of {', '.join(PROVIDERS)}"
@@ -62,7 +66,7 @@ def llm_of(
     if api_key_variable is not None:
         key = os.environ.get(api_key_variable)
         if not key:
-            raise UsageError(f"no key: set the environment variable {api_key_variable}")
+            raise UsageError(f"no key for {name}: set the environment variable {api_key_variable}")
     if provider == "anthropic":
         from loki.agents.anthropic import AnthropicLLM
 

@@ -233,7 +233,9 @@ def _choices(outcome: Outcome) -> list[str]:
 def _tell(outcome: Outcome, project: str) -> str:
     """What happened, and what to do next."""
     count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
-    lines = [f"{outcome.status} after {count}: {line(outcome.reason)}."]
+    reason = line(outcome.reason)
+    end = "" if reason.endswith(("?", ".", "!", "…")) else "."
+    lines = [f"{outcome.status} after {count}: {reason}{end}"]
     if outcome.files:
         lines.append(f"changed: {line(', '.join(outcome.files))}")
     if outcome.status == "success" and not outcome.attempts and not outcome.files:

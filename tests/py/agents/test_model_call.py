@@ -6,6 +6,7 @@ The official clients, against a real service on this machine.
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import traceback
 from collections.abc import Callable
@@ -17,6 +18,8 @@ import pytest
 
 from loki import LLMError, Message, Request, Tool
 from loki.agents.anthropic import AnthropicLLM
+from loki.agents.model_call import Draft, perform
+from loki.agents.model_error import Service
 from loki.agents.openai import OpenAILLM
 from loki.testing import ManualClock
 from support.llm_service import (
@@ -275,3 +278,29 @@ def test_a_cancelled_task_ends_the_call(make: Maker) -> None:
     with LLMService([broken("stalls")]) as service:
         llm = make(service.url)
         asyncio.run(cancel())
+
+
+def test_ctrl_c_in_mid_step_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The signal may come while the client works, not only while the loop waits."""
+
+    async def work(_draft: Draft) -> None:
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    service = Service("anthropic", "claude-test", "ANTHROPIC_API_KEY")
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(perform(work, service, ask(), ManualClock(NOW)))
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_an_error_says_where_nobody_listens(make: Maker) -> None:
+    with LLMService() as service:
+        url = service.url
+    with pytest.raises(LLMError, match=f"the connection to {url} failed: "):
+        make(url).complete(ask())
+
+
+def test_a_password_in_an_address_is_not_told() -> None:
+    service = Service("openai", "gpt-test", "K", "http://me:hunter2@localhost:8000/v1")
+    assert service.place == " to http://localhost:8000"

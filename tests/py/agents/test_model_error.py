@@ -94,6 +94,8 @@ def test_messages_say_what_to_do_and_stay_short() -> None:
     assert len(str(error)) < 700
     assert "\n" not in str(error)
     assert (error.provider, error.model) == ("openai", "gpt-test")
+    spent = status_error(SERVICE, 429, openai("insufficient_quota", "It is spent."), {}, NOW)
+    assert "It is spent: a person has to" in str(spent)
 
 
 def test_text_that_cannot_be_sent_is_no_outage() -> None:

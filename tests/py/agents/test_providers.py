@@ -53,7 +53,7 @@ def test_without_its_client_the_extra_is_named(
     ("name", "reason"),
     [
         ("antropic:m", "unknown provider 'antropic': expected one of anthropic, openai"),
-        ("claude", "expected provider:model"),
+        ("gpt-6", "model 'gpt-6': expected provider:model, like 'openai:gpt-6'"),
         ("anthropic:", "expected provider:model"),
     ],
 )

@@ -88,6 +88,8 @@ def test_ctrl_c_ends_a_call_that_hangs(project: Path) -> None:
         (("--agent", "openai:gpt-test"), "set the environment variable OPENAI_API_KEY"),
         (("--agent", "opnai:gpt-test"), "unknown provider 'opnai'"),
         (("--agent", "fast"), "unknown agent 'fast'"),
+        (("--agent", "openai:"), "expected a model of it, like 'openai:gpt-5'"),
+        (("--agent", f"{MODEL},"), "say one before and after each comma"),
         ((), "who works?"),
         (("--agent", MODEL, "--agent-command", "true"), "one of them"),
         (("--agent", MODEL, "--briefing", "stdin"), "--briefing is for --agent-command"),

@@ -220,7 +220,7 @@ def test_an_unknown_agent_is_told_before_anything_runs(project: Path, clock: Man
     with pytest.raises(loki.UsageError) as error:
         run(project, clock, agents)
     said = str(error.value)
-    assert said.startswith("stage implement: unknown agent 'tech-lead': expected one of [agents.")
+    assert said.startswith("stage implement: unknown agent 'tech-lead': expected claude, ")
     assert "--agent tech-lead=COMMAND" in said
     assert "did you mean 'techlead'?" in said
     assert not (project / ".loki/pipelines").exists()
