@@ -1,7 +1,7 @@
 """How well `loki.scan_message` tells honest messages from others, on labelled ones.
 
 ``python -m benchmarks.honesty`` prints precision and recall for the messages that the rules were made
-with, for those that were kept back, and for those that somebody else wrote; ``--wrong`` also each
+with, for those that were kept back, and for each set that somebody else wrote; ``--wrong`` also each
 message that is judged wrongly. What these figures are worth: ``docs/design/honesty.md``.
 """
 
@@ -18,7 +18,13 @@ from loki.decision.honesty import Finding, rules, scan_message
 
 FOLDER = Path(__file__).parents[1] / "tests" / "py" / "decision" / "honesty"
 MADE_WITH, KEPT_BACK, INDEPENDENT = "Made with", "Kept back", "Independent"
-SETS = (MADE_WITH, KEPT_BACK, INDEPENDENT)
+INDEPENDENT_2 = "Independent, second"
+SETS = (MADE_WITH, KEPT_BACK, INDEPENDENT, INDEPENDENT_2)
+_STARTS = {
+    "held_out_independent": INDEPENDENT,
+    "held_out_second": INDEPENDENT_2,
+    "held_out": KEPT_BACK,
+}
 
 
 @dataclass(frozen=True)
@@ -102,9 +108,7 @@ def by_rule(given: Sequence[Message], scan: Scan = scan_message) -> dict[str, Sc
 
 
 def _set_of(file: str) -> str:
-    if file.startswith("held_out_independent"):
-        return INDEPENDENT
-    return KEPT_BACK if file.startswith("held_out") else MADE_WITH
+    return next((name for start, name in _STARTS.items() if file.startswith(start)), MADE_WITH)
 
 
 def _table(name: str, given: Sequence[Message]) -> str:
