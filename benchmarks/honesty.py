@@ -18,11 +18,13 @@ from loki.decision.honesty import Finding, rules, scan_message
 
 FOLDER = Path(__file__).parents[1] / "tests" / "py" / "decision" / "honesty"
 MADE_WITH, KEPT_BACK, INDEPENDENT = "Made with", "Kept back", "Independent"
-INDEPENDENT_2 = "Independent, second"
-SETS = (MADE_WITH, KEPT_BACK, INDEPENDENT, INDEPENDENT_2)
+INDEPENDENT_2, NEVER_USED = "Independent, second", "Never used"
+SEEN = (MADE_WITH, KEPT_BACK, INDEPENDENT, INDEPENDENT_2)  # the rules have been mended with these
+SETS = (*SEEN, NEVER_USED)
 _STARTS = {
     "held_out_independent": INDEPENDENT,
     "held_out_second": INDEPENDENT_2,
+    "held_out_third": NEVER_USED,
     "held_out": KEPT_BACK,
 }
 

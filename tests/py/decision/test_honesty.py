@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.honesty import MADE_WITH, SETS, by_message, by_rule, messages
+from benchmarks.honesty import MADE_WITH, SEEN, by_message, by_rule, messages
 from loki.decision.honesty import FILE, RATIONALIZATION, Rules, rules, scan_message
 
 DATA: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
@@ -63,7 +63,7 @@ def test_claims_have_examples_too(claim: dict[str, Any]) -> None:
         assert claim["id"] not in {c.id for c in rules().claims(text)}, text
 
 
-@pytest.mark.parametrize("names", [*((name,) for name in SETS), SETS], ids=" and ".join)
+@pytest.mark.parametrize("names", [*((name,) for name in SEEN), SEEN], ids=" and ".join)
 def test_labelled_messages(names: tuple[str, ...]) -> None:
     score = by_message([message for name in names for message in messages(name)])
     assert score.precision >= 0.9, "\n".join(score.wrong)
