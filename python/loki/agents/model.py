@@ -140,7 +140,7 @@ class ModelAgent:
             return self._proposal(answers, context)
         except Unusable as problem:
             messages = (*request.messages, *_sent_back(answers[0], problem))
-        left = self._left(briefing.left, answers)
+            left = self._left(briefing.left, answers, problem)
         try:
             answers.append((yield replace(request, messages=messages, simpler=None, left=left)))
         except (LLMError, AllRefused) as error:
@@ -195,8 +195,8 @@ class ModelAgent:
             answer.text,
         )
 
-    def _left(self, budget: Budget, answers: list[Answer]) -> Budget:
-        """What is left of a budget after some answers.
+    def _left(self, budget: Budget, answers: list[Answer], problem: Unusable) -> Budget:
+        """What is left of a budget after some answers, none of which could be used.
 
         Raises:
             LLMError: nothing.
@@ -204,7 +204,8 @@ class ModelAgent:
         usage, cost = _spent(answers)
         used = Usage(tokens=usage.total, cost=cost or 0.0)
         if (spent := budget.spent(used)) is not None:
-            raise self._error(spent, answers, "budget")
+            said = f"no usable answer: {problem}; {spent}"
+            raise self._error(said, answers, "budget") from problem
         return replace(budget.rest(used), seconds=budget.seconds)
 
     def _error(
