@@ -219,7 +219,7 @@ class Run(Generic[A]):
         member = self.members[wait.member]
         if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
             return False
-        said = quoted(_said(self._errors[member.name])[:ERROR_LENGTH])
+        said = quoted(_said(self._errors[wait.member])[:ERROR_LENGTH])
         again = (
             f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
         )
