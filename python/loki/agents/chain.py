@@ -130,6 +130,9 @@ class Run(Generic[A]):
         member = visit.member
         if member.breaker is None:
             return NoBreaker()
+        if (left := self.ways.left(member.breaker)) is not None:
+            seconds, self._errors[visit.index] = left
+            return Refused(seconds)
         breaker: Circuit = self.ways.breakers[member.breaker]
         permit = breaker.try_acquire()
         if permit is not None:
@@ -198,6 +201,8 @@ class Run(Generic[A]):
         if retryable and member.breaker is not None:
             permit.failure(error)
             self.ways.failed(member.breaker)
+            if said and said.retry_after is not None and said.retry_after > fallback.PATIENCE:
+                self.ways.leave(member.breaker, said.retry_after, error)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
                 self._refusals[visit.index] = now

@@ -155,6 +155,7 @@ class Ways:
     hedge: float | None = None
     parallel: int | None = None
     limiters: dict[str, Limiter] = field(default_factory=dict)
+    _left: dict[str, tuple[float, BaseException]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def retry_budget(self, breaker: str) -> RetryBudget:
@@ -168,6 +169,21 @@ class Ways:
         """A call failed: capacity that grows again after an outage begins anew."""
         if breaker in self.limiters:
             self.limiters[breaker].report(Failed(breaker))
+
+    def leave(self, breaker: str, seconds: float, error: BaseException) -> None:
+        """A service asked for a wait so long that nobody waits: it is left alone until then."""
+        with self._lock:
+            self._left[breaker] = self.clock.monotonic() + seconds, error
+
+    def left(self, breaker: str) -> tuple[float, BaseException] | None:
+        """Seconds until a service that was left is asked again, and what it said; None: now."""
+        with self._lock:
+            until, error = self._left.get(breaker, (0.0, None))
+            seconds = until - self.clock.monotonic()
+            if error is not None and seconds > 0:
+                return seconds, error
+            self._left.pop(breaker, None)
+            return None
 
     def slot(self, member: Member[Any], cancelled: threading.Event) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may.

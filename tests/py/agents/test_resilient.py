@@ -175,6 +175,23 @@ def test_a_long_wait_is_not_waited_for(world: World) -> None:
     assert raised.value.retry_after == 3600
 
 
+def test_a_service_that_asks_for_a_long_wait_is_left_alone_until_then(world: World) -> None:
+    """By everyone who asks there; it is the first again afterwards."""
+    failed = error("rate_limit", retry_after=3600.0)
+    a, b = world.model("a", failed, answer("back")), world.model("b")
+    llm = world.llm(a, b)
+    for _ in range(3):
+        assert world.ask(llm).text == "done"
+        world.clock.advance("10m")
+    alone = ResilientLLM(a, ways=llm.ways)
+    with pytest.raises(AllRefused, match="it is rate_limit") as refused:
+        world.ask(alone)
+    assert (refused.value.calls, refused.value.retry_after) == (0, 1800)
+    world.clock.advance("30m")
+    assert world.ask(llm).text == "back"
+    assert (a.asked, len(b.asked)) == ([0, 3600], 3)
+
+
 def test_the_retry_budget_is_for_all_together(world: World) -> None:
     a = world.model("a", *[error("server")] * 99)
     breakers = loki.Breaker(threshold=1000, name="a", clock=world.clock)
