@@ -174,25 +174,33 @@ class Run(Generic[A]):
         calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
         visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
         self._charge(visit, _took_of(error), calls=calls)
+        ended = self._ended(visit, error)
+        if ended is not None:
+            permit.ignore()
+            return ended
+        return self._judged(visit, permit, error)
+
+    def _ended(self, visit: Visit, error: BaseException) -> Event | None:
+        """What an error is that says nothing of the service; None: it does."""
         is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
         if is_stopped or self.cancelled.is_set():
             visit.outcome = "cancelled"
-            permit.ignore()
             return fallback.Cancelled()
         if getattr(error, "ends_chain", False) or self._ears.raised(error):
             self._fatal = error
-            permit.ignore()
             return fallback.Cancelled()
-        member = visit.member
         self._errors[visit.index] = error
         if isinstance(error, BreakerOpen):  # one of its own
-            permit.ignore()
             visit.outcome = "refused"
             return Refused(error.retry_after)
         if getattr(error, "kind", "") == "budget":  # nobody else may spend it either
-            permit.ignore()
             self._spent = str(error)
             return fallback.Spent()
+        return None
+
+    def _judged(self, visit: Visit, permit: Permit, error: BaseException) -> Failed:
+        """Whether asking again helps, and what the breaker says to it."""
+        member = visit.member
         seen = as_failure_of(error)
         # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
         said = seen if isinstance(seen, AgentFailed) else None
