@@ -167,16 +167,14 @@ class Tree:
         """What the file system said about a file when it was hashed."""
         return self._stats.get(path)
 
-    def trusts(self, path: str, seen: _Stat) -> bool:
-        """Whether a file with the stamp ``seen`` still has the hash of this tree."""
-        known = self._stats.get(path)
-        return known == seen and max(seen[1], seen[2]) < self._taken - RACY
-
 
 class _Scanner:
     def __init__(self, root: str, previous: Tree | None) -> None:
         self.root = root
-        self.previous = previous if previous and str(previous.root) == root else None
+        same = previous if previous and str(previous.root) == root else None
+        self.before = same.entries if same else {}
+        self.known = same._stats if same else {}
+        self.trusted = same._taken - RACY if same else 0
         self.entries: dict[str, Entry] = {}
         self.stats: dict[str, _Stat] = {}
         self.unreadable: dict[str, str] = {}
@@ -199,8 +197,12 @@ class _Scanner:
             return
         try:
             status = os.stat(path, dir_fd=self.handle, follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                self._take_file(path, stamp_of(status))
+            seen = stamp_of(status)
+            if self.known.get(path) == seen and max(seen[1], seen[2]) < self.trusted:
+                # As nearly all are, and many times in a task: no calls but the one above.
+                self.entries[path], self.stats[path] = self.before[path], seen
+            elif stat.S_ISREG(status.st_mode):
+                self._take_file(path)
             elif stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path, dir_fd=self.handle))
                 self.entries[path] = Entry(_sha256(target), len(target), is_symlink=True)
@@ -209,13 +211,9 @@ class _Scanner:
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
 
-    def _take_file(self, path: str, seen: _Stat) -> None:
-        known = self.previous.entries.get(path) if self.previous else None
-        if self.previous and known and self.previous.trusts(path, seen):
-            self.entries[path] = known
-        else:
-            content, seen = hash_file(os.path.join(self.root, path))
-            self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
+    def _take_file(self, path: str) -> None:
+        content, seen = hash_file(os.path.join(self.root, path))
+        self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
         self.stats[path] = seen
 
     def _is_folder(self, folder: str) -> bool:

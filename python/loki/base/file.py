@@ -5,6 +5,7 @@ Under test: ``tests/py/base/test_file.py`` (killed writers, many writers, torn l
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -78,7 +79,8 @@ def write_atomic(
             temporary = temporary_name(token)
             try:
                 write_new(temporary, data, mode, folder=handle, durable=durable)
-                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+                if durable or not _exchange(temporary, name, handle):
+                    os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
             except BaseException:
                 remove_quietly(temporary, folder=handle)
                 raise
@@ -88,6 +90,26 @@ def write_atomic(
             os.close(handle)
     except OSError as error:
         raise _store_error("write", path, error) from error
+
+
+RENAME_EXCHANGE = 2
+"""Of renameat2(2): both names stay, each with the other's file."""
+
+
+def _exchange(temporary: str, name: str, folder: int) -> bool:
+    """Put a file in the place of another in one step, as `os.replace`; whether that could be done.
+
+    ext4 writes a file out at once that a rename puts in the place of another (``auto_da_alloc``), in
+    case nobody has brought it to the disk. Who need not wait for the disk is not to wait for that.
+    """
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:  # not Linux, or an old C library
+        return False
+    if swap(folder, os.fsencode(temporary), folder, os.fsencode(name), RENAME_EXCHANGE) != 0:
+        return False  # there is no file yet, or the file system cannot
+    os.unlink(temporary, dir_fd=folder)
+    return True
 
 
 def remove(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> None:
