@@ -368,9 +368,7 @@ class Run(Generic[A]):
             first.gave_up, first.tokens = True, self.usage.total or first.tokens
             first.cost = self.total_cost
             return first
-        told = [
-            f"{member.name}: {_said(error)}" for member, error in zip(failed, errors, strict=True)
-        ]
+        told = [f"{m.name}: {_said(error)}" for m, error in zip(failed, errors, strict=True)]
         whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
         final: dict[str, Any] = {
             "retryable": any(one.retryable for one in self.chain.failed.values()),
@@ -378,12 +376,8 @@ class Run(Generic[A]):
             "gave_up": True,
         }
         if isinstance(first, LLMError):
-            named: dict[str, Any] = {
-                "provider": first.provider,
-                "model": first.model,
-                "status": first.status,
-            }
-            return LLMError(whole, first.kind, usage=self.usage, **named, **final)
+            final |= {"provider": first.provider, "model": first.model, "status": first.status}
+            return LLMError(whole, first.kind, usage=self.usage, **final)
         return AgentError(whole, tokens=self.usage.total or None, **final)
 
 
