@@ -13,12 +13,13 @@ import secrets
 import stat
 import time
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process that holds a lock. Chosen, not measured."""
@@ -33,6 +34,8 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     Raises:
         StoreError: it cannot be created.
     """
+    if os.path.isdir(path):  # as nearly always
+        return
     try:
         missing = []
         folder = os.path.abspath(path)
@@ -96,18 +99,21 @@ RENAME_EXCHANGE = 2
 """Of renameat2(2): both names stay, each with the other's file."""
 
 
+@cache
+def _renameat2() -> Callable[..., int] | None:
+    """The call, where there is one: not everywhere is Linux with a newer C library."""
+    return getattr(ctypes.CDLL(None), "renameat2", None)
+
+
 def _exchange(temporary: str, name: str, folder: int) -> bool:
     """Put a file in the place of another in one step, as `os.replace`; whether that could be done.
 
     ext4 writes a file out at once that a rename puts in the place of another (``auto_da_alloc``), in
     case nobody has brought it to the disk. Who need not wait for the disk is not to wait for that.
     """
-    try:
-        swap = ctypes.CDLL(None, use_errno=True).renameat2
-    except AttributeError:  # not Linux, or an old C library
-        return False
-    if swap(folder, os.fsencode(temporary), folder, os.fsencode(name), RENAME_EXCHANGE) != 0:
-        return False  # there is no file yet, or the file system cannot
+    swap, flag = _renameat2(), RENAME_EXCHANGE
+    if swap is None or swap(folder, os.fsencode(temporary), folder, os.fsencode(name), flag) != 0:
+        return False  # the system cannot, or there is no file yet
     os.unlink(temporary, dir_fd=folder)
     return True
 
@@ -157,7 +163,6 @@ def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = Tr
 
 
 def _append(path: str, line: bytes, durable: bool) -> None:
-    is_new = not os.path.lexists(path)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         size = os.fstat(handle).st_size
@@ -173,7 +178,7 @@ def _append(path: str, line: bytes, durable: bool) -> None:
             raise
     finally:
         os.close(handle)
-    if is_new:
+    if size == 0:  # its name, too, may be new
         sync_folder(os.path.dirname(path))
 
 
@@ -191,7 +196,6 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: b
         StoreError: it could not be written; the file ends at ``end``.
     """
     try:
-        is_new = not os.path.lexists(path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(handle).st_size > end:
@@ -206,7 +210,7 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: b
                 raise
         finally:
             os.close(handle)
-        if is_new:
+        if end == 0:  # its name, too, may be new
             sync_folder(os.path.dirname(os.path.abspath(path)))
     except OSError as error:
         raise _store_error("append to", path, error) from error

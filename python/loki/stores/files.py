@@ -113,8 +113,8 @@ class FileStore:
         return sorted(name for name in names if name.startswith(prefix))
 
     def _prepare(self) -> None:
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
+        ignore = os.path.join(self.folder, ".gitignore")
+        if not os.path.exists(ignore):
             file.write_atomic(ignore, IGNORED.encode())
 
 
