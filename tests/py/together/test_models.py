@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import loki
-from loki.testing import no_model_calls
+from loki.adapters import telemetry
+from loki.testing import ManualClock, no_model_calls
 from support.llm_service import LLMService, Received, Said, broken, failed
 from support.project import QUICK, RIGHT, WRONG, make_project
 
@@ -183,3 +189,32 @@ def test_the_answer_is_kept_as_it_was_understood(
         point_at(service, monkeypatch)
         outcome = loki.run("make add add", agent=MODELS[1], checks=[QUICK], path=str(project))
     assert (outcome.status, len(service.received)) == ("success", 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_its_calls_are_spans_of_the_conventions(
+    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the loop asks, and not only what a test puts on record, reaches OpenTelemetry."""
+    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    tracers = TracerProvider(shutdown_on_exit=False)
+    tracers.add_span_processor(SimpleSpanProcessor(exporter))
+    stop = telemetry.instrument(tracers, MeterProvider([reader], shutdown_on_exit=False))
+    try:
+        with LLMService([failed(503), Said(arguments=FIX, input=900, output=90)]) as service:
+            point_at(service, monkeypatch)
+            with loki.Workspace(project, clock=ManualClock()).task("add", checks=[QUICK]) as task:
+                assert task.run(model).status == "success"
+    finally:
+        stop()
+    provider, name = model.split(":")
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    call = spans[f"chat {name}"].attributes
+    assert call is not None
+    assert call["gen_ai.provider.name"] == provider
+    assert call["gen_ai.usage.input_tokens"] == 900
+    assert call["gen_ai.usage.output_tokens"] == 90
+    assert {"loki.execution", "loki.attempt"} <= spans.keys()
+    told = str(reader.get_metrics_data())
+    assert "gen_ai.client.token.usage" in told
+    assert "gen_ai.client.operation.duration" in told
