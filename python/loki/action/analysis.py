@@ -20,7 +20,7 @@ from loki.action.event import (
     Reflected,
 )
 from loki.action.reflecting import from_facts
-from loki.action.state import Current, Phase, State, attempt_line, record, say, to_mend
+from loki.action.state import Current, Phase, State, attempt_line, charged, record, say, to_mend
 from loki.action.waiting import account, back_off, hold, why
 from loki.decision.past import PastFailure
 from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
@@ -99,12 +99,13 @@ def reflected(state: State, event: Reflected, now: datetime) -> tuple[State, tup
     """Keep what the agent, or else the facts, say of the failed attempt; do what was decided."""
     assert state.facts is not None
     assert state.decision is not None
-    facts = state.facts
+    facts, decision = state.facts, state.decision
     note = event.reflection.on(facts, event.by) if event.reflection else facts
     effects: list[Effect] = [Note(note)]
     if event.error:
         effects.append(say(state, f"no reflection by the agent: {event.error}", warning=True))
-    after, more = _carry_out(replace(state, facts=None), state.decision, now, None)
+    state = replace(charged(state, event), facts=None)
+    after, more = _carry_out(state, decision, now, None)
     return after, (*effects, *more)
 
 

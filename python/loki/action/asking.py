@@ -96,10 +96,14 @@ def reflects(
             answer = wait(answer) if inspect.isawaitable(answer) else answer
         except (Exception, asyncio.CancelledError) as error:
             return as_failure_of(error)
+        took = Reflected(
+            tokens=tokens_said(getattr(answer, "tokens", None)) or 0,
+            cost=dollars_said(getattr(answer, "cost", None)) or 0.0,
+        )
         try:
-            return Reflected(as_reflection(answer), name_of(agent))
+            return replace(took, reflection=as_reflection(answer), by=name_of(agent))
         except TypeError as error:
-            return Reflected(error=str(error))
+            return replace(took, error=str(error))
 
     return reflect
 

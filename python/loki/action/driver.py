@@ -183,7 +183,8 @@ class Session:
             event = Interrupted()
         self._report(event)
         if isinstance(event, AgentFailed):
-            return Reflected(error=event.failure.message)
+            said = event.failure.message
+            return Reflected(error=said, tokens=event.tokens, cost=event.cost)
         return event if isinstance(event, Reflected) else Reflected()
 
     # --- the agent's circuit breaker --------------------------------------------------------------

@@ -174,11 +174,14 @@ class Reflected:
         reflection: what it said; None: it was not asked, or could not.
         by: its name.
         error: why it could not, or "".
+        tokens, cost: what asking it took, cost in US dollars; 0 where nobody says.
     """
 
     reflection: Reflection | None = None
     by: str = ""
     error: str = ""
+    tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from loki.action.agent import Proposal
 from loki.action.check import Report
 from loki.action.claim import findings
-from loki.action.event import AgentFailed, Ask, Executed, Helped, Say
+from loki.action.event import AgentFailed, Ask, Executed, Helped, Reflected, Say
 from loki.action.gate import Validation
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import fields, quoted
@@ -199,8 +199,8 @@ def usage(state: State, now: datetime) -> Usage:
     return Usage(state.made, max(0.0, elapsed), state.tokens, state.cost)
 
 
-def charged(state: State, took: Proposal | AgentFailed) -> State:
-    """The state with what an answer, or a failure, took added to what was spent."""
+def charged(state: State, took: Proposal | AgentFailed | Reflected) -> State:
+    """The state with what an answer, a failure or a reflection took added to what was spent."""
     tokens, cost = took.tokens or 0, took.cost or 0.0
     cost = cost if math.isfinite(cost) else 0.0
     return replace(state, tokens=state.tokens + max(0, tokens), cost=state.cost + max(0.0, cost))

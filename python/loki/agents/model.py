@@ -21,6 +21,7 @@ from loki.base.error import AllRefused, ErrorKind, LLMError
 from loki.base.time import Duration, argument_seconds
 from loki.base.tokens import clip
 from loki.decision.budget import Budget, Usage
+from loki.memory.reflection import Reflection
 
 _T = TypeVar("_T")
 Talk: TypeAlias = Generator[Request, Answer, _T]
@@ -224,11 +225,11 @@ class ModelAgent:
             cost=cost,
         )
 
-    def _reflect(self, request: ReflectionRequest) -> str | Awaitable[str]:
+    def _reflect(self, request: ReflectionRequest) -> Reflection | Awaitable[Reflection]:
         """What the model thinks went wrong."""
         return hold(self.llm, self._think(request))
 
-    def _think(self, request: ReflectionRequest) -> Talk[str]:
+    def _think(self, request: ReflectionRequest) -> Talk[Reflection]:
         answer = yield Request(
             (_message("user", request.text),),
             REFLECTION,
@@ -240,7 +241,7 @@ class ModelAgent:
             request.task_id,
             retries=0,  # where it cannot be asked, the facts speak
         )
-        return answer.text
+        return Reflection(why=answer.text, tokens=answer.usage.total or None, cost=answer.cost)
 
 
 def _spent(answers: list[Answer]) -> tuple[TokenUsage, float | None]:

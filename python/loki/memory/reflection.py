@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loki.memory.quote import one_line
@@ -40,6 +40,7 @@ class Reflection:
         attempt: number of the attempt, 1 or more; loki fills it in.
         by: who reflected: an agent's name, ``caller`` or ``facts``; loki fills it in.
         timestamp: when, ISO 8601 UTC; loki fills it in.
+        tokens, cost: what it took to reflect, cost in US dollars, where known; not kept with it.
 
     Example:
         >>> Reflection(why="the mock hides the error", instead="run it without the mock").instead
@@ -53,6 +54,8 @@ class Reflection:
     attempt: int = 0
     by: str = ""
     timestamp: str = ""
+    tokens: int | None = None
+    cost: float | None = None
 
     def on(self, facts: Reflection, by: str) -> Reflection:
         """This reflection of ``by``'s, with the facts where it says nothing."""
@@ -79,8 +82,7 @@ class Reflection:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        first = ("attempt", "timestamp", "by", "tried", "happened", "why", "instead")
-        return {name: getattr(self, name) for name in first}
+        return {name: getattr(self, name) for name in _KEPT}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reflection:
@@ -89,7 +91,7 @@ class Reflection:
         Raises:
             ValueError: it names no attempt, or a part is no text.
         """
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known = {name: data[name] for name in _KEPT if name in data}
         if not isinstance(known.get("attempt"), int):
             raise ValueError(f"found attempt {known.get('attempt')!r}, expected its number")
         wrong = [
@@ -98,6 +100,9 @@ class Reflection:
         if wrong:
             raise ValueError(f"{wrong[0]} is no text")
         return cls(**known)
+
+
+_KEPT = ("attempt", "timestamp", "by", "tried", "happened", "why", "instead")
 
 
 def as_reflection(answer: object) -> Reflection:

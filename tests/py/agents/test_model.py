@@ -18,6 +18,7 @@ from loki.action.llm import TokenUsage
 from loki.agents.model import SYSTEM
 from loki.base.error import AllRefused
 from loki.decision.budget import Budget
+from loki.memory.reflection import Reflection
 from loki.testing import ScriptedLLM
 
 WRITE = {"path": "b.py", "action": "write", "content": "x = 1\n"}
@@ -174,7 +175,9 @@ def test_it_reflects_where_it_is_asked_to(briefing: Briefing) -> None:
     agent = ModelAgent(llm, reflect=True)
     assert agent.reflect is not None
     request = ReflectionRequest("What went wrong?", "t", 1, briefing.root)
-    assert agent.reflect(request) == "The sign was wrong."
+    said = agent.reflect(request)
+    assert isinstance(said, Reflection)
+    assert said.why == "The sign was wrong."
     assert llm.requests[0].tool is None
     assert ModelAgent(llm).reflect is None
 

@@ -202,3 +202,27 @@ def test_a_command_is_asked_once_more_only_where_that_is_wanted(
     said = kept["why"] == "I multiplied where I had to add."
     assert said is bool(flag)
     assert (project / "calc.py").read_text() == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("took", "status"),
+    [({"tokens": 1000}, "failed"), ({"cost": 5.0}, "failed"), ({"tokens": 999}, "success")],
+)
+def test_what_a_reflection_takes_is_spent(project: Path, took: dict[str, Any], status: str) -> None:
+    """Asked between two attempts, it may be what ends the run."""
+    agent = Thinker(lambda _: loki.Reflection(why="the sign was wrong", **took))
+    workspace = loki.Workspace(project)
+    with workspace.task("add", checks=[QUICK], max_tokens=1000, max_cost=5) as task:
+        outcome = task.run(agent)
+    assert outcome.status == status
+    assert len(agent.briefings) == (1 if status == "failed" else 2)
+    assert outcome.exit_code == (5 if status == "failed" else 0)
+    assert noted(project)[-1]["why"] == "the sign was wrong"
+    assert "tokens" not in noted(project)[-1]
+
+
+def test_figures_of_a_reflection_that_cannot_be_are_none(project: Path) -> None:
+    """A negative cost would give the budget back."""
+    agent = Thinker(lambda _: loki.Reflection(why="x", tokens=-5, cost=float("nan")))
+    with loki.Workspace(project).task("add", checks=[QUICK], max_cost=5) as task:
+        assert task.run(agent).status == "success"
