@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json as jsonlib
+import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -162,7 +163,7 @@ def watch(
 def _open(project: Path) -> Breakers:
     from loki.workspace import Workspace
 
-    log_to_console()
+    log_to_console(logging.WARNING)
     return Workspace(project).breakers()
 
 

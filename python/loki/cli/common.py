@@ -75,8 +75,12 @@ def _paint(match: re.Match[str]) -> str:
     return f"={typer.style(match[1], fg=color)}" if color else match[0]
 
 
-def log_to_console() -> None:
-    """Show loki's log lines as they come."""
+def log_to_console(level: int = logging.INFO) -> None:
+    """Show loki's log lines as they come.
+
+    Args:
+        level: the least of them; a command that tells itself what it does shows warnings alone.
+    """
     logger = logging.getLogger("loki")
     if not any(isinstance(handler, _Console) for handler in logger.handlers):
         logger.addHandler(_Console())
@@ -86,7 +90,7 @@ def log_to_console() -> None:
             telemetry.instrument()
         else:
             telemetry.from_environment()
-    logger.setLevel(logging.INFO)
+    logger.setLevel(level)
     logger.propagate = False
 
 
