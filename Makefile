@@ -164,7 +164,8 @@ build/agents.stamp: tests/node/agents/package.json
 	  || echo "npm could not install them: tests of the real claude, codex and gemini will be skipped"; \
 	else echo "npm is not installed: tests of the real claude, codex and gemini will be skipped"; fi
 
-agents: build/agents.stamp ## the command-line agents that tests run: 360 MB to fetch, 870 MB on the disk; no key is needed
+agents: build/agents.stamp ## the command-line agents that tests run: 910 MB on the disk; no key is needed
+	@du -sh --si build/agents
 
 py: install node ## Python tests
 	$(call say,Python tests)

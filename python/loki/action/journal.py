@@ -141,8 +141,7 @@ class Journal:
         Raises:
             StoreError: the journal cannot be written.
         """
-        with self._shelf.lock():
-            self._shelf.settle()
+        self._shelf.settle()
 
     def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
         steps, conflicts = [], []

@@ -241,9 +241,8 @@ async def perform(
         if known is None:
             raise
         if draft.is_whole and known.kind in {"connection", "timeout"}:
-            return draft.answer(
-                service
-            )  # what is paid for is not asked again for want of a good-bye
+            # What is paid for is not asked again for want of a good-bye.
+            return draft.answer(service)
         raise draft.on(known) from (None if holds_secret(str(error)) else error)
 
 

@@ -175,3 +175,14 @@ def test_a_rate_limit_of_one_request_is_too_long() -> None:
     with LLMService([reply]) as service, pytest.raises(LLMError) as caught:
         OpenAILLM("m", base_url=f"{service.url}/v1").complete(ASKED)
     assert (caught.value.kind, caught.value.retryable) == ("too_long", False)
+
+
+@pytest.mark.parametrize("error", [None, {}, "down"])
+def test_a_failure_that_says_nothing_is_one_all_the_same(error: object) -> None:
+    """A compatible service may leave out what OpenAI's always has."""
+    event = {"type": "response.failed", "response": {"status": "failed", "error": error}}
+    with LLMService([Streamed((("response.failed", event),))]) as service:
+        llm = OpenAILLM("m", base_url=f"{service.url}/v1", api="responses")
+        with pytest.raises(LLMError) as caught:
+            llm.complete(ASKED)
+    assert caught.value.retryable
