@@ -168,18 +168,23 @@ def _append(path: str, line: bytes, durable: bool) -> None:
         size = os.fstat(handle).st_size
         if size and os.pread(handle, 1, size - 1) != b"\n":
             line = b"\n" + line
-        try:
-            write_all(handle, line)
-            if durable:
-                os.fsync(handle)
-        except OSError:
-            # A full disk: half a line is worse than none. The lock says nobody wrote after us.
-            os.ftruncate(handle, size)
-            raise
+        _add(handle, size, line, durable)
     finally:
         os.close(handle)
     if size == 0:  # its name, too, may be new
         sync_folder(os.path.dirname(path))
+
+
+def _add(handle: int, size: int, data: bytes, durable: bool) -> None:
+    """Write to the end of a file of ``size`` bytes: all, or nothing."""
+    try:
+        write_all(handle, data)
+        if durable:
+            os.fsync(handle)
+    except OSError:
+        # A full disk: half a line is worse than none. The lock says nobody wrote after us.
+        os.ftruncate(handle, size)
+        raise
 
 
 def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: bool = True) -> None:
@@ -201,13 +206,7 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: b
             if os.fstat(handle).st_size > end:
                 os.ftruncate(handle, end)
             os.lseek(handle, end, os.SEEK_SET)
-            try:
-                write_all(handle, data)
-                if durable:
-                    os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, end)
-                raise
+            _add(handle, end, data, durable)
         finally:
             os.close(handle)
         if end == 0:  # its name, too, may be new
