@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from loki.recognition.similarity import overlap as overlap
     from loki.recognition.similarity import same_failure as same_failure
     from loki.recognition.text import clean as clean
+    from loki.running import arun as arun
+    from loki.running import run as run
     from loki.session import Task as Task
-    from loki.session import arun as arun
-    from loki.session import run as run
     from loki.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
@@ -113,7 +113,8 @@ _ROOMS = {
     "loki.recognition.signature": ("fingerprint", "normalize"),
     "loki.recognition.similarity": ("TokenSets", "containment", "dice", "overlap", "same_failure"),
     "loki.recognition.text": ("clean",),
-    "loki.session": ("Task", "arun", "run"),
+    "loki.session": ("Task",),
+    "loki.running": ("arun", "run"),
     "loki.workspace": ("Workspace",),
 }
 _HOME = {name: module for module, names in _ROOMS.items() for name in names}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.base.environment import passed_environment
 from loki.base.error import UsageError
-from loki.base.time import isoformat
 from loki.recognition.definition import hint
-from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
@@ -21,13 +18,11 @@ if TYPE_CHECKING:
     from loki.action.detection import Command
     from loki.action.performer import Performer
     from loki.action.task import TaskSpec
-    from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
     from loki.agents.fallback import FallbackAgent
     from loki.agents.model import ModelAgent
     from loki.base.time import Duration
     from loki.config import AgentConfig
-    from loki.people.approval import Approval
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -260,82 +255,21 @@ def agent_config(workspace: Workspace, name: str) -> AgentConfig:
     )
 
 
-def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
-    """Give a task up; `Workspace.abort` says more."""
-    from loki.action.resumption import aborted, must_be_resumable
-    from loki.memory import task_record
-    from loki.memory.intervention import from_record
-    from loki.people.escalation import with_answer
+def resolved(
+    workspace: Workspace, checks: Sequence[str | Check], reviewer: Reviewer | None
+) -> tuple[Check, ...]:
+    """Checks as a task has them.
 
-    must_be_resumable(record)
-    with workspace.exclusive():
-        journal = workspace.journal(str(record["id"]))
-        journal.recover()
-        undone = journal.undo(force=force)
-        if undone.conflicts and not force:
-            return undone
-        after = aborted(record, isoformat(workspace.clock.now()))
-        page = (record.get("outcome") or {}).get("page")
-        text = workspace.store.get(page) if page else None
-        if page and text and page.startswith("escalations/"):
-            workspace.store.put(page, with_answer(text, from_record(after)[-1]))
-        task_record.save(workspace.store, after)
-    return undone
-
-
-def approve(
-    workspace: Workspace,
-    record: Mapping[str, Any],
-    criterion: str,
-    decision: bool,
-    by: str,
-    note: str,
-) -> Approval:
-    """Keep a person's decision; `Workspace.approve` says more.
-
-    Args:
-        workspace: the project.
-        record: the task's.
-        criterion: what is decided on.
-        decision: yes or no.
-        by: who decides, or "".
-        note: why.
+    Raises:
+        UsageError: a check's program does not exist, or nobody can judge it.
     """
-    from loki.people.approval import Approval, Approvals
-    from loki.people.command_approval import PREFIX, CommandApprovals
+    from loki.action.check import Check, missing_programs
 
-    at = isoformat(workspace.clock.now())
-    if criterion.startswith(PREFIX):
-        commands = CommandApprovals(FileStore(workspace.folder), str(record["id"]))
-        words = commands.words(criterion)
-        return commands.decide(words, decision, by or _user(), at, note.strip())
-    awaited = record.get("approval") or {}
-    names = awaited.get("criteria") or []
-    if criterion not in names:
-        waits = f"it waits for: {', '.join(map(repr, names))}" if names else "it waits for none"
-        raise UsageError(
-            f"task {record.get('id')} does not wait for an approval of {criterion!r}: {waits}"
-            f"{hint(criterion, names)}"
-        )
-    # Of what the page showed, not of what is there now: that is looked at when the task goes on.
-    approval = Approval(
-        criterion, decision, by or _user(), at, str(awaited["digest"]), note.strip()
-    )
-    Approvals(FileStore(workspace.folder), str(record["id"])).add(approval)
-    return approval
-
-
-def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
-    """What a person has to say, and which commands they approved since the task stopped."""
-    from loki.people.command_approval import CommandApprovals
-
-    commands = CommandApprovals(workspace.store, str(record["id"]))
-    told = commands.told(str(record.get("updated_at") or ""))
-    return "\n".join(filter(None, (context, told)))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no such user, as in some containers
-        return f"uid {os.getuid()}"
+    timeout = workspace.config.loop.check_timeout
+    found = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
+    if missing := missing_programs(found, workspace.root):
+        raise UsageError(missing[0])
+    reviewed = [c for c in found if c.is_judged and c.kind == "custom"]
+    if reviewed and reviewer is None:
+        raise UsageError(f"nobody can judge {reviewed[0].name!r}: expected a reviewer")
+    return found

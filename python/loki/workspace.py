@@ -6,18 +6,16 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loki.action import gate_config
-from loki.action.check import Check, missing_programs
 from loki.action.journal import Journal
 from loki.action.position import Position
 from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
 from loki.base.error import UsageError
-from loki.base.time import Clock, Duration, SystemClock, isoformat
+from loki.base.time import Clock, Duration, SystemClock
 from loki.config import load as load_config
 from loki.decision.budget import Budget
 from loki.memory import task_record
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loki.action.agent import Reviewer
+    from loki.action.check import Check
     from loki.action.detection import Command
     from loki.action.performer import Performer
     from loki.action.undo import Undone
@@ -122,6 +121,7 @@ class Workspace:
             UsageError: an argument is outside its range, a check's program does not exist, or a
                 criterion wants a reviewer and there is none.
         """
+        from loki.assembly import resolved
         from loki.session import Task
 
         default = self.config.loop.max_retries
@@ -129,7 +129,7 @@ class Workspace:
         spec = TaskSpec(
             safe_id(id) if id else task_id(title),
             title,
-            self._checks(checks, reviewer),
+            resolved(self, checks, reviewer),
             kind,
             complexity,
             retries,
@@ -183,26 +183,20 @@ class Workspace:
             ...     task.run(lambda briefing: {"b.txt": "b"}).attempts
             2
         """
-        from loki import assembly
-        from loki.action import resumption, specification
-        from loki.memory.intervention import Intervention, said
-        from loki.session import Task
+        from loki import answering
 
-        record = self._record(task)
-        resumption.must_be_resumable(record)
-        spec = specification.from_dict(record, None if checks is None else ())
-        spec = replace(
-            spec,
-            checks=self._checks(spec.checks if checks is None else checks, reviewer),
-            max_retries=spec.max_retries if max_attempts is None else retries_of(max_attempts),
-            budget=limited(spec.budget, max_time, max_tokens, max_cost),
-            wait=spec.wait if wait is None else wait,
+        return answering.resume(
+            self,
+            self._record(task),
+            context,
+            checks,
+            max_attempts,
+            max_time,
+            max_tokens,
+            max_cost,
+            wait,
+            reviewer,
         )
-        words = said(assembly.with_commands(self, record, context))
-        if not resumption.is_help(record, words):
-            return Task(self, spec, reviewer=reviewer)
-        help_ = Intervention(isoformat(self.clock.now()), context=words)
-        return Task(self, spec, help_, reviewer=reviewer)
 
     def abort(self, task: str, *, force: bool = False) -> Undone:
         """Give a task up: its changes are undone, and what asked for a person is answered.
@@ -217,27 +211,15 @@ class Workspace:
         Raises:
             UsageError: there is no such task, or it has ended well.
         """
-        from loki import assembly
+        from loki import answering
 
-        return assembly.abort(self, self._record(task), force=force)
+        return answering.abort(self, self._record(task), force=force)
 
     def _record(self, task: str) -> dict[str, Any]:
         record = task_record.load(self.store, task) if task in self.tasks() else {}
         if not record:
             raise UsageError(f"no task {task!r} here: `loki show` lists them")
         return record
-
-    def _checks(
-        self, checks: Sequence[str | Check], reviewer: Reviewer | None
-    ) -> tuple[Check, ...]:
-        timeout = self.config.loop.check_timeout
-        resolved = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
-        if missing := missing_programs(resolved, self.root):
-            raise UsageError(missing[0])
-        reviewed = [c for c in resolved if c.is_judged and c.kind == "custom"]
-        if reviewed and reviewer is None:
-            raise UsageError(f"nobody can judge {reviewed[0].name!r}: expected a reviewer")
-        return resolved
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""
@@ -355,9 +337,9 @@ class Workspace:
         Raises:
             UsageError: there is no such task, or it does not wait for this.
         """
-        from loki import assembly
+        from loki import answering
 
-        return assembly.approve(self, self._record(task), criterion, approved, by, note)
+        return answering.approve(self, self._record(task), criterion, approved, by, note)
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""

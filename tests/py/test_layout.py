@@ -22,7 +22,9 @@ EDGES = {"stores", "agents", "engines"}
 
 JOINS = {
     "workspace",
+    "answering",
     "assembly",
+    "running",
     "runs",
     "session",
     "pipeline",

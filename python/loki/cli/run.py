@@ -22,7 +22,7 @@ from loki.people.escalation import options
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
-    from loki.session import TaskOptions
+    from loki.running import TaskOptions
     from loki.workspace import Workspace
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"

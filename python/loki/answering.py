@@ -1,0 +1,138 @@
+"""What a person says to a task that waits for them, joined: yes or no, what they know, or give it up."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loki.action import resumption, specification
+from loki.action.task import limited, retries_of
+from loki.base.error import UsageError
+from loki.base.time import isoformat
+from loki.memory.intervention import Intervention, said
+from loki.recognition.definition import hint
+from loki.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from loki.action.agent import Reviewer
+    from loki.action.check import Check
+    from loki.action.undo import Undone
+    from loki.base.time import Duration
+    from loki.people.approval import Approval
+    from loki.session import Task
+    from loki.workspace import Workspace
+
+
+def resume(
+    workspace: Workspace,
+    record: Mapping[str, Any],
+    context: str = "",
+    checks: Sequence[str | Check] | None = None,
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    wait: bool | None = None,
+    reviewer: Reviewer | None = None,
+) -> Task:
+    """A task that stopped, to be gone on with; `Workspace.resume` says more."""
+    from loki.assembly import resolved
+    from loki.session import Task
+
+    resumption.must_be_resumable(record)
+    spec = specification.from_dict(record, None if checks is None else ())
+    spec = replace(
+        spec,
+        checks=resolved(workspace, spec.checks if checks is None else checks, reviewer),
+        max_retries=spec.max_retries if max_attempts is None else retries_of(max_attempts),
+        budget=limited(spec.budget, max_time, max_tokens, max_cost),
+        wait=spec.wait if wait is None else wait,
+    )
+    words = said(with_commands(workspace, record, context))
+    if not resumption.is_help(record, words):
+        return Task(workspace, spec, reviewer=reviewer)
+    help_ = Intervention(isoformat(workspace.clock.now()), context=words)
+    return Task(workspace, spec, help_, reviewer=reviewer)
+
+
+def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
+    """Give a task up; `Workspace.abort` says more."""
+    from loki.memory import task_record
+    from loki.memory.intervention import from_record
+    from loki.people.escalation import with_answer
+
+    resumption.must_be_resumable(record)
+    with workspace.exclusive():
+        journal = workspace.journal(str(record["id"]))
+        journal.recover()
+        undone = journal.undo(force=force)
+        if undone.conflicts and not force:
+            return undone
+        after = resumption.aborted(record, isoformat(workspace.clock.now()))
+        page = (record.get("outcome") or {}).get("page")
+        text = workspace.store.get(page) if page else None
+        if page and text and page.startswith("escalations/"):
+            workspace.store.put(page, with_answer(text, from_record(after)[-1]))
+        task_record.save(workspace.store, after)
+    return undone
+
+
+def approve(
+    workspace: Workspace,
+    record: Mapping[str, Any],
+    criterion: str,
+    decision: bool,
+    by: str,
+    note: str,
+) -> Approval:
+    """Keep a person's decision; `Workspace.approve` says more.
+
+    Args:
+        workspace: the project.
+        record: the task's.
+        criterion: what is decided on.
+        decision: yes or no.
+        by: who decides, or "".
+        note: why.
+    """
+    from loki.people.approval import Approval, Approvals
+    from loki.people.command_approval import PREFIX, CommandApprovals
+
+    at = isoformat(workspace.clock.now())
+    if criterion.startswith(PREFIX):
+        commands = CommandApprovals(FileStore(workspace.folder), str(record["id"]))
+        words = commands.words(criterion)
+        return commands.decide(words, decision, by or _user(), at, note.strip())
+    awaited = record.get("approval") or {}
+    names = awaited.get("criteria") or []
+    if criterion not in names:
+        waits = f"it waits for: {', '.join(map(repr, names))}" if names else "it waits for none"
+        raise UsageError(
+            f"task {record.get('id')} does not wait for an approval of {criterion!r}: {waits}"
+            f"{hint(criterion, names)}"
+        )
+    # Of what the page showed, not of what is there now: that is looked at when the task goes on.
+    approval = Approval(
+        criterion, decision, by or _user(), at, str(awaited["digest"]), note.strip()
+    )
+    Approvals(FileStore(workspace.folder), str(record["id"])).add(approval)
+    return approval
+
+
+def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
+    """What a person has to say, and which commands they approved since the task stopped."""
+    from loki.people.command_approval import CommandApprovals
+
+    commands = CommandApprovals(workspace.store, str(record["id"]))
+    told = commands.told(str(record.get("updated_at") or ""))
+    return "\n".join(filter(None, (context, told)))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user, as in some containers
+        return f"uid {os.getuid()}"
