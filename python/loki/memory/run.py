@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from loki.base.time import isoformat
+from loki.base.time import isoformat, moment
 from loki.memory.candidate import Candidate, Candidates, Source
 from loki.memory.quote import one_line
 from loki.memory.sign import Sighting
@@ -72,6 +72,17 @@ def open_runs(store: Store) -> list[Run]:
         except ValueError as error:
             logger.warning("%s: left as it is: %s", name, error)
     return found
+
+
+def ended_at(store: Store, branch: str | None) -> datetime | None:
+    """When the last run on a branch that is over ended; None: none is known to have.
+
+    Args:
+        store: where memory is kept.
+        branch: the git branch, or None.
+    """
+    ends = (moment(str(line.get("at"))) for line in store.scan(LOG) if line.get("branch") == branch)
+    return max((end for end in ends if end is not None), default=None)
 
 
 def close(

@@ -27,7 +27,7 @@ class Masked(str):
 
 
 class Store(Protocol):
-    """Six verbs; each raises `loki.StoreError` where the medium fails.
+    """Seven verbs; each raises `loki.StoreError` where the medium fails.
 
     What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
     and durable: a crash of the machine right after does not lose it. Where a caller says that it
@@ -63,6 +63,12 @@ class Store(Protocol):
 
     def names(self, prefix: str) -> list[str]:
         """Sorted names of logs and documents that begin with ``prefix``."""
+
+    def written_at(self, name: str) -> float | None:
+        """When a log or document was last written, by whomever: seconds since the epoch.
+
+        None where there is none, or nobody knows.
+        """
 
 
 class ForgivingStore:
@@ -152,6 +158,16 @@ class ForgivingStore:
         except StoreError as error:
             self._complain(error)
             return sorted(here)
+
+    def written_at(self, name: str) -> float | None:
+        """When it was last written; None also for what is in memory only."""
+        if name in self._documents or name in self._records:
+            return None
+        try:
+            return self._behind.written_at(name)
+        except StoreError as error:
+            self._complain(error)
+            return None
 
     def _append_waiting(self, log: str, *, durable: bool = True) -> bool:
         """Write a log's waiting records, oldest first; whether none is left."""

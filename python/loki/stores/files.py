@@ -112,6 +112,16 @@ class FileStore:
             names += [beginning + name for name in files if _is_kept(name)]
         return sorted(name for name in names if name.startswith(prefix))
 
+    def written_at(self, name: str) -> float | None:
+        """When a file was last written, in seconds since the epoch; None where there is none."""
+        path = self.folder / name
+        try:
+            return path.stat().st_mtime
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(_sentence("look at", path, error)) from error
+
     def _prepare(self) -> None:
         ignore = os.path.join(self.folder, ".gitignore")
         if not os.path.exists(ignore):

@@ -55,6 +55,10 @@ class Broken:
     def names(self, prefix: str) -> list[str]:
         return sorted(name for name in (*self.logs, *self.documents) if name.startswith(prefix))
 
+    def written_at(self, name: str) -> float | None:
+        self._check()
+        return 1.0 if name in {*self.logs, *self.documents} else None
+
 
 @pytest.fixture(params=["files", "forgiving"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:

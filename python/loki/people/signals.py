@@ -1,0 +1,294 @@
+"""The signals of a project, joined with a store that many processes share.
+
+A signal is a file; giving one writes it, consuming one removes it. Whoever acts on a signal removes it
+after its effect: a crash in between repeats the effect, which therefore has to be idempotent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import UsageError
+from loki.base.secret import masked
+from loki.base.time import isoformat
+from loki.memory.run import ended_at
+from loki.memory.store import Masked
+from loki.people.signal import (
+    FOLDER,
+    KINDS,
+    MAX_SIZE,
+    NOTHING,
+    Signal,
+    Standing,
+    encoded,
+    file_of,
+    named,
+    parse,
+    render,
+)
+
+if TYPE_CHECKING:
+    from loki.base.time import Clock
+    from loki.memory.store import Store
+
+HANDLED = "state/signals.json"
+"""How many lines of each log are done."""
+
+logger = logging.getLogger("loki")
+
+
+class Signals:
+    """The signals of a project.
+
+    Args:
+        store: where they are kept.
+        clock: the time.
+        branch: the git branch that is checked out; what is given belongs to its run. None: there is
+            none, or nobody looked: then no signal is of another run for that.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> from loki.stores.files import FileStore
+        >>> from loki.testing import ManualClock
+        >>> signals = Signals(FileStore(pathlib.Path(tempfile.mkdtemp())), ManualClock())
+        >>> ready = signals.give("FEATURE_READY", "login form", {"task_id": "t1"})
+        >>> [(one.label, one.said("task_id")) for one in signals.pending()]
+        [('FEATURE_READY login form', 't1')]
+        >>> signals.consume(ready), signals.pending()
+        (True, [])
+    """
+
+    def __init__(self, store: Store, clock: Clock, *, branch: str | None = None) -> None:
+        self.branch = branch
+        self._store = store
+        self._clock = clock
+        self._told: set[str] = set()
+
+    def give(self, kind: str, name: str = "", data: Mapping[str, Any] = NOTHING) -> Signal:
+        """Give a signal; it is on disk when this returns.
+
+        Args:
+            kind: one of `loki.people.signal.KINDS`.
+            name: of the feature or the branch, for kinds that have one.
+            data: what it says: JSON-able. ``timestamp`` and the run that it belongs to are added.
+
+        Returns:
+            The signal as it is kept. One that queues and finds another before it waits behind it.
+
+        Raises:
+            UsageError: there is no such kind; its name is missing, or one too many; it says too
+                much, or not what its kind has to say.
+            StoreError: it could not be kept.
+        """
+        file, about = file_of(kind, name), KINDS[kind]
+        now = self._clock.now()
+        said: dict[str, Any] = masked({**data, "timestamp": isoformat(now)})
+        said |= {"run": self.branch} if self.branch else {}
+        said |= {about.named: name} if about.named else {}
+        text = render(said)
+        if len(text) > MAX_SIZE:
+            raise UsageError(f"{kind} says {len(text):,} characters: expected at most {MAX_SIZE:,}")
+        (signal,) = parse(file, text, now)
+        if signal.standing == "unreadable":
+            raise UsageError(f"{kind}: {signal.problem}")
+        if about.form == "log":
+            self._store.append(file, said)
+            return (self._read(file) or (signal,))[-1]
+        if not about.queues:
+            self._store.put(file, Masked(text))
+            return self._read(file)[0]
+        return self._queue(replace(signal, text=render({**said, "id": signal.id})))
+
+    def pending(self, *kinds: str) -> list[Signal]:
+        """The signals that wait for their consumer and act on this run, the oldest first.
+
+        Args:
+            kinds: only these; all where nothing is said.
+        """
+        return [one for one in self.all(*kinds) if one.standing == "pending"]
+
+    def all(self, *kinds: str) -> list[Signal]:
+        """Every signal that there is; ``standing`` says which of them act.
+
+        Returns:
+            The lines of logs, and then the others, the oldest first.
+        """
+        found: dict[tuple[str, str], Signal] = {}
+        for one in self._each(*kinds):  # one that moved up when its writer died stands twice
+            found.setdefault((one.kind, one.id), one)
+        return sorted(found.values(), key=_order)
+
+    def find(self, id: str) -> Signal | None:  # noqa: A002 - the name of the field everywhere else
+        """The signal of an id, or of a file's name; None where there is none."""
+        here = self.all()
+        by_id = [one for one in here if one.id == id]
+        return next(iter(by_id or [one for one in here if one.file == f"{FOLDER}/{id}"]), None)
+
+    def foreign(self) -> list[str]:
+        """Files among the signals that are none, relative to ``.loki/``."""
+        return [file for file in self._store.names(f"{FOLDER}/") if named(file) is None]
+
+    def consume(self, signal: Signal) -> bool:
+        """Note that a signal was acted on: its file goes; a line of a log, and those before, stay.
+
+        Returns:
+            Whether it is gone now; False: it was given anew meanwhile, and waits again.
+        """
+        about = signal.about
+        if about.form == "log":
+            self._count(signal)
+            return True
+        if about.queues:
+            for twin in self._each(signal.kind):
+                if twin.id == signal.id and twin.file != signal.file:
+                    self._remove(twin)
+        gone = self._remove(signal)
+        if about.queues:
+            self._move_up(signal.kind)
+        return gone
+
+    def clear(self, signal: Signal) -> bool:
+        """Remove a signal that nobody is to act on any more; as `consume`, with a line in the log."""
+        gone = self.consume(signal)
+        if gone:
+            logger.info("signal %s cleared", signal.label)
+        return gone
+
+    def sweep(self) -> list[Signal]:
+        """Remove the signals of runs that are over, and tell of each once.
+
+        Returns:
+            The signals that were removed.
+        """
+        swept = []
+        for one in self.all():
+            if one.standing == "stale" and one.about.form != "log" and self.consume(one):
+                logger.info("signal %s ignored and removed: %s", one.label, one.problem)
+                swept.append(one)
+            elif one.standing == "unreadable" and (one.file + one.text) not in self._told:
+                self._told.add(one.file + one.text)
+                logger.warning(".loki/%s: left as it is: %s", one.file, one.problem)
+        return swept
+
+    def clear_run(self, branch: str | None) -> list[Signal]:
+        """Remove the signals of a run that is over."""
+        cleared = []
+        for one in self.all():
+            belongs = one.about.belongs
+            of = one.name if belongs == "branch" else one.said("run") or branch
+            is_kept = belongs == "request" or one.about.form == "log"
+            if of == branch and not is_kept and self.consume(one):
+                cleared.append(one)
+        return cleared
+
+    # --- how it is kept ------------------------------------------------------------------------
+
+    def _each(self, *kinds: str) -> Iterator[Signal]:
+        for file in self._store.names(f"{FOLDER}/"):
+            known = named(file)
+            if known is not None and (not kinds or known[0] in kinds):
+                yield from self._read(file)
+
+    def _read(self, file: str) -> tuple[Signal, ...]:
+        text, at = self._store.get(file), self._store.written_at(file)
+        if text is None:  # gone since it was listed
+            return ()
+        found = parse(file, text, None if at is None else datetime.fromtimestamp(at, timezone.utc))
+        done = self._done(found) if found and found[0].about.form == "log" else 0
+        return tuple(self._placed(one, done) for one in found)
+
+    def _placed(self, signal: Signal, done: int) -> Signal:
+        """The signal with its standing."""
+        if signal.line < done:
+            return replace(signal, standing="handled")
+        if signal.standing != "pending":
+            return signal
+        standing, problem = self._standing(signal)
+        return replace(signal, standing=standing, problem=problem)
+
+    def _standing(self, signal: Signal) -> tuple[Standing, str]:
+        belongs = signal.about.belongs
+        if belongs == "request":
+            return "pending", ""
+        of = signal.name if belongs == "branch" else signal.said("run") or self.branch
+        ended = ended_at(self._store, of)
+        if ended is not None and signal.given_at is not None and signal.given_at < ended:
+            where = f"on {of} " if of else ""
+            return "stale", f"of the run {where}that ended at {isoformat(ended)}"
+        if belongs == "run" and self.branch is not None and of != self.branch:
+            return "elsewhere", f"of the run on {of}, which is not checked out"
+        return "pending", ""
+
+    def _queue(self, signal: Signal) -> Signal:
+        """Keep a signal, behind the one that is there."""
+        text, first = Masked(signal.text), [False]
+
+        def change(old: str | None) -> str:
+            # Given twice by a caller that was killed in between, it still is one.
+            first[0] = old is None or parse(signal.file, old)[0].id == signal.id
+            return text if old is None else old
+
+        self._store.update(signal.file, change)
+        file = signal.file
+        if not first[0]:
+            file = f"{signal.file}.d/{encoded(signal.id)}.json"
+            self._store.update(file, lambda old: text if old is None else old)
+        return self._read(file)[0]
+
+    def _remove(self, signal: Signal) -> bool:
+        """Remove what was read, not what was written since; whether it is gone."""
+        gone = [True]
+
+        def change(text: str | None) -> str | None:
+            # Of a file that says nothing only the time tells whether it was given anew.
+            is_same = text == signal.text and (
+                bool(text.strip()) or self._store.written_at(signal.file) == signal.written_at
+            )
+            gone[0] = text is None or is_same
+            return None if gone[0] else text
+
+        self._store.update(signal.file, change)
+        return gone[0]
+
+    def _move_up(self, kind: str) -> None:
+        """Let the oldest that waits stand where the first one stood."""
+        file = file_of(kind)
+        waiting = sorted((one for one in self._each(kind) if one.file != file), key=_order)
+        if not waiting:
+            return
+        following = waiting[0]
+        self._store.update(file, lambda old: Masked(following.text) if old is None else old)
+        if self._store.get(file) == following.text:
+            self._store.update(following.file, lambda _old: None)
+
+    def _done(self, lines: Sequence[Signal]) -> int:
+        """How many lines of a log are done; of one that somebody has begun anew, none."""
+        count = _counts(self._store.get(HANDLED)).get(lines[0].file, 0)
+        return count if count <= lines[-1].line + 1 else 0
+
+    def _count(self, signal: Signal) -> None:
+        def change(text: str | None) -> str:
+            counts = _counts(text)
+            counts[signal.file] = max(counts.get(signal.file, 0), signal.line + 1)
+            return json.dumps({"handled": counts}) + "\n"
+
+        self._store.update(HANDLED, change)
+
+
+def _counts(text: str | None) -> dict[str, int]:
+    try:
+        handled = json.loads(text or "{}")["handled"]
+        return {str(file): int(count) for file, count in handled.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}  # then lines of the log are acted on once more
+
+
+def _order(signal: Signal) -> tuple[bool, float, str, int]:
+    is_log = signal.about.form == "log"
+    at = signal.given_at.timestamp() if signal.given_at and not is_log else 0.0
+    return not is_log, at, signal.file, signal.line

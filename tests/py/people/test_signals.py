@@ -1,0 +1,249 @@
+"""Signals on disk: given, pending, consumed once; those of another run never act on this one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from loki.base.error import UsageError
+from loki.base.time import isoformat
+from loki.memory.run import LOG
+from loki.memory.store import ForgivingStore, Store
+from loki.people.signal import MAX_SIZE
+from loki.people.signals import Signals
+from loki.stores.files import FileStore
+from loki.testing import ManualClock
+
+
+@pytest.fixture(params=["files", "forgiving"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    files = FileStore(tmp_path)
+    return files if request.param == "files" else ForgivingStore(files)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def signals(store: Store, clock: ManualClock) -> Signals:
+    return Signals(store, clock, branch="main")
+
+
+def labels(signals: Signals) -> list[str]:
+    return [one.label for one in signals.pending()]
+
+
+def end_run(store: Store, clock: ManualClock, branch: str) -> None:
+    store.append(LOG, {"branch": branch, "at": isoformat(clock.now())})
+    clock.advance("1s")
+
+
+def test_a_signal_is_given_waits_and_is_gone_when_it_is_consumed(
+    signals: Signals, clock: ManualClock, tmp_path: Path
+) -> None:
+    given = signals.give("MERGE_REQUESTED", "feature/login", {"task_id": "t"})
+    file = tmp_path / "signals/MERGE_REQUESTED_feature%2Flogin"
+    said = json.loads(file.read_text())
+    assert said == {
+        "task_id": "t",
+        "timestamp": isoformat(clock.now()),
+        "run": "main",
+        "branch": "feature/login",
+    }
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert labels(signals) == ["MERGE_REQUESTED feature/login"]
+    assert signals.consume(given)
+    assert not file.exists()
+    assert labels(signals) == []
+    assert signals.consume(given), "a second time it is gone already"
+
+
+def test_what_other_programs_write_is_pending(signals: Signals, tmp_path: Path) -> None:
+    folder = tmp_path / "signals"
+    folder.mkdir()
+    (folder / "CONTEXT_CLEAR_REQUESTED").touch()
+    (folder / "FEATURE_READY_auth").write_bytes(b"")
+    (folder / "DOCS_NEEDED").write_text("the API changed")
+    (folder / "notes.txt").write_text("mine")
+    assert sorted(labels(signals)) == [
+        "CONTEXT_CLEAR_REQUESTED",
+        "DOCS_NEEDED",
+        "FEATURE_READY auth",
+    ]
+    assert signals.foreign() == ["signals/notes.txt"]
+
+
+def test_a_signal_given_anew_while_it_is_handled_waits_again(
+    signals: Signals, clock: ManualClock, tmp_path: Path
+) -> None:
+    first = signals.give("FEATURE_READY", "auth")
+    clock.advance("1s")
+    signals.give("FEATURE_READY", "auth")
+    assert not signals.consume(first)
+    assert labels(signals) == ["FEATURE_READY auth"]
+    bare = tmp_path / "signals/CONTEXT_CLEAR_REQUESTED"
+    bare.touch()
+    (seen,) = signals.pending("CONTEXT_CLEAR_REQUESTED")
+    os.utime(bare, (1e9, 1e9))
+    assert not signals.consume(seen)
+    assert bare.exists()
+
+
+def test_requests_wait_behind_the_first_and_move_up(
+    signals: Signals, clock: ManualClock, tmp_path: Path
+) -> None:
+    for reason in ("one", "two", "three"):
+        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+        clock.advance("1s")
+    signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": "two", "id": "two"})  # said again
+    first = tmp_path / "signals/HUMAN_REVIEW_NEEDED"
+    for reason, left in (("one", 2), ("two", 1), ("three", 0)):
+        assert json.loads(first.read_text())["reason"] == reason
+        (head, *rest) = signals.pending()
+        assert (head.id, len(rest)) == (reason, left)
+        assert signals.consume(head)
+    assert not first.exists()
+    assert not (tmp_path / "signals/HUMAN_REVIEW_NEEDED.d").exists()
+
+
+def test_one_that_waits_can_be_consumed_before_the_first(signals: Signals) -> None:
+    for reason in ("one", "two", "three"):
+        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+    second = signals.find("two")
+    assert second is not None
+    assert signals.consume(second)
+    assert sorted(one.id for one in signals.pending()) == ["one", "three"]
+
+
+def test_one_that_was_killed_while_moving_up_stands_once(signals: Signals, tmp_path: Path) -> None:
+    for reason in ("one", "two"):
+        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+    waiting = tmp_path / "signals/HUMAN_REVIEW_NEEDED.d/two.json"
+    (tmp_path / "signals/HUMAN_REVIEW_NEEDED").write_text(waiting.read_text())
+    (only,) = signals.pending()
+    assert signals.consume(only)
+    assert signals.pending() == []
+    assert not waiting.exists()
+
+
+def test_the_drift_log_stays_and_each_line_is_handled_once(
+    signals: Signals, tmp_path: Path
+) -> None:
+    for n in range(3):
+        signals.give("DRIFT_DETECTED", "", {"task_id": "t", "detected_drift": f"d{n}"})
+    first, second, third = signals.pending()
+    signals.consume(second)
+    assert [one.said("detected_drift") for one in signals.pending()] == ["d2"]
+    assert [one.standing for one in signals.all()] == ["handled", "handled", "pending"]
+    signals.consume(third)
+    signals.consume(first)
+    assert signals.pending() == []
+    assert len((tmp_path / "signals/DRIFT_DETECTED").read_text().splitlines()) == 3
+    (tmp_path / "signals/DRIFT_DETECTED").write_text('{"detected_drift": "begun anew"}\n')
+    assert [one.said("detected_drift") for one in signals.pending()] == ["begun anew"]
+
+
+def test_a_signal_of_a_run_that_is_over_is_ignored_told_once_and_removed(
+    signals: Signals,
+    store: Store,
+    clock: ManualClock,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    signals.give("FEATURE_READY", "old")
+    bare = tmp_path / "signals/PLAN_APPROVED"
+    bare.touch()
+    before = clock.now() - timedelta(hours=1)
+    os.utime(bare, (before.timestamp(), before.timestamp()))
+    signals.give("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
+    clock.advance("1s")
+    end_run(store, clock, "main")
+    signals.give("FEATURE_READY", "new")
+    assert labels(signals) == ["HUMAN_APPROVED", "FEATURE_READY new"]
+    caplog.set_level(logging.INFO, "loki")
+    for _ in range(2):
+        signals.sweep()
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert (
+        "signal FEATURE_READY old ignored and removed: of the run on main that ended at" in told[1]
+    )
+    assert sorted(os.listdir(tmp_path / "signals")) == ["FEATURE_READY_new", "HUMAN_APPROVED"]
+
+
+def test_a_signal_of_another_branch_waits_for_it(store: Store, clock: ManualClock) -> None:
+    here, there = Signals(store, clock, branch="main"), Signals(store, clock, branch="feature/x")
+    there.give("FEATURE_READY", "x")
+    there.give("MERGE_REQUESTED", "feature/x")
+    assert labels(here) == ["MERGE_REQUESTED feature/x"]
+    assert labels(there) == ["FEATURE_READY x", "MERGE_REQUESTED feature/x"]
+    assert [one.standing for one in here.all("FEATURE_READY")] == ["elsewhere"]
+    clock.advance("1s")
+    end_run(store, clock, "feature/x")
+    assert [one.standing for one in here.all()] == ["stale", "stale"]
+
+
+def test_the_end_of_a_run_clears_its_signals_and_no_other(store: Store, clock: ManualClock) -> None:
+    here, there = Signals(store, clock, branch="main"), Signals(store, clock, branch="feature/x")
+    there.give("FEATURE_READY", "x")
+    there.give("MERGE_REQUESTED", "feature/x")
+    there.give("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
+    here.give("FEATURE_READY", "y")
+    assert len(here.clear_run("feature/x")) == 2
+    assert sorted(labels(here)) == ["FEATURE_READY y", "HUMAN_APPROVED"]
+
+
+def test_damaged_signals_are_told_once_and_left(
+    signals: Signals, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "signals/HUMAN_APPROVED"
+    file.parent.mkdir()
+    file.write_bytes(b"\xff\xfe yes")
+    assert signals.pending() == []
+    for _ in range(2):
+        signals.sweep()
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == ".loki/signals/HUMAN_APPROVED: left as it is: is no JSON object"
+    assert file.exists()
+
+
+def test_secrets_are_masked_and_size_is_bounded(signals: Signals, tmp_path: Path) -> None:
+    signals.give("DOCS_NEEDED", "", {"description": "password=hunter2"})
+    assert "hunter2" not in (tmp_path / "signals/DOCS_NEEDED").read_text()
+    with pytest.raises(UsageError, match="characters"):
+        signals.give("DOCS_NEEDED", "", {"description": "x" * MAX_SIZE})
+    with pytest.raises(UsageError, match="severity"):
+        signals.give("DRIFT_DETECTED", "", {"detected_drift": "x", "severity": "odd"})
+    with pytest.raises(UsageError, match="reason"):
+        signals.give("HUMAN_REVIEW_NEEDED")
+
+
+def _give_many(folder: Path, worker: int) -> None:
+    signals = Signals(FileStore(folder), ManualClock())
+    for n in range(10):
+        signals.give("DOCS_NEEDED", "", {"description": f"{worker}-{n}"})
+        signals.give("DRIFT_DETECTED", "", {"detected_drift": f"{worker}-{n}"})
+
+
+def test_what_many_processes_give_is_all_there(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_give_many, args=(tmp_path, n)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    expected = {f"{worker}-{n}" for worker in range(4) for n in range(10)}
+    signals = Signals(FileStore(tmp_path), ManualClock())
+    assert {one.said("description") for one in signals.pending("DOCS_NEEDED")} == expected
+    assert {one.said("detected_drift") for one in signals.pending("DRIFT_DETECTED")} == expected
+    while waiting := signals.pending("DOCS_NEEDED"):
+        assert signals.consume(waiting[0])
+    assert not (tmp_path / "signals/DOCS_NEEDED").exists()
