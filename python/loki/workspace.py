@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,7 +17,8 @@ from loki.action.journal import Journal
 from loki.action.position import Position
 from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
 from loki.base.error import UsageError
-from loki.base.time import Clock, Duration, SystemClock
+from loki.base.manual_clock import clock_of
+from loki.base.time import Clock, Duration
 from loki.config import load as load_config
 from loki.decision.budget import Budget
 from loki.memory import task_record
@@ -55,7 +58,8 @@ class Workspace:
 
     Args:
         path: the project's folder.
-        clock: where time comes from; the machine's where nothing is said.
+        clock: where time comes from; the machine's where nothing is said, or the one that starts
+            at the environment variable ``LOKI_NOW``, which is meant for tests.
 
     Raises:
         UsageError: there is no such folder.
@@ -72,7 +76,7 @@ class Workspace:
         if not self.root.is_dir():
             raise UsageError(f"no such project: {path} is not a folder")
         self.folder = self.root / FOLDER
-        self.clock: Clock = clock or SystemClock()
+        self.clock: Clock = clock or clock_of(os.environ)
         self.config = load_config(self.folder / "config.toml")
         self.patterns = self._patterns()
         self.gates = gate_config.load(self.folder / gate_config.FILE)
@@ -352,7 +356,7 @@ class Workspace:
         Raises:
             UsageError: another run is at work here.
         """
-        with exclusive(self.folder, self.clock.now().timestamp()):
+        with exclusive(self.folder, time.time()):  # as files are stamped, whatever the clock says
             yield
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
