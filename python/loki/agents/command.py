@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
 from loki.action.process import MAX_OUTPUT, Finished, run
+from loki.action.question import Question, Said
 from loki.action.specification import kept_command
 from loki.action.tree import Tree
 from loki.action.words import assignments, split
@@ -25,6 +26,7 @@ from loki.agents.last_words import is_outage, wait_asked
 from loki.agents.listener import Listener
 from loki.agents.preset import breaker_of, preset_of
 from loki.agents.preset import preset as preset_named
+from loki.agents.project_touched import ProjectTouched
 from loki.agents.reported_error import error_of, last_error
 from loki.agents.scratch_folder import repository, scratch_folder
 from loki.base.error import AgentError, UsageError
@@ -50,32 +52,7 @@ DESCRIPTION_LENGTH = 500
 TAIL = 1500
 """Characters of the end of its output that an error shows: what attempts keep of a stream."""
 
-SHOWN = 5
-"""Files that a message names. Chosen, not measured."""
-
 _PLACEHOLDER = "{briefing}"
-
-
-class ProjectTouched(AgentError):
-    """The project itself changed while the agent worked in its copy.
-
-    Attributes:
-        paths: the files.
-    """
-
-    ends_chain = True
-
-    def __init__(self, name: str, paths: Sequence[str], output: str = "") -> None:
-        """Args: name: of the agent; paths: the files; output: what it printed."""
-        self.paths = tuple(paths)
-        rest = len(paths) - SHOWN
-        shown = ", ".join(paths[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-        super().__init__(
-            f"files of the project itself changed while {name} worked: {shown}; "
-            "agents change only their copy, and what changed is left as it is",
-            retryable=False,
-            output=output,
-        )
 
 
 class CommandAgent:
@@ -212,22 +189,34 @@ class CommandAgent:
             output=report.said or report.plain,
         )
 
-    def answer(self, briefing: Briefing) -> bytes:
-        """What the program says about a text, in a copy of the project that is thrown away.
+    def ask(self, question: Question) -> Said:
+        """What the program says; whatever it leaves where it worked is thrown away.
 
         Raises:
             AgentError: as `propose` does.
         """
-        with self._copy(Tree.scan(briefing.root)) as start:
-            done, report = self._run(briefing, start.root)
-        return done.stdout if report is None else (report.text or report.plain).encode()
+        before, changed = Tree.scan(question.root), tuple[str, ...]()
+        if question.sees_project:
+            # The project may go on meanwhile: whoever else works in it is not the program.
+            with self._copy(before) as start:
+                done, report = self._run(question, start.root)
+                end = Tree.scan(start.root, previous=start, also=start.entries)
+                changed = self._without_leavings(Change.between(start, end), start).paths
+        else:
+            with scratch_folder() as folder:
+                done, report = self._run(question, Path(folder), before)
+        if report is None:
+            return Said(done.stdout.decode("utf-8", "replace"), changed=changed)
+        spent = report.usage.total if report.usage else None
+        said = report.text or report.plain
+        return Said(said, report.model or "", spent, report.cost, changed)
 
     def _reflect(self, request: ReflectionRequest) -> str:
         """The end of what it says about an attempt that failed."""
-        before = Tree.scan(request.root)
-        with scratch_folder() as folder:
-            done, report = self._run(request, Path(folder), before)
-        return _tail(done) if report is None else mask_secrets(report.text or report.plain)[-TAIL:]
+        question = Question(
+            request.text, request.task_id, request.root, request.attempt, request.cancelled
+        )
+        return mask_secrets(self.ask(question).text).rstrip()[-TAIL:]
 
     # --- its work ------------------------------------------------------------------------------
 
@@ -243,7 +232,7 @@ class CommandAgent:
             yield copy
 
     def _run(
-        self, briefing: Briefing | ReflectionRequest, scratch: Path, before: Tree | None = None
+        self, briefing: Briefing | Question, scratch: Path, before: Tree | None = None
     ) -> tuple[Finished, Report | None]:
         """Let it work.
 
@@ -275,7 +264,7 @@ class CommandAgent:
         return done, report
 
     def _start(
-        self, briefing: Briefing | ReflectionRequest, scratch: Path, listener: Listener | None
+        self, briefing: Briefing | Question, scratch: Path, listener: Listener | None
     ) -> Finished:
         text = str(briefing)
         is_argument = self.briefing == "argument"
@@ -291,6 +280,7 @@ class CommandAgent:
                 "LOKI_ATTEMPT": str(briefing.attempt),
                 "PWD": str(scratch),  # what we inherit names the project
                 "OLDPWD": str(scratch),
+                **(briefing.environment if isinstance(briefing, Question) else {}),
             },
             pass_environment=self._passed(),
             cancelled=briefing.cancelled,
@@ -334,7 +324,7 @@ class CommandAgent:
     def _check_report(
         self,
         done: Finished,
-        briefing: Briefing | ReflectionRequest,
+        briefing: Briefing | Question,
         listener: Listener,
         report: Report,
     ) -> None:
@@ -365,7 +355,7 @@ class CommandAgent:
                 report.unreadable,
             )
 
-    def _check(self, done: Finished, briefing: Briefing | ReflectionRequest) -> None:
+    def _check(self, done: Finished, briefing: Briefing | Question) -> None:
         if done.is_success:
             return
         if done.cancelled or briefing.cancelled.is_set():

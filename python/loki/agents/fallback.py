@@ -20,6 +20,7 @@ from loki.action.asking import (
     record_of,
 )
 from loki.action.event import Answered
+from loki.action.question import Answering, Question, Said
 from loki.agents.chain import Run
 from loki.agents.chain_driver import adrive, drive
 from loki.agents.member import LocalBreakers, Member, Took, Ways
@@ -111,6 +112,15 @@ class FallbackAgent:
             return answer  # the loop says what is wrong with it
         return replace(event.proposal, tokens=run.usage.total or None, cost=run.total_cost)
 
+    def ask(self, question: Question) -> Said:
+        """What the first of them says that can be asked for text.
+
+        Raises:
+            BreakerOpen: none can be asked before a time.
+            AgentError: none answered.
+        """
+        return ask(self.agents, question, self.ways)
+
     def _reflect(self, request: ReflectionRequest) -> Any:
         """Asks the one that answered last."""
         reflect = getattr(self._last, "reflect", None)
@@ -119,9 +129,48 @@ class FallbackAgent:
         return reflect(request)
 
 
+def ask(agents: Sequence[object], question: Question, ways: Ways) -> Said:
+    """What the first of some agents says that can be asked; loki's waits, breakers and records.
+
+    Args:
+        agents: the preferred one first.
+        question: what they are asked.
+        ways: how.
+
+    Raises:
+        BreakerOpen: none can be asked before a time.
+        AgentError: none answered, or none can be asked for text alone.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from loki.agents.command import CommandAgent
+        >>> agent = CommandAgent(["sh", "-c", "echo It was the clock."])
+        >>> ways = Ways(LocalBreakers(SystemClock()))
+        >>> ask([agent], Question("Why?", "task-1", Path(".")), ways).text
+        'It was the clock.\\n'
+    """
+    members = [
+        Member(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
+        for one in agents
+        if isinstance(one, Answering)
+    ]
+    if not members:
+        raise AgentError("no agent here can be asked for text alone", retryable=False)
+    run: Run[Said] = Run(members, question, ways, question.task_id)
+    answer = drive(run)
+    return replace(answer, tokens=run.usage.total or None, cost=run.total_cost)
+
+
+def _took_to_say(said: Said) -> Took:
+    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model)
+
+
+def _breaker(agent: object) -> str | None:
+    return None if is_resilient(agent) else breaker_of(agent)  # type: ignore[arg-type]
+
+
 def _member(agent: AnyAgent) -> Member[Any]:
-    breaker = None if is_resilient(agent) else breaker_of(agent)
-    return Member(callable_of(agent), _took, name_of(agent), "", breaker, "agent")
+    return Member(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
 
 
 def _took(answer: Any) -> Took:

@@ -14,6 +14,7 @@ from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.asking import is_resilient
 from loki.action.briefing import LESS
 from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, Role, TokenUsage
+from loki.action.question import Question, Said
 from loki.action.tree import Tree
 from loki.agents import model_context, model_proposal
 from loki.agents.model_proposal import TOOL, Unusable
@@ -225,23 +226,47 @@ class ModelAgent:
             cost=cost,
         )
 
+    def ask(self, question: Question) -> Said | Awaitable[Said]:
+        """What the model says; it sees nothing but the question.
+
+        Raises:
+            LLMError: it could not be asked.
+        """
+        return hold(self.llm, self._say(question))
+
+    def _say(self, question: Question) -> Talk[Said]:
+        answer = yield Request(
+            (_message("user", question.text),),
+            question.instructions,
+            None,
+            question.max_tokens,
+            self.timeout,
+            self.on_text,
+            question.cancelled,
+            question.task_id,
+            retries=question.retries,
+        )
+        model, tokens = answer.model or self.llm.model, answer.usage.total or None
+        return Said(answer.text, model, tokens, answer.cost)
+
     def _reflect(self, request: ReflectionRequest) -> Reflection | Awaitable[Reflection]:
         """What the model thinks went wrong."""
         return hold(self.llm, self._think(request))
 
     def _think(self, request: ReflectionRequest) -> Talk[Reflection]:
-        answer = yield Request(
-            (_message("user", request.text),),
-            REFLECTION,
-            None,
-            REFLECTION_TOKENS,
-            self.timeout,
-            self.on_text,
-            request.cancelled,
-            request.task_id,
-            retries=0,  # where it cannot be asked, the facts speak
+        said = yield from self._say(
+            Question(
+                request.text,
+                request.task_id,
+                request.root,
+                request.attempt,
+                request.cancelled,
+                REFLECTION,
+                REFLECTION_TOKENS,
+                retries=0,  # where it cannot be asked, the facts speak
+            )
         )
-        return Reflection(why=answer.text, tokens=answer.usage.total or None, cost=answer.cost)
+        return Reflection(why=said.text, tokens=said.tokens, cost=said.cost)
 
 
 def _spent(answers: list[Answer]) -> tuple[TokenUsage, float | None]:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from loki.action.agent import Briefing, ReviewRequest, Verdict
+from loki.action.agent import ReviewRequest, Verdict
+from loki.action.question import Question
 from loki.agents.command import CommandAgent
 from loki.base.time import Duration
 from loki.memory.attempt import shorten
@@ -60,8 +61,8 @@ class CommandReviewer:
         """
         task = request.task
         text = question(request)
-        briefing = Briefing(text, task.id, 1, request.root, request.cancelled)
-        return verdict(self._program.answer(briefing).decode("utf-8", "replace"))
+        asked = Question(text, task.id, request.root, 1, request.cancelled, sees_project=True)
+        return verdict(self._program.ask(asked).text)
 
 
 def question(request: ReviewRequest) -> str:

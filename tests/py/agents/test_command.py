@@ -16,7 +16,8 @@ from loki.action.change import Change, Edit
 from loki.action.journal import Journal
 from loki.action.refusal import refusals
 from loki.action.tree import Tree
-from loki.agents.command import CommandAgent, ProjectTouched
+from loki.agents.command import CommandAgent
+from loki.agents.project_touched import ProjectTouched
 from loki.base.error import AgentError, UsageError
 
 

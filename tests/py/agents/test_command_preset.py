@@ -14,6 +14,7 @@ import pytest
 
 import loki
 from loki.action.agent import Briefing
+from loki.action.question import Question
 from loki.agents.command import CommandAgent
 from loki.agents.reviewer import CommandReviewer
 from loki.base.error import AgentError, LLMError
@@ -276,11 +277,11 @@ def test_what_is_kept_with_a_task() -> None:
 
 
 def test_a_reviewer_says_it_in_its_last_message(bin_: Path, project: Path) -> None:
-    said = replay.claude_result(result='{"approved": true, "reason": "simple"}')
-    replay.program(bin_, "claude", json.dumps(said).encode())
+    printed = replay.claude_result(result='{"approved": true, "reason": "simple"}')
+    replay.program(bin_, "claude", json.dumps(printed).encode())
     reviewer = CommandReviewer("claude -p --output-format json")
-    answer = reviewer._program.answer(briefing(project))
-    assert answer == b'{"approved": true, "reason": "simple"}'
+    said = reviewer._program.ask(Question("Is it simple?", "t", project, sees_project=True))
+    assert said.text == '{"approved": true, "reason": "simple"}'
 
 
 def test_the_whole_way(bin_: Path, tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ import pytest
 import loki
 from loki.action.asking import AnyAgent, as_event, as_failure_of
 from loki.action.event import AgentFailed, Malformed, Refused
-from loki.agents.command import CommandAgent, ProjectTouched
+from loki.agents.command import CommandAgent
 from loki.agents.fallback import FallbackAgent
 from loki.agents.member import LocalBreakers, Ways
 from loki.agents.model import ModelAgent
+from loki.agents.project_touched import ProjectTouched
 from loki.agents.resilient import ResilientLLM
 from loki.decision.backoff import Backoff
 from loki.testing import ManualClock, ScriptedAgent
