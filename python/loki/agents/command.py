@@ -204,7 +204,9 @@ class CommandAgent:
                 changed = self._without_leavings(Change.between(start, end), start).paths
         else:
             with scratch_folder() as folder:
-                done, report = self._run(question, Path(folder), before)
+                empty = Path(folder, "empty")  # beside what holds the folder
+                empty.mkdir()
+                done, report = self._run(question, empty, before)
         if report is None:
             return Said(done.stdout.decode("utf-8", "replace"), changed=changed)
         spent = report.usage.total if report.usage else None
