@@ -1,0 +1,305 @@
+"""A request for a person's decision: ``HUMAN_REVIEW_NEEDED``, and what becomes of it; pure.
+
+`step` is the table: (standing, event) → (standing, effects). The requests of a project are kept by
+`loki.people.human_reviews`, the effects are carried out by ``loki.waiting``. Why it is so:
+``docs/design/human-review.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from loki.base.time import isoformat, moment
+
+TIMEOUT = timedelta(hours=24)
+"""After which nobody is waited for any more, as the specification has it."""
+
+SEVERITIES = ("low", "medium", "high", "critical")
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+PREFIX = "review-"
+"""What ids of ours begin with."""
+
+_KNOWN = (
+    "id", "timestamp", "reason", "task_id", "context", "severity", "agent", "blocking",
+    "alternatives_considered",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReview:
+    """What a person is asked.
+
+    Attributes:
+        id: by which it is answered.
+        timestamp: when it was asked, ISO 8601 UTC.
+        reason: why a person: a short name, like ``low_confidence``.
+        task_id: the task that it is about, or "".
+        context: what exactly has to be decided, in sentences.
+        severity: low, medium, high or critical.
+        agent: who asks, or "".
+        blocking: the task does not go on before it is answered.
+        alternatives_considered: what else could be done, and why it was not.
+        extra: fields that loki does not know.
+    """
+
+    id: str
+    timestamp: str
+    reason: str
+    task_id: str = ""
+    context: str = ""
+    severity: str = "high"
+    agent: str = ""
+    blocking: bool = True
+    alternatives_considered: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], otherwise: datetime) -> HumanReview:
+        """A request as it was written, by whomever; what is not said is filled in.
+
+        Args:
+            data: the fields.
+            otherwise: when it was asked, where it does not say so or names a time to come.
+        """
+        said = moment(str(data.get("timestamp", "")))
+        at = isoformat(otherwise if said is None or said > otherwise else said)
+        severity = str(data.get("severity", "")).lower()
+        others = data.get("alternatives_considered") or ()
+        others = (others,) if isinstance(others, str) else others
+        return cls(
+            str(data.get("id") or "") or id_of({**data, "timestamp": at}),
+            at,
+            str(data.get("reason") or "not said"),
+            str(data.get("task_id") or ""),
+            str(data.get("context") or ""),
+            severity if severity in SEVERITIES else "high",
+            str(data.get("agent") or ""),
+            data.get("blocking") is not False,
+            tuple(map(str, others)) if isinstance(others, (list, tuple)) else (),
+            {name: value for name, value in data.items() if name not in _KNOWN},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, as ``HUMAN_REVIEW_NEEDED`` has it."""
+        known = {name: getattr(self, name) for name in _KNOWN}
+        others = list(self.alternatives_considered)
+        return {**self.extra, **known, "alternatives_considered": others}
+
+    def until(self, timeout: timedelta = TIMEOUT) -> datetime | None:
+        """When nobody is waited for any more; None: its time cannot be read."""
+        asked = moment(self.timestamp)
+        return asked + timeout if asked else None
+
+
+def id_of(data: Mapping[str, Any]) -> str:
+    """An id for a request: the same for the same fields, whoever makes it.
+
+    Example:
+        >>> id_of({"reason": "cost"}) == id_of({"reason": "cost"}), len(id_of({}))
+        (True, 13)
+    """
+    text = json.dumps(data, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{PREFIX}{digest[:6]}"
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+class Standing(str, Enum):
+    """Where a request stands."""
+
+    NEW = "new"
+    OPEN = "open"
+    APPROVED = "approved"
+    CLARIFIED = "clarified"
+    REJECTED = "rejected"
+    ABORTED = "aborted"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A person answers.
+
+    Attributes:
+        answer: approved, clarified, rejected, aborted or cancelled.
+        by: who decides.
+        note: why, or what the agent has to know.
+    """
+
+    answer: Standing
+    by: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """Nothing happened; it is later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The task is not to be worked on."""
+
+    task_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The task may go on; the agent is told this, "" for nothing."""
+
+    task_id: str
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The task is given up, its changes are undone."""
+
+    task_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """The task becomes a dead letter."""
+
+    task_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """People are told.
+
+    Attributes:
+        kind: see `loki.people.notification`.
+        sentence: what happened.
+    """
+
+    kind: str
+    sentence: str
+
+
+Event: TypeAlias = Asked | Answered | TimePassed
+Effect: TypeAlias = Block | Resume | GiveUp | Bury | Notify
+Step: TypeAlias = "tuple[Standing, tuple[Effect, ...]]"
+
+
+def step(
+    review: HumanReview,
+    standing: Standing,
+    event: Event,
+    now: datetime,
+    timeout: timedelta = TIMEOUT,
+) -> Step:
+    """Where a request stands after an event, and what is to be done.
+
+    What is answered stays as it is: an answer that comes later, or twice, does nothing. So does one
+    that nobody has given. A late answer counts as long as nobody has noticed that the time is up.
+
+    Args:
+        review: the request.
+        standing: where it stands; not changed.
+        event: what happened.
+        now: the time of day.
+        timeout: how long a person is waited for.
+
+    Example:
+        >>> from datetime import timezone
+        >>> noon = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
+        >>> review = HumanReview("review-1", isoformat(noon), "cost", "t")
+        >>> step(review, Standing.OPEN, Answered(Standing.APPROVED, "ann"), noon)[1]
+        (Resume(task_id='t', told=''),)
+        >>> step(review, Standing.OPEN, TimePassed(), noon + TIMEOUT)[0].value
+        'expired'
+    """
+    if standing is Standing.NEW and isinstance(event, Asked):
+        return Standing.OPEN, (*_on_task(review, Block, _why(review)), _asked(review))
+    if standing is not Standing.OPEN:
+        return standing, ()
+    until = review.until(timeout)
+    if isinstance(event, TimePassed) and until is not None and now >= until:
+        return _expired(review, timeout)
+    if isinstance(event, Answered) and event.by.strip():
+        return _ANSWERS[event.answer](review, event)
+    return standing, ()
+
+
+def _expired(review: HumanReview, timeout: timedelta) -> Step:
+    hours = timeout.total_seconds() / 3600
+    reason = f"nobody answered {review.id} within {hours:g} h: {_why(review)}"
+    return Standing.EXPIRED, (
+        *_on_task(review, Bury, reason),
+        Notify("human_review_expired", reason),
+    )
+
+
+def _approved(review: HumanReview, event: Answered) -> Step:
+    told = f"A person ({event.by}) approved: {event.note}" if event.note else ""
+    return Standing.APPROVED, _on_task(review, Resume, told)
+
+
+def _clarified(review: HumanReview, event: Answered) -> Step:
+    return Standing.CLARIFIED, _on_task(review, Resume, event.note)
+
+
+def _rejected(review: HumanReview, event: Answered) -> Step:
+    asked = review.context or review.reason
+    told = f"A person ({event.by}) was asked, and said no: {asked}"
+    told += f"\nTheir reason: {event.note}" if event.note else ""
+    return Standing.REJECTED, _on_task(review, Resume, told)
+
+
+def _aborted(review: HumanReview, event: Answered) -> Step:
+    reason = f"{event.by} gave it up: {event.note or 'no reason given'}"
+    return Standing.ABORTED, _on_task(review, GiveUp, reason)
+
+
+def _cancelled(review: HumanReview, _event: Answered) -> Step:
+    return Standing.CANCELLED, _on_task(review, Resume, "")
+
+
+_ANSWERS: Mapping[Standing, Callable[[HumanReview, Answered], Step]] = {
+    Standing.APPROVED: _approved,
+    Standing.CLARIFIED: _clarified,
+    Standing.REJECTED: _rejected,
+    Standing.ABORTED: _aborted,
+    Standing.CANCELLED: _cancelled,
+}
+
+ANSWERS = tuple(_ANSWERS)
+"""What a person can say."""
+
+
+def _on_task(
+    review: HumanReview, what: Callable[[str, str], Effect], text: str
+) -> tuple[Effect, ...]:
+    """Something that is done to the task, where there is one that waits."""
+    return (what(review.task_id, text),) if review.task_id and review.blocking else ()
+
+
+def _why(review: HumanReview) -> str:
+    return f"{review.reason}: {review.context}" if review.context else review.reason
+
+
+def _asked(review: HumanReview) -> Notify:
+    about = f"task {review.task_id}: " if review.task_id else ""
+    return Notify("human_review", f"{about}{_why(review)}")
