@@ -29,6 +29,7 @@ JOINS = {
     "session",
     "pipeline",
     "resilience",
+    "queueing",
     "testing",
     "__init__",
     "__main__",

@@ -25,6 +25,9 @@ IGNORED = """\
 STALE = 3600.0
 """Seconds after which nobody still writes a temporary file; chosen, not measured."""
 
+LOCK_POLL = 0.005
+"""Seconds between two looks at a lock over documents, which is held for milliseconds; chosen."""
+
 logger = logging.getLogger("loki")
 
 
@@ -101,6 +104,20 @@ class FileStore:
             elif text != old:
                 file.make_folder(path.parent)
                 file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold a lock over several documents: one holder at a time among all processes.
+
+        Args:
+            name: of the lock; who changes these documents otherwise does not ask for it.
+
+        Raises:
+            StoreError: somebody else held it for a minute, or there can be none here.
+        """
+        self._prepare()
+        with file.lock(self.folder / name, poll=LOCK_POLL):
+            yield
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""

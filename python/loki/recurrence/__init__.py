@@ -1,0 +1,1 @@
+"""Work that waits: the queue of tasks, and tasks that come round again."""

@@ -1,0 +1,196 @@
+"""What the queue's verbs do to its lists. Pure: whoever holds the lock reads, calls and saves.
+
+============================= ================================== =========================
+from                          verb                               to
+============================= ================================== =========================
+nowhere                       submit                             pending
+pending                       claim                              in-progress
+in-progress                   release, or its worker died        pending; dead-letter
+in-progress                   complete                           completed
+in-progress                   fail                               failed
+anywhere, also nowhere        bury                               dead-letter
+failed, dead-letter           requeue                            pending
+abandoned                     requeue                            pending
+pending, failed, dead-letter  abandon                            abandoned
+============================= ================================== =========================
+
+Every other verb leaves a task in its list, or is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loki.action.task import safe_id
+from loki.base.error import UsageError
+from loki.base.secret import masked
+from loki.recurrence import dead_letter_form, queued_form
+from loki.recurrence.claim import Capacity, Claim
+from loki.recurrence.dependency import cycle, waits_for
+from loki.recurrence.queue_lists import Lists
+from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
+
+MOST_LOST = 10
+"""Claims of a task that may end with their worker's life; chosen: such a task may well kill them."""
+
+
+def submit(lists: Lists, tasks: Sequence[QueuedTask], now: str) -> list[QueuedTask]:
+    """New tasks come in, numbered in their order.
+
+    Raises:
+        UsageError: an id is taken, or tasks would wait for each other.
+    """
+    known = [task for name in LISTS for task in lists.of(name)]
+    _must_be_new(lists, known, tasks)
+    last = max((task.sequence or 0 for task in known), default=0)
+    clean = [queued_form.read(masked(queued_form.write(task))) for task in tasks]
+    lists.add(
+        [
+            replace(task, sequence=n, submitted_at=task.submitted_at or now, claim=None)
+            for n, task in enumerate(clean, last + 1)
+        ]
+    )
+    return [lists.files["pending"].tasks[task.id] for task in tasks]
+
+
+def _must_be_new(lists: Lists, known: Sequence[QueuedTask], tasks: Sequence[QueuedTask]) -> None:
+    ids: dict[str, None] = {}
+    for task in tasks:
+        if where := lists.where(safe_id(task.id)):
+            raise UsageError(
+                f"task {task.id!r} is in the queue already ({where}): expected another id"
+            )
+        if task.id in ids:
+            raise UsageError(f"task {task.id!r} is submitted twice: expected an id for each")
+        ids[task.id] = None
+    waiting = {task.id: task.dependencies for task in (*known, *tasks)}
+    if names := cycle(waiting, ids):
+        raise UsageError(f"tasks would wait for each other for ever: {' -> '.join(names)}")
+
+
+def claimable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:
+    """The tasks that may be claimed, in order; those that the capacity does not admit left out."""
+    if capacity is not None:
+        held_ = sum(task.claim is not None for task in lists.of("in-progress"))
+        if held_ >= capacity.slots:
+            return
+    for task in sorted(lists.of("pending"), key=lambda one: -one.rank):
+        is_free = task.blocked is None and not waits_for(task, lists.where)
+        if is_free and (capacity is None or capacity.admits(task)):
+            yield task
+
+
+def claim(lists: Lists, task: QueuedTask, lease: Lease) -> Claim:
+    """A task is somebody's from now on."""
+    moved = lists.move(replace(task, claim=lease, generation=lease.generation), "in-progress")
+    return Claim(moved, lease)
+
+
+def held(lists: Lists, claim: Claim) -> QueuedTask | None:
+    """The task of a claim, if it is still that claim's."""
+    task = lists.find(claim.id)
+    if task is None or lists.where(claim.id) != "in-progress" or task.claim is None:
+        return None
+    said, mine = task.claim, claim.lease
+    return task if (said.worker, said.generation) == (mine.worker, mine.generation) else None
+
+
+def end(lists: Lists, task: QueuedTask, to: ListName, said: Mapping[str, Any]) -> None:
+    """A task in progress has ended."""
+    lists.move(_saying(task, said), to)
+
+
+def give_back(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
+    """A task in progress goes back to pending, unless it has lived too long.
+
+    A claim that made no attempt says nothing about the task: it is then queued again in any case.
+
+    Returns:
+        The list that it is in now; why, where it is given up.
+    """
+    before = task.claim.attempts if task.claim else task.lifetime_attempts
+    task = replace(task, claim=None)
+    why = ""
+    if LONGEST_LIFE <= task.lifetime_attempts != before:
+        why = f"{task.lifetime_attempts} attempts over its life"
+    elif task.lost >= MOST_LOST:
+        why = f"{task.lost} workers died while they worked on it"
+    if not why:
+        lists.move(task, "pending")
+        return "pending", ""
+    bury(lists, {"task_id": task.id, "error_summary": why}, now, task)
+    return "dead-letter", why
+
+
+def bury(
+    lists: Lists, entry: Mapping[str, Any], now: str, task: QueuedTask | None = None
+) -> QueuedTask:
+    """A task is a dead letter from now on, or its dead letter says something else.
+
+    Args:
+        lists: the lists.
+        entry: what the dead letter says; ``task_id`` at least.
+        now: ISO 8601 UTC.
+        task: the task as it is by now; None: as it stands in its list, or is in the entry.
+
+    Raises:
+        UsageError: the entry does not say which task it is.
+    """
+    try:
+        said = queued_form.read(entry)
+    except ValueError as error:
+        raise UsageError(f"no dead letter: {error}") from error
+    where = lists.where(said.id)
+    known = task or lists.find(said.id) or said
+    if where == "dead-letter":
+        lists.replace(queued_form.read({**known.raw, **masked(entry)}))
+    else:
+        queue: ListName = where if where in {"pending", "in-progress"} else "in-progress"
+        letter = dead_letter_form.entry(known, original_queue=queue, at=now, summary="")
+        whole = dead_letter_form.with_task({**letter, **masked(entry)}, known)
+        lists.move(queued_form.read(whole), "dead-letter")
+    return lists.files["dead-letter"].tasks[said.id]
+
+
+def requeue(lists: Lists, id_: str, said: Mapping[str, Any], *, reset: bool) -> QueuedTask:
+    """A task that had ended badly is pending again.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    task = dead_letter_form.task_of(found(lists, id_, ("failed", "dead-letter", "abandoned")))
+    task = replace(task, lost=0, lifetime_attempts=0 if reset else task.lifetime_attempts)
+    lists.move(_saying(task, masked(said)), "pending")
+    return lists.files["pending"].tasks[id_]
+
+
+def abandon(lists: Lists, id_: str, reason: str, now: str) -> QueuedTask:
+    """A task is given up for good.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    task = found(lists, id_, ("pending", "failed", "dead-letter"))
+    return lists.move(_saying(task, masked({"reason": reason, "abandoned_at": now})), "abandoned")
+
+
+def found(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:
+    """A task that stands in one of some lists.
+
+    Raises:
+        UsageError: it does not.
+    """
+    task, where = lists.find(id_), lists.where(id_)
+    if task is None:
+        raise UsageError(f"no task {id_!r} in the queue: `loki queue` lists them")
+    if where not in names:
+        raise UsageError(f"task {id_!r} is in {where}: expected one in {' or '.join(names)}")
+    return task
+
+
+def _saying(task: QueuedTask, more: Mapping[str, Any]) -> QueuedTask:
+    """A task that nobody works on any more, with more in it."""
+    task = replace(task, claim=None)
+    return replace(task, raw={**queued_form.write(task), **more})
