@@ -62,7 +62,8 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
     """Give a task up; `Workspace.abort` says more."""
     from loki.memory import task_record
     from loki.memory.intervention import from_record
-    from loki.people.escalation import with_answer
+    from loki.people.answered import sentence, with_answer
+    from loki.people.escalations import Escalations
 
     resumption.must_be_resumable(record)
     with workspace.exclusive():
@@ -72,10 +73,12 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
         if undone.conflicts and not force:
             return undone
         after = resumption.aborted(record, isoformat(workspace.clock.now()))
-        page = (record.get("outcome") or {}).get("page")
-        text = workspace.store.get(page) if page else None
-        if page and text and page.startswith("escalations/"):
-            workspace.store.put(page, with_answer(text, from_record(after)[-1]))
+        answer = sentence(from_record(after)[-1])
+        Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
+        outcome = record.get("outcome") or {}
+        page = outcome.get("page") if resumption.awaits_approval(record) else None
+        if page and (text := workspace.store.get(page)):
+            workspace.store.put(page, with_answer(text, answer))
         task_record.save(workspace.store, after)
     return undone
 

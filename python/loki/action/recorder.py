@@ -22,10 +22,11 @@ from loki.memory.reflection import Reflections
 from loki.memory.signs import Signs
 from loki.memory.store import Store
 from loki.memory.tried import Tried
+from loki.people.answered import sentence, with_answer
 from loki.people.approval import ApprovalRequest
 from loki.people.approval import render as render_approval
-from loki.people.escalation import Escalation, with_answer
-from loki.people.escalation import render as render_escalation
+from loki.people.escalation import Escalation
+from loki.people.escalations import Escalations
 from loki.recognition.pattern import PatternSet
 
 Findings = tuple[Mapping[str, Any], ...]
@@ -50,6 +51,8 @@ class Recorder:
         agent: what is known of the agent that works on it, to go on with it later.
         tree: digest of the project where the task ended last, or "".
         digest, diff: of what the task has made of the project.
+        ended: told how the task ended, with its dead letter where it has one, before that is kept;
+            told again where somebody was killed in between.
     """
 
     task: TaskSpec
@@ -67,12 +70,14 @@ class Recorder:
     tree: str = ""
     digest: Callable[[], str] = lambda: ""
     diff: Callable[[], str] = lambda: ""
+    ended: Callable[[Outcome, DeadLetter | None], None] = lambda _outcome, _letter: None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
         self.history = History(self.store, self.task.id)
         self.reflections = Reflections(self.store, self.task.id)
         self.learned = Learned(self.store)
+        self.escalations = Escalations(self.store, self.clock)
         self._tried: Tried | None = None
         self._findings: Findings | None = None
 
@@ -153,7 +158,7 @@ class Recorder:
         """Write the pages of a task that ended."""
         now = isoformat(self.clock.now())
         outcome, made = effect.outcome, self.attempts()
-        dead_letter = None
+        letter = dead_letter = None
         if outcome.status == "failed" and outcome.page and effect.failure:
             reason, changes = blocked_reason(outcome.trigger), self.changes()
             files = {path: changes.get(path, "restored") for path in outcome.files}
@@ -164,7 +169,10 @@ class Recorder:
         if outcome.trigger == "approval" and outcome.page:
             self.store.put(outcome.page, self._approval_page(outcome))
         elif outcome.status == "escalated" and outcome.page:
-            self.store.put(outcome.page, self._escalation_page(effect, made))
+            self.escalations.put(outcome.page, self._escalation(effect, made))
+        elif outcome.status == "success":
+            self.escalations.answer(self.task.id, "the task succeeded")
+        self.ended(outcome, letter)
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome, dead_letter)
 
@@ -174,26 +182,28 @@ class Recorder:
         Args:
             outcome: what the task had ended with; its last intervention is the answer.
         """
-        page = outcome.get("page") if outcome.get("status") == "escalated" else None
+        if not self.interventions:
+            return
+        answer = sentence(self.interventions[-1])
+        self.escalations.answer_with(self.task.id, answer)
+        page = outcome.get("page") if outcome.get("trigger") == "approval" else None
         text = self.store.get(page) if page else None
-        if page and text and self.interventions:
-            self.store.put(page, with_answer(text, self.interventions[-1]))
+        if page and text:
+            self.store.put(page, with_answer(text, answer))
 
-    def _escalation_page(self, effect: Finish, made: Sequence[Attempt]) -> str:
+    def _escalation(self, effect: Finish, made: Sequence[Attempt]) -> Escalation:
         outcome = effect.outcome
-        return render_escalation(
-            Escalation(
-                self.task.id,
-                self.task.title,
-                outcome.trigger,
-                outcome.reason,
-                effect.failure,
-                made,
-                outcome.files,
-                self.said,
-                self.task.run,
-                effect.answer.message if effect.answer else "",
-            )
+        return Escalation(
+            self.task.id,
+            self.task.title,
+            outcome.trigger,
+            outcome.reason,
+            effect.failure,
+            made,
+            outcome.files,
+            self.said,
+            self.task.run,
+            effect.answer.message if effect.answer else "",
         )
 
     def _awaited(self, outcome: Outcome | None) -> dict[str, Any] | None:

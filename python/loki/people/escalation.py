@@ -1,28 +1,34 @@
 """The page by which a person is asked to take over.
 
-It tells what happened, what was tried and why it failed, what may help, the three ways to go on with
-the command for each, and what exactly the person must decide.
+It tells what happened, what was tried and why it failed, what may help, the ways to go on with the
+command for each, and what exactly the person must decide. `loki.people.escalations` keeps the pages
+and reads them again; `loki.people.answered` is what a page becomes once a person has spoken.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loki.base.invisible import written_out
 from loki.base.markdown import bullets, code, fence, inline
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import error_chain, known_of, numbered
-from loki.memory.intervention import ABORT, Intervention
+from loki.people.escalation_trigger import NAMES
 from loki.recognition.failure import Failure
 
 MAX_PLACES = 8
 """Places that a person is pointed at; chosen, not measured."""
 
-AWAITING, ANSWERED = "### Awaiting", "### Answered"
+MAX_NAME = 120
+"""Characters of a task's id in the name of its page: file systems take 255 bytes."""
+
+AWAITING = "### Awaiting"
+TASK, ALSO = "**Task ID:** ", "**Also Task ID:** "
+"""What the lines that name a page's tasks begin with: the first one's, and those of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,8 @@ class Escalation:
 
     Attributes:
         task_id, title: the task.
-        trigger: what made loki ask: a pattern, same_failure, infrastructure, stopped, …
+        trigger: what made loki ask: a pattern, same_failure, infrastructure, stopped, … or one of
+            `loki.people.escalation_trigger.NAMES`.
         reason: one sentence.
         failure: the last failure, or None.
         attempts: of this execution, oldest first.
@@ -39,6 +46,10 @@ class Escalation:
         said: what people have said about it already, oldest first.
         run: id of the pipeline's run that it is a stage of, or "".
         answer: what was wrong with the agent's answers after that failure, or "".
+        others: ids of further tasks that fail for the same reason.
+        evidence: what speaks for the trigger, a line each.
+        ways: how to go on; empty: the three ways of a task that the loop stopped.
+        failures: how often it failed; None: as often as attempts of these failed.
     """
 
     task_id: str
@@ -51,6 +62,10 @@ class Escalation:
     said: Sequence[str] = ()
     run: str = ""
     answer: str = ""
+    others: Sequence[str] = ()
+    evidence: Sequence[str] = ()
+    ways: Sequence[Option] = ()
+    failures: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +130,28 @@ def file_name(timestamp: str, task_id: str) -> str:
         >>> file_name("2026-01-25T10:30:00.000Z", "fix-login-1a2b3c")
         'escalations/20260125T103000.000Z-fix-login-1a2b3c.md'
     """
-    return f"escalations/{timestamp.replace('-', '').replace(':', '')}-{task_id}.md"
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", task_id)[:MAX_NAME]  # other programs name tasks, too
+    return f"escalations/{timestamp.replace('-', '').replace(':', '')}-{safe}.md"
 
 
 def render(escalation: Escalation) -> str:
     """The page: what happened, what it means, the options, and what the person must decide."""
     failed = sum(attempt.result == "failed" for attempt in escalation.attempts)
+    count = failed if escalation.failures is None else escalation.failures
     told = _advice(escalation)
     steps = told.to_do(known_of(escalation.failure, escalation.attempts))
+    ways = "three options" if not escalation.ways else "options"
     return f"""\
 ## Escalation: {inline(escalation.title)}
 
-**Task ID:** {escalation.task_id}
-**Failure Count:** {failed}
+{_tasks(escalation)}
+**Failure Count:** {count}
 **Trigger:** {inline(escalation.trigger) or "none given"}: {inline(escalation.reason)}
 
 ### Failure Summary
 
 {_summary(escalation.failure, escalation.answer)}
-
+{_evidence(escalation.evidence)}
 ### Attempts Log
 
 {error_chain(escalation.attempts)}
@@ -156,36 +174,25 @@ Files changed so far, left as they are:
 
 {AWAITING}
 
-Decide {told.decide}{_at_stake(escalation)}; then take one of the three options.
+Decide {told.decide}{_at_stake(escalation)}; then take one of the {ways}.
 """
 
 
-def with_answer(page: str, intervention: Intervention) -> str:
-    """The page after a person answered it: what it awaited is answered.
+def _tasks(escalation: Escalation) -> str:
+    first = f"{TASK}{inline(escalation.task_id)}"
+    return "\n".join([first, *(f"{ALSO}{inline(task)}" for task in escalation.others)])
 
-    Args:
-        page: what `render` gave.
-        intervention: the answer.
-    """
-    # The last one: what a tool printed may look like one.
-    head, asked, _ = page.rpartition(f"\n{AWAITING}\n")
-    head = (head if asked else page).rstrip()
-    if intervention.kind == ABORT:
-        answer = f"{intervention.at}: a person aborted the task; its changes were undone."
-    elif intervention.context:
-        quoted = "\n".join(
-            f"> {line}".rstrip() for line in written_out(intervention.context).splitlines()
-        )
-        answer = f"{intervention.at}: a person resumed the task, and said:\n\n{quoted}"
-    else:
-        answer = f"{intervention.at}: a person resumed the task."
-    return f"{head}\n\n{ANSWERED}\n\n{answer}\n"
+
+def _evidence(evidence: Sequence[str]) -> str:
+    return f"\nWhy a person is asked:\n\n{bullets(map(_line, evidence))}\n" if evidence else ""
 
 
 def _advice(escalation: Escalation) -> advice.Advice:
     match = escalation.failure.match if escalation.failure else None
     kinds = (match.pattern, match.kind) if match else ()
-    return advice.of(*kinds, escalation.trigger)
+    # What a review found out says more than how the last attempt failed.
+    found = (escalation.trigger,) if escalation.trigger in NAMES else ()
+    return advice.of(*found, *kinds, escalation.trigger)
 
 
 def _summary(failure: Failure | None, answer: str) -> str:
@@ -253,6 +260,11 @@ def _place(path: str, line: int | None) -> str:
 
 
 def _options(escalation: Escalation, first: str) -> str:
+    if escalation.ways:
+        return "\n".join(
+            f"{number}. **{way.name}.** {code(way.command)}\n   {way.cost}"
+            for number, way in enumerate(escalation.ways, 1)
+        )
     by_hand, *others = options(escalation.task_id, escalation.run)
     parts = [f"1. **{by_hand.name}.** {first} Then: `{by_hand.command}`\n   {by_hand.cost}"]
     parts += [
