@@ -116,8 +116,9 @@ def shared_causes(failures: Mapping[str, Failure]) -> dict[str, tuple[str, ...]]
         By task the sorted ids of all with its root cause; tasks with fewer are not in it.
 
     Example:
+        >>> from loki import recognize
         >>> text = "ModuleNotFoundError: No module named 'quantum_flux'"
-        >>> sorted(shared_causes({name: Failure.of(text) for name in "abc"}))
+        >>> sorted(shared_causes({name: recognize(text) for name in "abc"}))
         ['a', 'b', 'c']
     """
     kept = {task: failure for task, failure in sorted(failures.items()) if failure.is_specific}
