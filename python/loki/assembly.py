@@ -54,6 +54,7 @@ def performer(
     from loki.action.work import Work
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
+    from loki.people.signals import Signals
 
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
@@ -112,6 +113,7 @@ def performer(
         workspace.gates,
         cancelled,
         Limits(**config.briefing.model_dump()),
+        Signals(store, clock, branch=workspace.position()[0]),
     )
 
 

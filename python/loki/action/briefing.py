@@ -1,10 +1,10 @@
 """What the next attempt is told: one readable text, composed of parts in a fixed order.
 
 Signs, learned rules, task and what a person added, last error, strategy and its steps, what the
-agent said without evidence, what was already tried, expanded context, reflections. Under a token
-budget parts are dropped from the end; signs, task and a person's words never are. What tools print,
-files hold, and agents said is data: it stands in fences and code spans that it cannot end, below a
-line that says so.
+agent said without evidence, what was already tried, expanded context, reflections, how to ask for a
+person. Under a token budget parts are dropped from the end; signs, task and a person's words never
+are. What tools print, files hold, and agents said is data: it stands in fences and code spans that it
+cannot end, below a line that says so.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Facts:
         tried: earlier attempts of this execution.
         reflections: notes on the last attempts, oldest first.
         work: full, simpler or minimal: how much is asked for.
+        signals: how an agent tells loki something, or "".
     """
 
     title: str
@@ -86,6 +87,7 @@ class Facts:
     tried: Tried = field(default_factory=Tried)
     reflections: Sequence[Reflection] = ()
     work: str = "full"
+    signals: str = ""
 
 
 LESS = {
@@ -141,6 +143,7 @@ def compose(
         (_tried(facts), False),
         (_context(facts), False),
         (_reflections(facts), False),
+        (f"# Signals\n\n{facts.signals}" if facts.signals else "", False),
     ]
     if facts.work in LESS:
         budget_tokens = round(budget_tokens * LESS[facts.work][0])

@@ -99,7 +99,7 @@ class Session:
         recorded and the outcome says so.
         """
         if isinstance(event, Answered):
-            proposal = self._performer.described(event.proposal)
+            proposal = self._performer.taken(event.proposal)
             event = Answered(proposal, self._performer.shown_digest())
         if self._out_of_time and isinstance(event, (AgentFailed, Interrupted)):
             event = Interrupted(out_of_time=True)  # it was ended for it

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from loki.action import briefing, gate, strategy
+from loki.action import briefing, gate, giving, strategy
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.approach import approach
 from loki.action.briefing import Facts
@@ -53,6 +53,8 @@ from loki.base.log import quoted, tell, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback import WORKS
+from loki.people.agent_signal import told
+from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet
 
 _T = TypeVar("_T")
@@ -74,6 +76,7 @@ class Performer:
         gates: which gates run, and how much they count.
         cancelled: ends whatever runs when set.
         limits: how long a briefing may be.
+        signals: where the signals in a proposal go; None: nowhere, and they are refused.
     """
 
     task: TaskSpec
@@ -87,6 +90,7 @@ class Performer:
     gates: Gates
     cancelled: threading.Event = field(default_factory=threading.Event)
     limits: briefing.Limits = field(default_factory=briefing.Limits)
+    signals: Signals | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -157,6 +161,7 @@ class Performer:
             context=ask.context,
             tried=tried,
             reflections=self.recorder.reflections.last(),
+            signals=told(self.task.kind) if self.signals is not None else "",
         )
         return self._briefing(facts, left, 0)
 
@@ -233,11 +238,16 @@ class Performer:
         change = effect.proposal.change.based_on(self._shown())
         return self.executor.execute(change, commands_only=effect.commands_only)
 
-    def described(self, proposal: Proposal) -> Proposal:
-        """The proposal with what it does, where whoever made it did not say."""
+    def taken(self, proposal: Proposal) -> Proposal:
+        """The proposal, described where whoever made it did not say; its signals have been given."""
+        gave = ""
+        if self.signals is not None:
+            proposal, given = giving.give(proposal, self.task, self.signals)
+            gave = "; ".join(f"gave {signal.label}" for signal in given)
         if proposal.description.strip():
             return proposal
         described = approach(proposal.change, self._shown())
+        described = "; ".join(filter(None, (described, gave)))
         return replace(proposal, description=described, is_described=True)
 
     def shown_digest(self) -> str:

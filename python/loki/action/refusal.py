@@ -18,6 +18,7 @@ from loki.action.change import MAX_FILE_SIZE, UNKNOWN, Change, Edit
 from loki.action.place import ancestors
 from loki.action.transaction import unexpected
 from loki.action.tree import Tree, hash_file, read_entry
+from loki.people import agent_signal
 
 TEXT = frozenset(
     [
@@ -107,7 +108,7 @@ def refusals(
     found = [
         Refusal(edit.path, reason)
         for edit in change.edits
-        if (reason := _name(edit.path) or _file(edit, folder, nested, change))
+        if (reason := _signal(edit) or _name(edit.path) or _file(edit, folder, nested, change))
     ]
     found += _doubles(change, folder)
     for number, command in enumerate(change.commands, 1):
@@ -117,6 +118,13 @@ def refusals(
         rest = len(found) - MAX_REFUSALS
         found[MAX_REFUSALS:] = [Refusal(found[MAX_REFUSALS].path, f"and {rest} refusals more")]
     return tuple(found)
+
+
+def _signal(edit: Edit) -> str:
+    """Why it is refused as a signal; those that agents may give are none of a change's edits any more."""
+    if not edit.path.startswith(agent_signal.PREFIX) or edit.mode == "symlink":
+        return ""
+    return agent_signal.refused(edit.path, edit.after)
 
 
 # --- by name alone -------------------------------------------------------------------------------

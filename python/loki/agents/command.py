@@ -29,6 +29,7 @@ from loki.agents.preset import preset as preset_named
 from loki.agents.project_touched import ProjectTouched
 from loki.agents.reported_error import error_of, last_error
 from loki.agents.scratch_folder import repository, scratch_folder
+from loki.agents.signal_files import with_signals
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Duration, argument_seconds
@@ -176,6 +177,7 @@ class CommandAgent:
             done, report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=start, also=start.entries)
             change = self._without_leavings(Change.between(start, end), start)
+            change = with_signals(change, start.root)
         if report is None:
             printed = done.stdout.decode("utf-8", "replace")
             return Proposal(change, _last_lines(printed), agent=self.name, output=printed)

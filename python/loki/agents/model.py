@@ -36,7 +36,8 @@ nothing but your call of `propose_change`; what it has to ask or to say comes wi
 How to answer:
 - Call `propose_change` once, with everything that is to be done. Do not answer with text.
 - Signs at the top of a briefing are binding: they say what led nowhere before.
-- Paths are relative to the project: no `..`, nothing in `.git/` or `.loki/`.
+- Paths are relative to the project: no `..`, nothing in `.git/`, and in `.loki/` only \
+the signals that you are told of.
 - Prefer `replace` with a short `old` that occurs exactly once, copied from the file as shown. Use \
 `write` for new files, and for files that were shown whole and change a great deal.
 - Change what the task needs and nothing else: no reformatting, no other clean-ups, no new features.

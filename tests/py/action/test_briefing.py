@@ -20,6 +20,7 @@ from loki.memory.learned import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
 from loki.memory.tried import MOST, Tried
+from loki.people.agent_signal import refused, told
 from loki.recognition.failure import Failure, recognize
 from support.loop import MakeFailure
 
@@ -356,3 +357,17 @@ def test_secrets_are_masked_without_harm_to_the_rest(facts: Facts) -> None:
     assert "hunter22" not in text
     only_ours(text)
     assert "`password=<secret>` → `<secret> MIIE`" in text
+
+
+@pytest.mark.parametrize(("kind", "most"), [("bug_fix", 55), ("feature", 100)])
+def test_how_to_ask_for_a_person_is_told_in_a_few_words_and_dropped_first(
+    kind: str, most: int
+) -> None:
+    facts = replace(made_of("x"), signals=told(kind))
+    assert headings(compose(facts)) == [*HEADINGS, "Signals"]
+    assert tokens(told(kind)) <= most
+    size = tokens(compose(replace(facts, signals="")))
+    assert headings(compose(facts, size + 10)) == HEADINGS
+    for path in re.findall(r"`(\.loki/[^`]*)`", told(kind)):
+        content = b'{"reason": "x"}' if "REVIEW" in path else b""
+        assert refused(path.replace("<name>", "x"), content) == ""
