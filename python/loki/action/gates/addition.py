@@ -6,12 +6,13 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.gates.knowledge import Language, knowledge
 from loki.action.gates.lexing import Lexed, lex
 from loki.action.tree import read_entry
+from loki.decision.place import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,22 +156,6 @@ class Reader:
                 if (text := self.after(f"{folder}/{name}".lstrip("/"))) is not None
             ) or (folder != "" and self._is_program(folder))
         return self._programs[folder]
-
-
-def places_of(path: str) -> frozenset[str]:
-    """The kinds of place in which a file stands, by its path alone.
-
-    Example:
-        >>> sorted(places_of("tests/data/vendor/run.min.js"))
-        ['test', 'test_data', 'vendored']
-    """
-    name = PurePosixPath(path)
-    folders = {part.lower() for part in name.parts[:-1]}
-    return frozenset(
-        place.name
-        for place in knowledge().places
-        if folders & place.folders or (place.names and place.names.search(name.name))
-    )
 
 
 def _script(language: Language | None, text: str) -> frozenset[str]:

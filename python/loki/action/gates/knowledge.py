@@ -58,15 +58,6 @@ class Language:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A kind of place: the folders and file names that belong to it."""
-
-    name: str
-    folders: frozenset[str]
-    names: re.Pattern[str] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Concern:
     """What self-review looks for: the words it is called by, and what to do about it."""
 
@@ -80,10 +71,8 @@ class Knowledge:
 
     concerns: dict[str, Concern]
     rules: tuple[Rule, ...]
-    places: tuple[Place, ...]
     generated: re.Pattern[str]
     program: dict[str, re.Pattern[str]]
-    scope: dict[str, re.Pattern[str]]
     secret: dict[str, re.Pattern[str]]
     python: dict[str, re.Pattern[str]]
     names: dict[str, dict[str, str]]
@@ -115,13 +104,8 @@ def knowledge() -> Knowledge:
     return Knowledge(
         concerns,
         tuple(_rule(rule, concerns) for rule in data["rules"]),
-        tuple(
-            Place(name, frozenset(said.get("folders", ())), _any(said.get("names")))
-            for name, said in data["places"].items()
-        ),
         re.compile(data["generated"]),
         {name: re.compile(text, re.MULTILINE) for name, text in data["program"].items()},
-        {k: _any(v if isinstance(v, list) else [v]) for k, v in data["scope"].items()},
         {name: re.compile(text) for name, text in data["secret"].items()},
         {
             k: re.compile(v, re.MULTILINE | re.DOTALL)
@@ -163,9 +147,3 @@ def _rule(said: dict[str, Any], concerns: dict[str, Concern]) -> Rule:
 
 def _regex(text: str | None) -> re.Pattern[str] | None:
     return re.compile(text, re.MULTILINE) if text else None
-
-
-def _any(texts: list[str] | None) -> re.Pattern[str]:
-    # Flags may only stand at the very beginning of an expression.
-    parts = [re.sub(r"^\(\?i\)(.*)$", r"(?i:\1)", text) for text in texts or ["(?!)"]]
-    return re.compile("|".join(parts), re.MULTILINE)

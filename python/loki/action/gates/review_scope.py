@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from loki.action.gate import ADVISORY
-from loki.action.gates.addition import places_of
 from loki.action.gates.finding import Finding
-from loki.action.gates.knowledge import knowledge
-from loki.base import glob
+from loki.decision.place import in_scope, kinds, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,27 +27,15 @@ def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator
     """
     edited = set(change.paths)
     for edit in change.edits:
-        if scope and not _is_in_scope(edit.path, scope):
+        if scope and not in_scope(edit.path, scope):
             named = ", ".join(scope[:3]) + (", …" if scope[3:] else "")
             yield _finding(edit.path, f"the task is about {named}, not about this file")
         elif reason := _leftover(edit, edited, tree):
             yield _finding(edit.path, reason)
 
 
-def _is_in_scope(path: str, scope: Sequence[str]) -> bool:
-    if glob.matches(path, scope) or any(path.startswith(s.rstrip("/") + "/") for s in scope):
-        return True
-    name = PurePosixPath(path)
-    if knowledge().scope["companions"].search(name.name):
-        return True
-    if "test" not in places_of(path):
-        return False
-    stem = re.sub(r"^tests?[_.-]|[_.-](?:tests?|spec)$", "", name.stem.split(".")[0])
-    return any(stem == PurePosixPath(pattern).stem for pattern in scope)
-
-
 def _leftover(edit: Edit, edited: set[str], tree: Tree) -> str:
-    known, name = knowledge().scope, edit.path.rpartition("/")[2]
+    known, name = kinds(), edit.path.rpartition("/")[2]
     if edit.after is None:
         is_whole = known["licences"].search(name) and "/" not in edit.path
         moved = any(known["licences"].search(p.rpartition("/")[2]) for p in edited - {edit.path})
