@@ -14,11 +14,13 @@ from loki.cli import (
     history,
     patterns,
     pipeline,
+    queue,
     report,
     resume,
     review,
     run,
     show,
+    submit,
     undo,
 )
 
@@ -61,6 +63,7 @@ def _options(
 
 
 app.command("run")(run.command)
+app.command("submit")(submit.command)
 app.command("resume")(resume.command)
 app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
@@ -71,5 +74,6 @@ app.command("report")(report.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
+app.add_typer(queue.app, name="queue")
 app.add_typer(patterns.app, name="patterns")
 app.add_typer(pipeline.app, name="pipeline")

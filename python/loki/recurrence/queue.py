@@ -30,7 +30,6 @@ LEASE = 60.0
 """Seconds that a claim holds, for workers of other machines. Chosen, not measured."""
 
 LOCK = "queue"
-CURRENT = "queue/current-task.json"
 
 logger = logging.getLogger("loki")
 
@@ -61,7 +60,7 @@ class Queue:
     """
 
     def __init__(self, store: QueueStore, clock: Clock, lease: float = LEASE) -> None:
-        self._store, self._clock, self._lease = store, clock, lease
+        self._store, self.clock, self._lease = store, clock, lease
         self._reader = Reader()
         self._told: set[str] = set()
 
@@ -95,7 +94,7 @@ class Queue:
 
     def is_lost(self, task: QueuedTask) -> bool:
         """Whether a task's claim is over: its worker is dead, or did not renew it elsewhere."""
-        return task.claim is not None and is_over(task.claim, self._store.folder, self._clock.now())
+        return task.claim is not None and is_over(task.claim, self._store.folder, self.clock.now())
 
     # --- coming in -------------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ class Queue:
             )
 
     def _lease_of(self, worker: Worker, task: QueuedTask) -> Lease:
-        now = self._clock.now()
+        now = self.clock.now()
         return Lease(
             worker.id,
             task.generation + 1,
@@ -163,7 +162,7 @@ class Queue:
             task = queue_moves.held(lists, claim)
             if task is None:
                 return None
-            lease = replace(claim.lease, until=self._end(self._clock.now()))
+            lease = replace(claim.lease, until=self._end(self.clock.now()))
             lists.replace(replace(task, claim=lease))
             return replace(claim, lease=lease)
 
@@ -242,7 +241,7 @@ class Queue:
             return self._reap(lists)
 
     def _reap(self, lists: Lists) -> list[str]:
-        now, over, folder = self._clock.now(), [], self._store.folder
+        now, over, folder = self.clock.now(), [], self._store.folder
         for task in lists.of("in-progress"):
             if task.claim is not None and is_over(task.claim, folder, now):
                 to = self._give_back(lists, self._lived(replace(task, lost=task.lost + 1), None))
@@ -282,6 +281,16 @@ class Queue:
             UsageError: as for `block`.
         """
         return self._edit(id_, lambda task: replace(task, priority=priority))
+
+    def take_back(self, id_: str) -> QueuedTask:
+        """Put a task back into pending that another program, or a lost claim, left in progress.
+
+        Raises:
+            UsageError: no such task is in progress, or a worker of loki's is at work on it.
+        """
+        with self._changing() as lists:
+            self._reap(lists)
+            return queue_moves.take_back(lists, id_)
 
     def _edit(self, id_: str, change: Callable[[QueuedTask], QueuedTask]) -> QueuedTask:
         with self._changing() as lists:
@@ -359,7 +368,7 @@ class Queue:
             yield lists
             lists.save()
             if lists.of("in-progress") != before:
-                self._show_current(lists)
+                queue_lists.show_current(self._store, lists)
 
     def _read(self) -> Lists:
         lists = Lists(self._store, self._reader)
@@ -370,19 +379,10 @@ class Queue:
         return lists
 
     def _now(self) -> str:
-        return isoformat(self._clock.now())
+        return isoformat(self.clock.now())
 
     def _end(self, now: datetime) -> str:
         return isoformat(now + timedelta(seconds=self._lease))
 
     def _lived(self, task: QueuedTask, attempts: int | None) -> QueuedTask:
         return replace(task, lifetime_attempts=lifetime.attempts(self._store, task, attempts))
-
-    def _show_current(self, lists: Lists) -> None:
-        """Others read in ``current-task.json`` what is worked on; it follows the lists."""
-        text = queue_lists.current(lists.of("in-progress"))
-
-        def change(old: str | None) -> str | None:
-            return text if not old or queue_lists.is_ours(old, lists) else old
-
-        self._store.update(CURRENT, change, durable=False)

@@ -197,11 +197,19 @@ def _entry(data: Any, line: str) -> Entry:
         return Entry(line, None, str(error))
 
 
-def unreadable(name: str, file: QueueFile) -> Iterator[str]:
-    """A sentence for each entry of a list that nobody can read."""
+def complaints(name: str, file: QueueFile) -> Iterator[str]:
+    """A sentence for each entry of a list that stands for no task of its own."""
+    if len(file.tasks) == len(file.entries):  # as nearly always
+        return
+    seen: set[str] = set()
     for number, entry in enumerate(file.entries, 1):
+        where = f".loki/{name}: entry {number} is left as it stands"
         if entry.task is None:
-            yield f".loki/{name}: entry {number} is left as it stands: {entry.why}"
+            yield f"{where}: {entry.why}"
+        elif entry.task.id in seen:
+            yield f"{where}: {entry.task.id!r} stands there before"
+        else:
+            seen.add(entry.task.id)
 
 
 def parse(text: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from loki.memory.store import Store
 from loki.recurrence import queued_form
-from loki.recurrence.queue_file import QueueFile, Reader, parse, unreadable
+from loki.recurrence.queue_file import QueueFile, Reader, complaints, parse
 from loki.recurrence.queued import LISTS, ListName, QueuedTask
 from loki.recurrence.queued_form import digest, fresh
 
@@ -30,6 +30,8 @@ ALONG: tuple[ListName, ...] = (
     "completed",
 )
 """The lists by how far along a task is in them."""
+
+CURRENT = "queue/current-task.json"
 
 logger = logging.getLogger("loki")
 
@@ -76,18 +78,20 @@ class Lists:
 
     def _find_doubles(self) -> None:
         for name in ALONG:
-            for id_, task in self.files[name].tasks.items():
-                other = self._where.get(id_)
-                if other is None:
-                    self._where[id_] = name
-                    continue
-                before = self.files[other].tasks[id_]
-                if before.taken_from and before.taken_from == digest(task):
-                    self.halves.append((id_, name, other))
-                    continue
-                self._where[id_] = name
-                is_half = task.taken_from and task.taken_from == digest(before)
-                (self.halves if is_half else self.strays).append((id_, other, name))
+            tasks = self.files[name].tasks
+            twice = tasks.keys() & self._where.keys()
+            self._where |= dict.fromkeys(tasks.keys() - twice, name)
+            for id_ in sorted(twice):
+                self._find_double(id_, self._where[id_], name)
+
+    def _find_double(self, id_: str, before: ListName, name: ListName) -> None:
+        earlier, later = self.files[before].tasks[id_], self.files[name].tasks[id_]
+        if earlier.taken_from and earlier.taken_from == digest(later):
+            self.halves.append((id_, name, before))
+            return
+        is_half = later.taken_from and later.taken_from == digest(earlier)
+        (self.halves if is_half else self.strays).append((id_, before, name))
+        self._where[id_] = name
 
     def mend(self) -> None:
         """Finish the moves that somebody's death interrupted. Needs the lock."""
@@ -99,13 +103,7 @@ class Lists:
     def complaints(self) -> Iterable[str]:
         """A sentence for each entry that was left alone."""
         for name in LISTS:
-            yield from unreadable(document(name), self.files[name])
-            seen: set[str] = set()
-            for entry in self.files[name].entries:
-                if entry.task is not None and entry.task.id in seen:
-                    yield f".loki/{document(name)}: {entry.task.id!r} stands there twice; the first counts"
-                elif entry.task is not None:
-                    seen.add(entry.task.id)
+            yield from complaints(document(name), self.files[name])
         for id_, there, here in self.strays:
             yield f".loki/{document(there)}: {id_!r} stands in {here}, too, which counts"
 
@@ -204,15 +202,6 @@ def metadata(extra: Mapping[str, Any]) -> dict[str, Any]:
     return {"last_reviewed": None, "total_abandoned": 0, "total_recovered": 0, **said}
 
 
-def is_ours(text: str, lists: Lists) -> bool:
-    """Whether a ``current-task.json`` names a task that the lists know."""
-    try:
-        task = queued_form.read(parse(text))
-    except (ValueError, RecursionError):
-        return False
-    return lists.where(task.id) is not None
-
-
 def _with_status(task: QueuedTask, to: ListName) -> QueuedTask:
     """Who keeps a status in its tasks finds the right one."""
     if not isinstance(task.raw.get("status"), str):
@@ -220,10 +209,27 @@ def _with_status(task: QueuedTask, to: ListName) -> QueuedTask:
     return fresh(task, raw={**task.raw, "status": to})
 
 
-def current(tasks: Iterable[QueuedTask]) -> str | None:
-    """What ``current-task.json`` says while these are in progress: the one claimed last."""
-    held = [task for task in tasks if task.claim is not None]
+def show_current(store: Store, lists: Lists) -> None:
+    """Say in ``current-task.json``, which others read, what is worked on: what was claimed last.
+
+    It follows the lists. One that names no task of theirs is another program's, and stays.
+    """
+    held = [task for task in lists.of("in-progress") if task.claim is not None]
     last = max(
         held, key=lambda task: (task.claim.since if task.claim else "", task.id), default=None
     )
-    return None if last is None else json.dumps(dict(last.raw), indent=1, ensure_ascii=False) + "\n"
+    text = None if last is None else json.dumps(dict(last.raw), indent=1, ensure_ascii=False) + "\n"
+
+    def change(old: str | None) -> str | None:
+        return text if not old or _is_ours(old, lists) else old
+
+    # Told again with the next claim: nobody need wait for the disk.
+    store.update(CURRENT, change, durable=False)
+
+
+def _is_ours(text: str, lists: Lists) -> bool:
+    try:
+        task = queued_form.read(parse(text))
+    except (ValueError, RecursionError):
+        return False
+    return lists.where(task.id) is not None

@@ -6,6 +6,7 @@ from                          verb                               to
 nowhere                       submit                             pending
 pending                       claim                              in-progress
 in-progress                   release, or its worker died        pending; dead-letter
+in-progress of others         take back                          pending
 in-progress                   complete                           completed
 in-progress                   fail                               failed
 anywhere, also nowhere        bury                               dead-letter
@@ -122,6 +123,19 @@ def give_back(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
         return "pending", ""
     bury(lists, {"task_id": task.id, "error_summary": why}, now, task)
     return "dead-letter", why
+
+
+def take_back(lists: Lists, id_: str) -> QueuedTask:
+    """A task that another program left in progress is pending again.
+
+    Raises:
+        UsageError: no such task is in progress, or a worker of loki's is at work on it.
+    """
+    if lists.where(id_) == "in-progress" and (task := lists.find(id_)) is not None:
+        if task.claim is not None:
+            raise UsageError(f"{task.claim.worker} works on {id_!r}: end that process first")
+        lists.move(task, "pending")
+    return found(lists, id_, ("pending",))
 
 
 def bury(

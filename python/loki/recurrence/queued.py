@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from loki.base.time import moment
@@ -147,6 +148,8 @@ class QueuedTask:
         return rank(self.priority)
 
 
+@lru_cache(typed=True)
+@lru_cache(typed=True)
 def rank(priority: str | float) -> float:
     """A priority as a number; medium's where it is none.
 

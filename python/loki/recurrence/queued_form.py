@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 from loki.action.task import COMPLEXITIES, KINDS, task_id
-from loki.recurrence.queued import Blocked, Lease, QueuedTask
+from loki.recurrence.queued import PRIORITIES, Blocked, Lease, QueuedTask
 
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "id": ("task_id", "uuid"),
@@ -158,6 +158,29 @@ def _values(data: Mapping[str, Any]) -> dict[str, Any]:
             if value is not None:
                 values[field] = value
     return values
+
+
+def unread(data: Mapping[str, Any]) -> list[str]:
+    """The fields of an object that say nothing that can be read, by the names that they have there.
+
+    Example:
+        >>> unread({"id": "a", "kind": "bug", "max_attempts": "some", "priority": "soon", "x": 1})
+        ['kind', 'max_attempts', 'priority']
+    """
+    names, values = _names(data), _values(data)
+    found = [
+        name
+        for field, name in names.items()
+        if field in _READ and field not in values and data[name] is not None
+    ]
+    priority = values.get("priority")
+    if (
+        isinstance(priority, str)
+        and priority.lower() not in PRIORITIES
+        and _number(priority) is None
+    ):
+        found.append(names["priority"])
+    return sorted(found)
 
 
 def _payload_title(data: Mapping[str, Any]) -> str:

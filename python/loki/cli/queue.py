@@ -1,0 +1,338 @@
+"""``loki queue``: what stands in the queue, who works on it, what it waits for; and a hand in it."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.time import moment
+from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from loki.recurrence.queue import Queue
+    from loki.recurrence.queue_lists import Lists
+    from loki.recurrence.queued import ListName, QueuedTask
+
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Show the project's queue: what is pending, who works on what, what waits for what.\n\n"
+        "`loki submit` puts tasks into it, `loki work` works on them. A task stands in one of six "
+        "lists, files in `.loki/queue/` that other programs may read and write, too:\n\n"
+        "- **pending**: waits for a worker. One that depends on others waits until they are "
+        "completed; one that is blocked waits for a person.\n"
+        "- **in-progress**: a worker has it. If the worker dies, the task goes back to pending.\n"
+        "- **completed**, **failed**, **abandoned**: it has ended.\n"
+        "- **dead-letter**: it was tried in vain; see `loki dead-letters`.\n\n"
+        "`loki queue` — what stands where?\n\n"
+        "`loki queue show fix-login` — all that is known of a task\n\n"
+        "`loki queue priority fix-login high` — sooner, please\n\n"
+        '`loki queue block fix-login "needs a decision"` — nobody works on it until `unblock`'
+    ),
+)
+
+Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+All = Annotated[bool, typer.Option("--all", help="Every task of every list.")]
+OnlyList = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--list", help="Only this list, like failed: all of it."),
+]
+
+SHOWN = 20
+"""Tasks of a list that are shown without ``--all``; chosen to fit a screen."""
+
+_TITLE = 48
+_QUIET = frozenset({"completed", "abandoned"})
+"""Lists of which the number is enough."""
+
+_COLORS = {
+    "pending": "cyan",
+    "in-progress": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "dead-letter": "red",
+}
+
+
+@app.callback()
+@speaks_plainly
+def _default(
+    context: typer.Context,
+    project: Project = Path(),
+    list_name: OnlyList = None,
+    all_: All = False,
+    json: Json = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        _list(project, list_name, all_, json)
+        return
+    # What stands before a command is meant for it.
+    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+
+
+@app.command("list")
+@speaks_plainly
+def list_(
+    project: Project = Path(), list_name: OnlyList = None, all_: All = False, json: Json = False
+) -> None:
+    """List what stands where. Same as no command.
+
+    Example: `loki queue list --list failed --json`
+    """
+    _list(project, list_name, all_, json)
+
+
+@app.command("show")
+@speaks_plainly
+def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Show a task: what is asked, where it stands, who has it, what it waits for.
+
+    Example: `loki queue show fix-login`
+    """
+    _show(_open(project), id_, json)
+
+
+@app.command("block")
+@speaks_plainly
+def block(
+    id_: Id,
+    reason: Annotated[str, typer.Argument(help="Why, for whoever sees it.")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Let nobody work on a task until `loki queue unblock`.
+
+    Who works on it already goes on; it is blocked once it is given back.
+
+    Example: `loki queue block fix-login "the wording is not decided"`
+    """
+    queue = _open(project)
+    _show(queue, queue.block(_find(queue, id_), reason).id, json)
+
+
+@app.command("unblock")
+@speaks_plainly
+def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Let a blocked task be worked on again.
+
+    Example: `loki queue unblock fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.unblock(_find(queue, id_)).id, json)
+
+
+@app.command("priority")
+@speaks_plainly
+def priority(
+    id_: Id,
+    value: Annotated[str, typer.Argument(help="critical, high, medium, low, or a number.")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Give a task another priority: higher comes first.
+
+    Example: `loki queue priority fix-login critical`
+    """
+    from loki.cli.submit import priority_of
+
+    queue = _open(project)
+    _show(queue, queue.prioritize(_find(queue, id_), priority_of(value)).id, json)
+
+
+@app.command("remove")
+@speaks_plainly
+def remove(
+    id_: Id,
+    reason: Annotated[
+        str, typer.Option(help="Why, for whoever wonders later.")
+    ] = "removed by hand",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Take a task out that is pending, failed or a dead letter: it is kept in abandoned.
+
+    Example: `loki queue remove fix-login --reason "the page is gone"`
+    """
+    queue = _open(project)
+    _show(queue, queue.abandon(_find(queue, id_), reason).id, json)
+
+
+@app.command("retry")
+@speaks_plainly
+def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Bring a task back to pending that failed or was removed.
+
+    Example: `loki queue retry fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.requeue(_find(queue, id_)).id, json)
+
+
+@app.command("release")
+@speaks_plainly
+def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Put a task back into pending that another program left in progress.
+
+    Of loki's own workers nobody need do this: a task goes back by itself once its worker is dead.
+
+    Example: `loki queue release fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.take_back(_find(queue, id_)).id, json)
+
+
+# --- showing ------------------------------------------------------------------------------------------
+
+
+def _open(project: Path) -> Queue:
+    from loki import queueing
+    from loki.workspace import Workspace
+
+    log_to_console(logging.WARNING)
+    return queueing.queue_of(Workspace(project))
+
+
+def _find(queue: Queue, id_: str) -> str:
+    return find([task.id for task in queue.tasks()], id_)
+
+
+def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
+    from loki.base.error import UsageError
+    from loki.recurrence.queued import LISTS
+
+    names = [name for name in LISTS if list_name in {None, name}]
+    if not names:
+        raise UsageError(f"--list is {list_name!r}: expected one of {', '.join(LISTS)}")
+    queue = _open(project)
+    lists, now = queue.lists(), queue.clock.now()
+    if json:
+        show_json({name: [_data(queue, lists, one) for one in lists.of(name)] for name in names})
+        return
+    if not len(lists):
+        typer.echo("The queue is empty: see `loki submit --help`.")
+        return
+    for name in names:
+        for told in _tell_list(queue, lists, name, now, all_ or list_name is not None):
+            typer.echo(told)
+
+
+def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
+    """A task as it stands in its file, with what follows from the others."""
+    from loki.recurrence.dependency import waits_for
+    from loki.recurrence.queued_form import write
+
+    waiting = waits_for(task, lists.where) if lists.where(task.id) == "pending" else ()
+    return {
+        **write(task),
+        "list": lists.where(task.id),
+        "waits_for": [{"id": one.id, "list": one.where} for one in waiting],
+        "is_lost": queue.is_lost(task),
+    }
+
+
+def _tell_list(
+    queue: Queue, lists: Lists, name: ListName, now: datetime, all_: bool
+) -> Iterator[str]:
+    tasks = lists.of(name)
+    if name == "pending":
+        tasks = sorted(tasks, key=lambda one: -one.rank)
+    if not tasks:
+        return
+    yield f"{typer.style(name, fg=_COLORS.get(name), bold=True)}  {amount(len(tasks), 'task')}"
+    shown = tasks if all_ else () if name in _QUIET else tasks[:SHOWN]
+    width = max((len(line(one.id)) for one in shown), default=0)
+    for one in shown:
+        title = line(one.title, _TITLE)
+        said = "; ".join(_notes(queue, lists, one, now))
+        priority = line(str(one.priority), 8)
+        yield f"  {line(one.id):<{width}}  {priority:<8}  {title}{'  — ' if said else ''}{said}"
+    if shown and len(tasks) > len(shown):
+        yield f"  … and {len(tasks) - len(shown):,} more: loki queue --list {name}"
+
+
+def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Iterator[str]:
+    """What a person wants to know of a task besides its title."""
+    from loki.recurrence.dependency import waits_for
+
+    where = lists.where(task.id)
+    if task.blocked is not None and where in {"pending", "in-progress"}:
+        since = moment(task.blocked.since)
+        yield f"blocked{_ago(since, now)}: {line(task.blocked.reason)}"
+    if where == "pending":
+        for one in waits_for(task, lists.where):
+            hint = "" if not one.is_stuck else ", which does not end by itself"
+            yield f"waits for {line(one.id)} ({one.where or 'unknown'}{hint})"
+        if task.urgent or task.background:
+            yield "urgent" if task.urgent else "background"
+    elif where == "in-progress":
+        yield _holder(queue, task, now)
+    elif task.raw.get("reason") or task.raw.get("error_summary"):
+        yield line(str(task.raw.get("reason") or task.raw.get("error_summary")), 80)
+
+
+def _holder(queue: Queue, task: QueuedTask, now: datetime) -> str:
+    lease = task.claim
+    if lease is None:
+        return "another program has it, or left it: loki queue release"
+    if queue.is_lost(task):
+        return f"{line(lease.worker)} is gone: the next worker takes it"
+    end = moment(lease.until)
+    left = (
+        "" if end is None else f", for another {span(max(0.0, (end - now).total_seconds()) * 1000)}"
+    )
+    return f"{line(lease.worker)} has it{_ago(moment(lease.since), now)}{left}"
+
+
+def _ago(since: datetime | None, now: datetime) -> str:
+    if since is None:
+        return ""
+    return f" for {span(max(0.0, (now - since).total_seconds()) * 1000)}"
+
+
+def _show(queue: Queue, id_: str, json: bool) -> None:
+    lists = queue.lists()
+    names = [one.id for one in queue.tasks()]
+    task = lists.find(find(names, id_))
+    assert task is not None
+    if json:
+        show_json(_data(queue, lists, task))
+        return
+    typer.echo(typer.style(line(task.title), bold=True))
+    for label, value in _facts(queue, lists, task):
+        typer.echo(f"  {label:<11}{value}")
+
+
+def _facts(queue: Queue, lists: Lists, task: QueuedTask) -> Iterator[tuple[str, str]]:
+    where = lists.where(task.id) or ""
+    yield "id", line(task.id)
+    yield "list", typer.style(where, fg=_COLORS.get(where))
+    for note in _notes(queue, lists, task, queue.clock.now()):
+        yield "", note
+    said = {
+        "about": task.description,
+        "priority": str(task.priority),
+        "kind": f"{task.kind}, {task.complexity}",
+        "checks": "; ".join(task.checks),
+        "scope": ", ".join(task.scope),
+        "depends on": ", ".join(task.dependencies),
+        "agent": task.agent or task.agent_command,
+        "attempts": str(task.lifetime_attempts or ""),
+        "tags": ", ".join(task.tags),
+        "came from": task.after,
+        "submitted": task.submitted_at,
+    }
+    for label, value in said.items():
+        if value:
+            yield label, line(value)
+    yield "details", f"loki show {shlex.quote(task.id)}"

@@ -1,0 +1,223 @@
+"""``loki submit``: put tasks into the queue."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.action.task import COMPLEXITIES, KINDS
+from loki.base.error import ConfigError, UsageError
+from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
+from loki.cli.common import amount, line, show_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from loki.recurrence.queued import QueuedTask
+
+Texts = Optional[list[str]]  # noqa: UP045 - typer reads it at run time
+Text = Optional[str]  # noqa: UP045
+Number = Optional[int]  # noqa: UP045
+
+
+@speaks_plainly
+def command(
+    task: Annotated[Text, typer.Option(help="What is to be achieved, in your words.")] = None,
+    agent: AgentName = None,
+    agent_command: AgentCommand = None,
+    check: Annotated[
+        Texts,
+        typer.Option(
+            help="A command that must exit with 0; repeat it for more. As for `loki run`."
+        ),
+    ] = None,
+    priority: Annotated[
+        str, typer.Option(help="critical, high, medium, low, or a number: higher comes first.")
+    ] = "medium",
+    depends_on: Annotated[
+        Texts, typer.Option(help="Id of a task that must be completed before; repeat it for more.")
+    ] = None,
+    after: Annotated[
+        str, typer.Option(help="Id of the task that it came from; it does not wait for that one.")
+    ] = "",
+    urgent: Annotated[
+        bool, typer.Option("--urgent", help="Work on it also while a circuit breaker is open.")
+    ] = False,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Do not work on it while a circuit breaker is open."),
+    ] = False,
+    id_: Annotated[
+        Text, typer.Option("--id", help="Names the task. [default: made from its words]")
+    ] = None,
+    description: Annotated[str, typer.Option(help="More about what is to be achieved.")] = "",
+    kind: Annotated[str, typer.Option(help=f"{', '.join(KINDS)}.")] = "bug_fix",
+    complexity: Annotated[str, typer.Option(help=f"{', '.join(COMPLEXITIES)}.")] = "medium",
+    scope: Annotated[
+        Texts, typer.Option(help="A file, folder or glob that it is about; repeat it for more.")
+    ] = None,
+    tag: Annotated[Texts, typer.Option(help="A word to find it by; repeat it for more.")] = None,
+    reviewer_command: Annotated[
+        str, typer.Option(help="Judges criteria that no command can check. As for `loki run`.")
+    ] = "",
+    max_attempts: Annotated[
+        Number, typer.Option(min=1, help="Attempts in all. [default: 4]")
+    ] = None,
+    max_time: Annotated[str, typer.Option(help="Wall time for all of them, like 30m.")] = "",
+    max_tokens: Annotated[Number, typer.Option(min=1, help="Tokens for all of them.")] = None,
+    max_cost: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(help="US dollars for all of them."),
+    ] = None,
+    briefing: Annotated[str, typer.Option(help="'stdin' or 'argument'. As for `loki run`.")] = "",
+    agent_timeout: Annotated[str, typer.Option(help="Time for one answer. [default: 30m]")] = "",
+    pass_env: PassEnvironment = None,
+    reflect: Annotated[
+        bool, typer.Option("--reflect", help="Ask the agent what went wrong. As for `loki run`.")
+    ] = False,
+    json_file: Annotated[
+        Text,
+        typer.Option(
+            help="A file with a task, or a list of tasks, as JSON, instead of --task; '-' for stdin."
+        ),
+    ] = None,
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate/--no-validate", help="Look now whether its checks and its agent are there."
+        ),
+    ] = True,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="What was queued, as JSON.")] = False,
+) -> None:
+    """Put a task into the project's queue, for `loki work` to work on.
+
+    It is kept in `.loki/queue/pending.json`. Tasks of higher priority come first, then those that
+    were submitted earlier; one that depends on others waits until all of them are completed. What
+    `loki run` would refuse is refused here: a program that does not exist, a kind that there is
+    not. Who works on it can be said here, or to `loki work`.
+
+    Commands that hold a secret are not kept: let the program take it from its environment.
+
+    Exit codes: 0 queued, 1 the queue could not be read or written, 2 usage: nothing was queued.
+
+    Example: `loki submit --task "fix the login test" --check "pytest -q" --agent claude --priority high`
+
+    Several at once, which may depend on each other: `loki submit --json-file tasks.json`, with
+    `[{"id": "a", "title": "Add it"}, {"id": "b", "title": "Use it", "dependencies": ["a"]}]` in it
+    """
+    from loki import queueing
+    from loki.action.task import task_id
+    from loki.recurrence.queued import QueuedTask
+    from loki.workspace import Workspace
+
+    if (task is None) == (json_file is None):
+        raise UsageError("what is to be queued? Expected --task or --json-file, one of them")
+    if json_file is not None:
+        tasks = _tasks_in(json_file)
+    else:
+        assert task is not None
+        said = QueuedTask(
+            id_ or task_id(task),
+            task,
+            description,
+            priority_of(priority),
+            tuple(depends_on or ()),
+            kind,
+            complexity,
+            tuple(check or ()),
+            tuple(scope or ()),
+            agent or "",
+            agent_command or "",
+            reviewer_command,
+            briefing,
+            agent_timeout,
+            tuple(pass_env or ()),
+            reflect,
+            max_attempts,
+            max_time,
+            max_tokens,
+            max_cost,
+            urgent,
+            background,
+            tuple(tag or ()),
+            after,
+        )
+        tasks = [said]
+    workspace = Workspace(project)
+    queued = queueing.submit(workspace, tasks, validate=validate)
+    if json:
+        show_json([dict(one.raw) for one in queued])
+        return
+    lists = queueing.queue_of(workspace).lists()
+    for one in queued:
+        typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
+    where = "" if project == Path() else f" --project {project}"
+    typer.echo(f"{amount(len(lists.of('pending')), 'task')} pending: loki queue{where}")
+
+
+def _waits(task: QueuedTask, where: Any) -> str:
+    from loki.recurrence.dependency import waits_for
+
+    waiting = waits_for(task, where)
+    if not waiting:
+        return ""
+    told = (f"{one.id} ({one.where or 'which nobody has submitted yet'})" for one in waiting)
+    return f"; waits for {line(', '.join(told))}"
+
+
+def priority_of(text: str) -> str | float:
+    """A priority that somebody said; a file's may be anything, a person's slip is told.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from loki.recurrence.queued import PRIORITIES
+
+    if text.strip().lower() in PRIORITIES:
+        return text.strip().lower()
+    try:
+        number = float(text)
+        if number - number == 0:  # neither infinite nor NaN
+            return int(number) if number.is_integer() else number
+    except ValueError:
+        pass
+    raise UsageError(f"priority is {text!r}: expected {', '.join(PRIORITIES)} or a number")
+
+
+def _tasks_in(name: str) -> list[QueuedTask]:
+    """The tasks of a JSON file.
+
+    Raises:
+        ConfigError: it is none; says where.
+        UsageError: it cannot be read.
+    """
+    from loki.recurrence import queued_form
+
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--json-file: cannot read {name}: {error}") from error
+    file = "stdin" if name == "-" else name
+    try:
+        data = jsonlib.loads(text)
+    except jsonlib.JSONDecodeError as error:
+        raise ConfigError(error.msg, file=file, line=error.lineno, column=error.colno) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(str(error), file=file, line=1, column=1) from error
+    if isinstance(data, dict) and isinstance(data.get("tasks"), list):
+        data = data["tasks"]
+    found = []
+    for number, one in enumerate(data if isinstance(data, list) else [data], 1):
+        try:
+            found.append(queued_form.read(one))
+        except ValueError as error:
+            raise ConfigError(f"task {number}: {error}", file=file) from error
+        if isinstance(one, dict) and (wrong := queued_form.unread(one)):
+            said = ", ".join(f"{name} is {one[name]!r}" for name in wrong)
+            raise ConfigError(f"task {number}: {line(said)}: see `loki submit --help`", file=file)
+    if not found:
+        raise UsageError(f"{file} holds no task: expected one, or a list of them")
+    return found
