@@ -160,6 +160,23 @@ class SignsConfig(BaseModel):
     exempt_kinds: tuple[str, ...] = ()
 
 
+class RecurrenceConfig(BaseModel):
+    """``[recurrence]``: tasks that come round again, and what becomes of their failures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    triage_threshold: int = Field(default=3, ge=1)
+    """Failures in a row after which a triage agent looks at a task."""
+    triage_cooldown: Seconds = 86400.0
+    """From one triage of a task to the next."""
+    triage_agent: str | None = Field(default=None, min_length=1)
+    """Who looks: a name as for ``--agent``; nobody where nothing is said."""
+    failure_backoff_multiplier: float = Field(default=2.0, ge=1, allow_inf_nan=False)
+    failure_backoff_max_delay: Seconds = 86400.0
+    parallel: int = Field(default=4, ge=1, le=64)
+    """Runs at a time; agents that work in the project wait for each other anyway."""
+
+
 class BriefingConfig(BaseModel):
     """``[briefing]``: how long it may be."""
 
@@ -182,6 +199,7 @@ class Config(BaseModel):
     prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()
     briefing: BriefingConfig = BriefingConfig()
+    recurrence: RecurrenceConfig = RecurrenceConfig()
 
     @field_validator("agents")
     @classmethod

@@ -30,6 +30,7 @@ JOINS = {
     "pipeline",
     "resilience",
     "queueing",
+    "scheduling",
     "testing",
     "__init__",
     "__main__",

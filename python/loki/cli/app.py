@@ -15,12 +15,15 @@ from loki.cli import (
     patterns,
     pipeline,
     queue,
+    recur,
+    recur_change,
     report,
     resume,
     review,
     run,
     show,
     submit,
+    tick,
     undo,
 )
 
@@ -71,9 +74,13 @@ app.command("history")(history.command)
 app.command("close")(close.command)
 app.command("review")(review.command)
 app.command("report")(report.command)
+app.command("pause")(recur_change.pause)
+app.command("edit")(recur_change.edit)
+app.command("tick")(tick.command)
 app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(queue.app, name="queue")
 app.add_typer(patterns.app, name="patterns")
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(recur.app, name="recur")

@@ -12,6 +12,8 @@ import typer
 from loki.base.error import AgentError, LokiError, UsageError
 from loki.cli.command_approval import ask_commands, is_command
 from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
+from loki.cli.recur_change import resume_recurring
+from loki.cli.recur_common import recurring_id
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ def command(
     an escalation, the retries begin anew; what led nowhere before still binds. Where nothing but your
     approval is missing, --approve is the end of it, and --reject hands it back to the agent.
 
+    A recurring task that is paused or has stopped runs again when it is due (`loki tick`).
+
     Exit codes: those of `loki run`; 0 after --abort.
 
     Example: `loki resume fix-the-login --context "the sign is wrong in calc.py, not in the test"`
@@ -102,6 +106,9 @@ def command(
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
+    if recurring := recurring_id(workspace, task):
+        resume_recurring(workspace, recurring, json=json)
+        return
     id_ = find(workspace.tasks(), task)
     if abort:
         if context is not None or context_file is not None:

@@ -58,7 +58,7 @@ def command(
 
     workspace = Workspace(project)
     review, now = workspace.review(), workspace.clock.now()
-    person = by.strip() or _user()
+    person = by.strip() or user()
     if reject and not reason.strip():
         raise UsageError("--reject needs a --reason: it tells the next reader why")
     decided = [_approved(review, review.approve(id_, person, now)) for id_ in approve or []]
@@ -235,7 +235,8 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
 
 
-def _user() -> str:
+def user() -> str:
+    """Who is at this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

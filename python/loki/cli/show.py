@@ -41,11 +41,19 @@ def command(
 
     Example: `loki show fix-login`; `loki show fix-login --attempt 2 --output`
 
+    Of a recurring task: its failures, its next attempt, its last triage and its last runs.
+
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
+    from loki.cli.recur_common import recurring_id  # which finds tasks as this does
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
+    if task is not None and (recurring := recurring_id(workspace, task)):
+        from loki.cli import recur_show
+
+        recur_show.show(workspace, recurring, json=json)
+        return
     if task is None:
         records = [_record(workspace, id_) for id_ in workspace.tasks()]
         if json:
@@ -155,10 +163,10 @@ def _tell(attempt: Attempt, notes: Sequence[Mapping[str, Any]], *, output: bool)
     yield from _validation(attempt.validation or {})
     for ran in attempt.commands:
         yield f"  command {line(str(ran.get('command')))}: exit code {ran.get('exit_code')}"
-        yield from _quote(f"{ran.get('stdout') or ''}\n{ran.get('stderr') or ''}") if output else ()
+        yield from quote(f"{ran.get('stdout') or ''}\n{ran.get('stderr') or ''}") if output else ()
     for check in attempt.checks:
         yield f"  check   {line(check.name)}: {_verdict(check)}"
-        yield from _quote(check.output) if output else ()
+        yield from quote(check.output) if output else ()
     yield from _regression(attempt.regression or {})
     yield from _failure(attempt, notes)
 
@@ -263,7 +271,7 @@ def _price(tokens: int, cost: float) -> str:
     return ", ".join(parts + ([f"cost {cost:,.2f}"] if cost else []))
 
 
-def _quote(text: str) -> Iterator[str]:
+def quote(text: str) -> Iterator[str]:
     """What a tool printed, without what a terminal obeys."""
     from loki.recognition.text import clean
 

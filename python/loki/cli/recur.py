@@ -1,0 +1,132 @@
+"""``loki recur``: tasks that come round again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli import recur_add, recur_change
+from loki.cli.common import show_json, speaks_plainly
+from loki.cli.recur_common import Id, Json, Project, found, open_workspace
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Tasks that come round again: a command or an agent, at times or in a cycle.\n\n"
+        '`loki recur add --cron "0 2 * * *" -- pg_dump -f backup.sql shop` — every night at two\n\n'
+        '`loki recur add --every 10m --task "make the tests pass" --check "pytest -q" --agent claude`\n\n'
+        "`loki tick --watch` runs them when they are due; `loki tick`, from cron or a timer, runs what "
+        "is due now.\n\n"
+        "A run that fails is tried again later and later: twice the schedule's interval, four times, "
+        "up to a day, until it succeeds or you say `loki recur edit ID --reset-failures`. Pausing "
+        "forgets nothing."
+    ),
+)
+
+
+app.command("add", context_settings={"allow_interspersed_args": False})(recur_add.command)
+app.command("pause")(recur_change.pause)
+app.command("resume")(recur_change.resume)
+app.command("edit")(recur_change.edit)
+
+
+@app.command("list")
+@speaks_plainly
+def list_(project: Project = Path(), json: Json = False) -> None:
+    """List all recurring tasks: status, failures in a row, next run.
+
+    Example: `loki recur list`
+    """
+    from loki.cli import recur_show
+    from loki.scheduling import recurring_tasks
+
+    workspace = open_workspace(project)
+    recur_show.list_all(recurring_tasks(workspace).all(), workspace, json=json)
+
+
+@app.command("show")
+@speaks_plainly
+def show(task: Id, project: Project = Path(), json: Json = False) -> None:
+    """Show a task: its schedule, failures, next attempt, last triage and last runs.
+
+    Example: `loki recur show backup`
+    """
+    from loki.cli import recur_show
+
+    workspace = open_workspace(project)
+    recur_show.show(workspace, found(workspace, task), json=json)
+
+
+@app.command("run")
+@speaks_plainly
+def run(task: Id, project: Project = Path(), json: Json = False) -> None:
+    """Run a task now, due or not, paused or not; its outcome counts like any other.
+
+    Exit codes: 0 success, 4 it failed, 6 put off, 130 interrupted.
+
+    Example: `loki recur run backup`
+    """
+    from loki import scheduling
+    from loki.cli.run import take_signals
+    from loki.cli.tick import tell
+
+    workspace = open_workspace(project)
+    take_signals()
+    dispatcher = scheduling.dispatcher(workspace)
+    done = dispatcher.run_now(found(workspace, task))
+    dispatcher.close()
+    tell(done, json=json)
+    if done.busy:
+        raise UsageError(f"{done.busy[0]} is running already")
+    statuses = [run.status for _, run in done.runs]
+    if done.put_off or "pending_evaluation" in statuses[-1:]:
+        raise typer.Exit(6)
+    if statuses[-1:] not in (["success"], ["rescued"]):
+        raise typer.Exit(4)
+
+
+@app.command("history")
+@speaks_plainly
+def history(
+    task: Id,
+    output: Annotated[bool, typer.Option("--output", help="Also what the runs printed.")] = False,
+    last: Annotated[int, typer.Option(min=1, help="So many of the last runs.")] = 20,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """List a task's runs: when, how they ended, and why; what they printed is kept of the last ten.
+
+    Example: `loki recur history backup --output --last 1`
+    """
+    from loki.cli import recur_show
+
+    workspace = open_workspace(project)
+    recur_show.history(workspace, found(workspace, task), last, json=json, output=output)
+
+
+@app.command("remove")
+@speaks_plainly
+def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
+    """Remove a task with all that is kept of its runs.
+
+    Example: `loki recur remove backup`
+    """
+    from loki.recurrence.recurring_tasks import FOLDER
+    from loki.scheduling import Locks, recurring_tasks
+
+    workspace = open_workspace(project)
+    id_ = found(workspace, task)
+    with Locks(workspace.folder)(id_) as is_ours:
+        if not is_ours:
+            raise UsageError(f"{id_} is running: pause it, and remove it when the run has ended")
+        recurring_tasks(workspace).remove(id_)
+        shutil.rmtree(workspace.folder / FOLDER / id_, ignore_errors=True)
+    if json:
+        show_json({"id": id_, "removed": True})
+    else:
+        typer.echo(f"removed {id_}")

@@ -1,0 +1,240 @@
+"""``loki pause``, ``loki edit`` and what `loki resume` does with a recurring task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.base.time import argument_seconds
+from loki.cli.common import show_json, speaks_plainly
+from loki.cli.recur_common import (
+    CronText,
+    Every,
+    Id,
+    Json,
+    MaxFailureRestarts,
+    MaxIterations,
+    Project,
+    Timeout,
+    Zone,
+    found,
+    open_workspace,
+    schedule_said,
+)
+
+if TYPE_CHECKING:
+    from loki.recurrence.recurring import RecurringTask
+    from loki.workspace import Workspace
+
+
+@speaks_plainly
+def pause(
+    task: Id,
+    reason: Annotated[str, typer.Option(help="Why; it is shown with the task.")] = "",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Do not run a recurring task until it is resumed; its failures stay counted.
+
+    A run that is under way goes on to its end.
+
+    Example: `loki pause backup --reason "the disk is being replaced"`
+    """
+    from loki.cli.review import user
+    from loki.recurrence.outcome import paused
+
+    workspace = open_workspace(project)
+    now = workspace.clock.now()
+    after = _change(
+        workspace, found(workspace, task), "paused", lambda one: paused(one, now, reason, user())
+    )
+    _told(workspace, after, f"paused {after.id}; loki resume {after.id} goes on with it", json=json)
+
+
+@speaks_plainly
+def resume(task: Id, project: Project = Path(), json: Json = False) -> None:
+    """Run a task again that was paused, or that stopped after too many failures.
+
+    What fell into the pause is not made up for. Failures stay counted: the next one is the next in
+    the row, and a success ends it.
+
+    Example: `loki recur resume backup`
+    """
+    workspace = open_workspace(project)
+    resume_recurring(workspace, found(workspace, task), json=json)
+
+
+def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
+    """Resume a recurring task, and tell so.
+
+    Args:
+        workspace: the project.
+        id_: of the task, as it is.
+        json: tell it as JSON.
+    """
+    from loki.recurrence.outcome import resumed
+    from loki.scheduling import knobs
+
+    now, known = workspace.clock.now(), knobs(workspace)
+    after = _change(workspace, id_, "resumed", lambda one: resumed(one, now, known))
+    _told(workspace, after, f"resumed {id_}", json=json)
+
+
+@speaks_plainly
+def edit(
+    task: Id,
+    cron: CronText = None,
+    every: Every = None,
+    schedule: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Either of them: a duration is --every, anything else is --cron."),
+    ] = None,
+    zone: Zone = None,
+    max_iterations: MaxIterations = None,
+    max_failure_restarts: MaxFailureRestarts = None,
+    title: Annotated[Optional[str], typer.Option(help="In your words.")] = None,  # noqa: UP045
+    command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Another command; its words as a shell would split them."),
+    ] = None,
+    timeout: Timeout = None,
+    tag: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Its tags from now on; repeat it for more, '' for none."),
+    ] = None,
+    reset_failures: Annotated[
+        bool,
+        typer.Option(
+            "--reset-failures",
+            help="Forgive the failures in a row: back to the schedule. Those of its life stay.",
+        ),
+    ] = False,
+    clear_triage_cooldown: Annotated[
+        bool,
+        typer.Option(
+            "--clear-triage-cooldown",
+            help="The next failure may be triaged, however recent the last.",
+        ),
+    ] = False,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Change a recurring task: its schedule, its command, or what is counted against it.
+
+    Example: `loki edit backup --reset-failures`; `loki edit backup --schedule "30 3 * * *"`
+    """
+    workspace = open_workspace(project)
+    id_ = found(workspace, task)
+    cron, every = _either(schedule, cron, every)
+    changes: dict[str, Any] = {}
+    if command is not None:
+        changes["command"] = _words(workspace, command)
+    if title is not None:
+        changes["title"] = title
+    if timeout is not None:
+        changes["timeout"] = argument_seconds("--timeout", timeout)
+    if tag is not None:
+        changes["tags"] = tuple(filter(None, tag))
+    if clear_triage_cooldown:
+        changes["last_triaged_at"] = None
+    limits = (max_iterations, max_failure_restarts)
+    has_schedule = any(one is not None for one in (cron, every, zone, *limits))
+    if not (changes or has_schedule or reset_failures):
+        raise UsageError("what is to change? `loki edit --help` says what can")
+    edits = _edits(workspace, changes, (cron, every, zone, *limits), reset=reset_failures)
+    after = _change(workspace, id_, "edited", edits)
+    _told(workspace, after, f"changed {id_}", json=json)
+
+
+def _either(
+    schedule: str | None, cron: str | None, every: str | None
+) -> tuple[str | None, str | None]:
+    """``--schedule`` as the one that it is."""
+    if schedule is None:
+        return cron, every
+    if cron is not None or every is not None:
+        raise UsageError("expected one of --schedule, --cron and --every")
+    is_cron = schedule.startswith("@") or " " in schedule.strip()
+    return (schedule, None) if is_cron else (None, schedule)
+
+
+def _words(workspace: Workspace, command: str) -> tuple[str, ...]:
+    from loki.recurrence.definition import Work
+
+    return Work.of_command([command], None, workspace.root).command
+
+
+_Schedule = tuple[Optional[str], Optional[str], Optional[str], Optional[int], Optional[int]]  # noqa: UP045
+
+
+def _edits(
+    workspace: Workspace, changes: dict[str, Any], said: _Schedule, *, reset: bool
+) -> Callable[[RecurringTask], RecurringTask]:
+    """What makes the changed task of the one that is there."""
+    from loki.recurrence.definition import checked
+    from loki.recurrence.outcome import replanned, without_failures
+    from loki.recurrence.recurring import CronPart
+    from loki.scheduling import knobs
+
+    now, known = workspace.clock.now(), knobs(workspace)
+
+    def edits(task: RecurringTask) -> RecurringTask:
+        if "command" in changes and not task.command:
+            raise UsageError(f"{task.id} is an agent's task: --command is for those with a command")
+        cron, every, zone, *limits = said
+        after = task.with_(**changes)
+        if any(one is not None for one in said):
+            part = task.schedule
+            if cron is None and every is None:  # only a detail of the schedule that it has
+                if isinstance(part, CronPart):
+                    cron = part.cron
+                else:
+                    every = str(part.model_dump(mode="json")["delay"])
+                    mine = (part.max_iterations, part.max_failure_restarts)
+                    limits = [
+                        new if new is not None else old
+                        for new, old in zip(limits, mine, strict=True)
+                    ]
+            if cron is not None and zone is None and isinstance(part, CronPart):
+                zone = part.zone
+            new = schedule_said(cron, every, zone, limits[0], limits[1])
+            data = after.model_dump(mode="json") | {"schedule": new}
+            after = replanned(checked(data).with_(next_run_at=None), now, known)
+        if reset:
+            after = without_failures(after, now, known)
+        checked(after.model_dump(mode="json"))
+        return after
+
+    return edits
+
+
+def _change(
+    workspace: Workspace,
+    id_: str,
+    event: str,
+    change: Callable[[RecurringTask], RecurringTask],
+) -> RecurringTask:
+    """Change a task, and log that a person did.
+
+    Raises:
+        UsageError: its file cannot be used.
+    """
+    from loki.scheduling import recurring_tasks
+
+    tasks = recurring_tasks(workspace)
+    after = tasks.update(id_, change) or tasks.load(id_)
+    tasks.log(workspace.clock.now(), event, id_, by="person")
+    return after
+
+
+def _told(workspace: Workspace, task: RecurringTask, said: str, *, json: bool) -> None:
+    from loki.cli import recur_show
+
+    if json:
+        show_json(recur_show.as_data(task, workspace))
+    else:
+        typer.echo("\n".join((said, *recur_show.next_of(task, workspace))))

@@ -1,0 +1,220 @@
+"""How recurring tasks are shown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import typer
+
+from loki.base.time import isoformat
+from loki.cli.common import amount, line, show_json, span
+from loki.cli.show import quote
+from loki.recurrence.recurring import CronPart, RecurringTask, Unreadable
+from loki.recurrence.run import RunRecord
+from loki.recurrence.schedule import Cron
+from loki.scheduling import recurring_tasks
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+_COLORS = {
+    "success": "green",
+    "rescued": "green",
+    "failed": "red",
+    "backing_off": "red",
+    "paused": "yellow",
+    "cancelled": "yellow",
+    "pending_evaluation": "yellow",
+}
+RUNS = 5
+"""Last runs that are shown."""
+
+
+def in_zone(moment: datetime, task: RecurringTask) -> str:
+    """A moment as the clock on the wall has it, with its zone."""
+    part = task.schedule
+    zone = part.zone if isinstance(part, CronPart) else "UTC"
+    return moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M:%S %Z")
+
+
+def schedule_of(task: RecurringTask) -> str:
+    """Its schedule in words."""
+    part = task.schedule
+    if isinstance(part, CronPart):
+        return f"cron {part.cron} ({part.zone})"
+    most = f", {task.iterations} of {part.max_iterations} iterations" if part.max_iterations else ""
+    return f"{span(part.delay * 1000)} after each run{most}"
+
+
+def added(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
+    """What is said of a new task: its id, and its next three runs."""
+    yield f"added {typer.style(task.id, bold=True)}: {line(task.title)}"
+    timing = task.timing()
+    if isinstance(timing, Cron):
+        for at in islice(timing.fires(workspace.clock.now()), 3):
+            yield f"  next  {in_zone(at, task)}"
+    else:
+        yield f"  next  at once, then {schedule_of(task)}"
+    yield "It runs while `loki tick --watch` does, or when `loki tick` is called."
+
+
+def in_words(moment: datetime, now: datetime) -> str:
+    """How far off a moment is."""
+    left = (moment - now).total_seconds()
+    return f"in {span(left * 1000)}" if left > 0 else "due now"
+
+
+def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str, Any]:
+    """A task for programs: its file, and what can be calculated from it."""
+    if isinstance(task, Unreadable):
+        return {"id": task.id, "status": "unreadable", "reason": task.reason}
+    now = workspace.clock.now()
+    left = cooldown_left(task, workspace)
+    next_in = (task.next_run_at - now).total_seconds() if task.next_run_at else None
+    return {
+        **task.model_dump(mode="json"),
+        "status": task.status,
+        "next_run_in_seconds": next_in,
+        "triage_cooldown_left_seconds": left.total_seconds() if left else None,
+    }
+
+
+def cooldown_left(task: RecurringTask, workspace: Workspace) -> timedelta | None:
+    """What is left until it may be triaged again; None where nothing is."""
+    if task.last_triaged_at is None:
+        return None
+    cooldown = timedelta(seconds=workspace.config.recurrence.triage_cooldown)
+    left = task.last_triaged_at + cooldown - workspace.clock.now()
+    return left if left > timedelta() else None
+
+
+def list_all(
+    tasks: Sequence[RecurringTask | Unreadable], workspace: Workspace, *, json: bool
+) -> None:
+    """A line for each task."""
+    if json:
+        show_json([as_data(task, workspace) for task in tasks])
+        return
+    for task in tasks:
+        typer.echo(" ".join(_row(task, workspace.clock.now())))
+    if not tasks:
+        typer.echo("No recurring task here yet: see `loki recur add --help`.")
+
+
+def _row(task: RecurringTask | Unreadable, now: datetime) -> Iterator[str]:
+    if isinstance(task, Unreadable):
+        yield f"{task.id}  {typer.style('unreadable', fg='red')}  {line(task.reason)}"
+        return
+    yield f"{task.id} "
+    yield f"{typer.style(task.status, fg=_COLORS.get(task.status))} "
+    if task.consecutive_failures:
+        yield f"{amount(task.consecutive_failures, 'failure')} in a row "
+    if task.status in {"scheduled", "backing_off", "pending_evaluation"} and task.next_run_at:
+        yield f"next {in_words(task.next_run_at, now)} "
+    yield line(task.title, 60)
+
+
+def show(workspace: Workspace, id_: str, *, json: bool) -> None:
+    """Everything about one task."""
+    tasks = recurring_tasks(workspace)
+    task, runs = tasks.load(id_), tasks.runs(id_)
+    if json:
+        data = [run.model_dump(mode="json") for run in runs]
+        show_json({**as_data(task, workspace), "recent_runs": data[-2 * RUNS :]})
+        return
+    typer.echo("\n".join(_told(task, workspace)))
+    for run in runs[-RUNS:]:
+        typer.echo("\n".join(told_run(run)))
+
+
+def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bool) -> None:
+    """The last runs of a task, oldest first."""
+    tasks = recurring_tasks(workspace)
+    runs = tasks.runs(id_)[-last:]
+    if json:
+        kept = {"stdout": "output", "stderr": "error_output"}
+        more = [
+            {name: tasks.output(getattr(run, of)) for name, of in kept.items()} if output else {}
+            for run in runs
+        ]
+        show_json(
+            [r.model_dump(mode="json") | printed for r, printed in zip(runs, more, strict=True)]
+        )
+        return
+    for run in runs:
+        typer.echo("\n".join(told_run(run)))
+        for name in (run.output, run.error_output) if output else ():
+            typer.echo("\n".join(quote(tasks.output(name))))
+    if not runs:
+        typer.echo("It has not run yet.")
+
+
+def _told(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
+    yield typer.style(line(task.title), bold=True)
+    yield f"  id        {task.id}"
+    if task.command:
+        yield f"  command   {line(shlex.join(task.command))}"
+    if task.agent is not None:
+        who = task.agent.agent or task.agent.agent_command or "nobody"
+        yield f"  agent     {line(who)}"
+        for check in task.agent.checks:
+            yield f"  check     {line(check)}"
+    yield f"  schedule  {schedule_of(task)}"
+    yield f"  status    {typer.style(task.status, fg=_COLORS.get(task.status))}{_why(task)}"
+    if task.total_failures:
+        yield f"  failures  {task.consecutive_failures} in a row ({task.total_failures} in all)"
+    yield from next_of(task, workspace)
+    yield from _triage(task, workspace)
+    if task.tags:
+        yield f"  tags      {line(', '.join(task.tags))}"
+
+
+def _why(task: RecurringTask) -> str:
+    held = task.paused or task.stopped
+    if held is None:
+        return f": {line(task.put_off)}" if task.put_off else ""
+    who = f" by {held.by}" if held.by else ""
+    why = f": {line(held.reason)}" if held.reason else ""
+    return f"{who} since {isoformat(held.since)}{why}; loki resume {task.id}"
+
+
+def next_of(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
+    """When it runs next: in how long, which iteration of the backoff, and its cap."""
+    if task.next_run_at is None or task.stopped or task.paused:
+        return
+    planned = max(filter(None, (task.next_run_at, task.not_before)))
+    told = in_words(planned, workspace.clock.now())
+    if task.consecutive_failures:
+        cap = span(workspace.config.recurrence.failure_backoff_max_delay * 1000)
+        told += f", backoff iteration {task.consecutive_failures}, cap {cap}"
+    yield f"  next      {in_zone(planned, task)} ({told})"
+
+
+def _triage(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
+    if task.last_triaged_at is None:
+        return
+    left = cooldown_left(task, workspace)
+    over = f"cooldown: {span(left.total_seconds() * 1000)} left" if left else "cooldown is over"
+    yield f"  triaged   {isoformat(task.last_triaged_at)} ({over})"
+
+
+def told_run(run: RunRecord) -> Iterator[str]:
+    """A run in a few lines."""
+    took = span((run.ended_at - run.started_at).total_seconds() * 1000)
+    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+    status = typer.style(run.status, fg=_COLORS.get(run.status))
+    yield f"run {run.number}  {status}{code}  {isoformat(run.started_at)}  {took}"
+    if run.missed:
+        yield f"  missed    {amount(run.missed, 'run')} before it"
+    if run.reason:
+        yield f"  reason    {line(run.reason, 200)}"
+    if run.signature:
+        kind = f", {run.kind}" if run.kind else ""
+        yield f"  signature {run.signature}{kind}"
+    for name in filter(None, (run.output, run.error_output)):
+        yield f"  printed   .loki/{name}"

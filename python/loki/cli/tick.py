@@ -1,0 +1,104 @@
+"""``loki tick``: run the recurring tasks that are due."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.base.time import argument_seconds, isoformat, moment
+from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
+from loki.cli.run import take_signals
+
+if TYPE_CHECKING:
+    from loki.recurrence.dispatcher import Round
+
+
+@speaks_plainly
+def command(
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and run each task when it is due.")
+    ] = False,
+    for_: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--for", help="With --watch: end after so long, like 8h."),
+    ] = None,
+    until: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="With --watch: end at this moment, like 2026-04-04T18:00:00Z."),
+    ] = None,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="What was done as JSON.")] = False,
+) -> None:
+    """Run the recurring tasks that are due, and wait for them.
+
+    Each runs once, whatever was missed while nothing watched, and in one process at a time: several
+    of these may run. With --watch it goes on until Ctrl-C, which ends what runs and counts no failure
+    for it.
+
+    Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
+    """
+    from loki import scheduling
+    from loki.workspace import Workspace
+
+    log_to_console()
+    take_signals()
+    workspace = Workspace(project)
+    dispatcher = scheduling.dispatcher(workspace)
+    if not watch:
+        if for_ is not None or until is not None:
+            raise UsageError("--for and --until are for --watch")
+        done = dispatcher.tick()
+        dispatcher.close()
+        tell(done, json=json, also_nothing=True)
+        return
+    dispatcher.watch(
+        _end(for_, until, workspace.clock.now()),
+        heard=lambda done: tell(done, json=json),
+        has_changed=scheduling.Changes(workspace.folder),
+        is_simulated=scheduling.is_simulated(workspace),
+    )
+
+
+def _end(for_: str | None, until: str | None, now: datetime) -> datetime | None:
+    if for_ is not None and until is not None:
+        raise UsageError("expected --for or --until, not both")
+    if for_ is not None:
+        return now + timedelta(seconds=argument_seconds("--for", for_))
+    found = moment(until) if until is not None else None
+    if until is not None and found is None:
+        raise UsageError(f"--until is {until!r}: expected a moment like 2026-04-04T18:00:00Z")
+    return found
+
+
+def tell(done: Round, *, json: bool, also_nothing: bool = False) -> None:
+    """What a round did; nothing where it did nothing, unless that is to be said, too."""
+    if not (done.runs or done.put_off or also_nothing):
+        return
+    if json:
+        show_json(_as_data(done))
+        return
+    for id_, run in done.runs:
+        missed = f", for {amount(run.missed, 'missed run')}, too" if run.missed else ""
+        why = f": {line(run.reason, 160)}" if run.reason else ""
+        colors = {"success": "green", "rescued": "green", "failed": "red"}
+        status = typer.style(run.status, fg=colors.get(run.status, "yellow"))
+        typer.echo(f"{isoformat(run.started_at)} {id_} run {run.number} {status}{missed}{why}")
+    for id_, put_off in done.put_off:
+        typer.echo(f"{id_} put off until {isoformat(put_off.until)}: {line(put_off.reason, 160)}")
+    if not (done.runs or done.put_off):
+        typer.echo("Nothing was due.")
+
+
+def _as_data(done: Round) -> dict[str, Any]:
+    return {
+        "runs": [{"task": id_, **run.model_dump(mode="json")} for id_, run in done.runs],
+        "put_off": [
+            {"task": id_, "until": isoformat(one.until), "reason": one.reason}
+            for id_, one in done.put_off
+        ],
+        "busy": done.busy,
+    }

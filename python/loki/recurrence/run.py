@@ -1,0 +1,140 @@
+"""One run of a recurring task: what is kept of it, and what whoever performs it tells."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from loki.base.time import isoformat, moment
+
+Status: TypeAlias = Literal["success", "failed", "cancelled", "pending_evaluation", "rescued"]
+"""How a run ended. Rescued: it failed, and a later evaluation found its work good all the same."""
+
+
+def _moment(value: Any) -> Any:
+    found = moment(value) if isinstance(value, str) else value
+    if not isinstance(found, datetime) or found.tzinfo is None:
+        raise ValueError(f"found {value!r}, expected a moment in ISO 8601")
+    return found
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment), PlainSerializer(isoformat)]
+"""A moment, as ISO 8601 in files."""
+
+
+class RunRecord(BaseModel):
+    """A line of a task's ``runs.jsonl``; unknown fields are kept.
+
+    Attributes:
+        number: 1, 2, … in the task's life.
+        scheduled_at: when it should have begun; ``started_at``, ``ended_at``: when it did.
+        status: how it ended.
+        exit_code, signal, timed_out: of a command.
+        missed: scheduled times before this one that nobody was there for; this run is for them, too.
+        output, error_output: names of the documents with what it printed; kept of the last runs.
+        task_id: the task of the closed loop that an agent worked on.
+        reason: why it did not succeed, in one sentence.
+        signature: what makes two failures the same; ``pattern``, ``kind``: what is known of it.
+        triggered_by: schedule, or person (`loki recur run`).
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    number: int = Field(ge=1)
+    scheduled_at: Moment
+    started_at: Moment
+    ended_at: Moment
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    missed: int = 0
+    output: str | None = None
+    error_output: str | None = None
+    task_id: str | None = None
+    reason: str = ""
+    signature: str | None = None
+    pattern: str | None = None
+    kind: str | None = None
+    triggered_by: str = "schedule"
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it counts as a success."""
+        return self.status in {"success", "rescued"}
+
+
+@dataclass(frozen=True)
+class Start:
+    """A run that begins.
+
+    Attributes:
+        number, scheduled_at, missed: as in `RunRecord`.
+        cancelled: set when the run is to end.
+    """
+
+    number: int
+    scheduled_at: datetime
+    missed: int = 0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run went, as whoever performed it tells; `RunRecord` says what the fields mean.
+
+    Attributes:
+        stdout, stderr: what it printed, with secrets masked.
+    """
+
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    stdout: str = ""
+    stderr: str = ""
+    task_id: str | None = None
+    reason: str = ""
+    signature: str | None = None
+    pattern: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class PutOff:
+    """A run that could not begin for no fault of its own: nothing is counted, it is tried again.
+
+    Attributes:
+        until: not before this.
+        reason: why, in one sentence.
+    """
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an evaluation says of a run that failed.
+
+    Attributes:
+        is_good: whether its work is good all the same.
+        reason: why.
+    """
+
+    is_good: bool
+    reason: str = ""
+
+
+class Runner(Protocol):
+    """Performs runs; called from several threads at once."""
+
+    def run(self, task: Any, start: Start) -> Ran | PutOff:
+        """Perform a run to its end."""
+
+    def evaluate(self, task: Any, run: RunRecord, cancelled: threading.Event) -> Verdict | None:
+        """What a reviewer says of a run that failed; None: it could not be asked."""
