@@ -177,6 +177,16 @@ class RecurrenceConfig(BaseModel):
     """Runs at a time; agents that work in the project wait for each other anyway."""
 
 
+class SignalsConfig(BaseModel):
+    """``[signals]``: what is done about signals without a person."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    merge: Literal["ask", "auto"] = "ask"
+    """Whether a branch whose tests passed is merged by loki, where that is clean and the tests still
+    pass; else a person merges it."""
+
+
 class BriefingConfig(BaseModel):
     """``[briefing]``: how long it may be."""
 
@@ -198,6 +208,7 @@ class Config(BaseModel):
     models: ModelsConfig = ModelsConfig()
     prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()
+    signals: SignalsConfig = SignalsConfig()
     briefing: BriefingConfig = BriefingConfig()
     recurrence: RecurrenceConfig = RecurrenceConfig()
 

@@ -10,6 +10,7 @@ from loki.memory import task_record
 from loki.memory.run import Closed, close, open_runs
 from loki.memory.sign import SignRules
 from loki.memory.signs import Run, Signs
+from loki.people.signals import Signals
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -75,7 +76,12 @@ class Runs:
         """
         here = self.branch if branch is None else branch
         now = self._workspace.clock.now()
-        return close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
+        closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
+        for signal in Signals(self._store, self._workspace.clock, branch=self.branch).clear_run(
+            here
+        ):
+            logger.info("signal %s removed: its run is over", signal.label)
+        return closed
 
     def close_ended(self) -> list[Closed]:
         """Close the runs whose branches are merged or deleted; outside git there are none."""

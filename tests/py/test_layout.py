@@ -27,6 +27,7 @@ JOINS = {
     "running",
     "runs",
     "session",
+    "signalling",
     "pipeline",
     "resilience",
     "queueing",

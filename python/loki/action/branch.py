@@ -53,6 +53,13 @@ def end_of(root: str, branch: str, start: Mapping[str, Any]) -> str:
     return ""
 
 
+def default_branch(root: str) -> str:
+    """Name of the branch that others are merged into, as far as git or the remote tells; "" else."""
+    refs = _refs(root) or {}
+    heads = (ref for ref in _defaults(refs) if ref.startswith("refs/heads/"))
+    return next(heads, "").removeprefix("refs/heads/")
+
+
 def _refs(root: str) -> Mapping[str, str] | None:
     """Commits by name of ref; None outside git and where git cannot be asked."""
     if git_folder(root) is None:

@@ -22,6 +22,7 @@ from loki.cli import (
     review,
     run,
     show,
+    signals,
     submit,
     tick,
     undo,
@@ -84,3 +85,4 @@ app.add_typer(queue.app, name="queue")
 app.add_typer(patterns.app, name="patterns")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(recur.app, name="recur")
+app.add_typer(signals.app, name="signals")

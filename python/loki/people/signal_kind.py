@@ -73,7 +73,7 @@ _ALL = (
     Kind(
         DRIFT_DETECTED,
         "work strays from the task's goal",
-        "whoever works on a task: its agent, or the loop",
+        "the agent at work, or the loop",
         "the loop",
         "the task is reasoned about anew; more than one in a task is looked at",
         "log",
@@ -83,7 +83,7 @@ _ALL = (
     Kind(
         CONTEXT_CLEAR_REQUESTED,
         "the conversation has become too long to be of use",
-        "whoever works on a task: its agent, or the loop",
+        "the agent at work, or the loop",
         "the loop",
         "the agent begins a new session, with the ledger and the last handoffs",
         "presence",
@@ -92,7 +92,7 @@ _ALL = (
     Kind(
         HUMAN_REVIEW_NEEDED,
         "a person has to decide",
-        "whoever works on a task: its agent, or the loop",
+        "the agent at work, or the loop",
         "a person",
         "the task is blocked until a person answers, for 24 h at most",
         "review",
@@ -124,7 +124,7 @@ _ALL = (
     Kind(
         TESTS_PASSED,
         "the tests of a feature passed",
-        "the dispatcher, which ran them",
+        "the dispatcher",
         "the dispatcher",
         "its branch is requested to be merged",
         "notice",
@@ -133,7 +133,7 @@ _ALL = (
     Kind(
         TESTS_FAILED,
         "the tests of a feature failed",
-        "the dispatcher, which ran them",
+        "the dispatcher",
         "the dispatcher",
         "a task to mend them is queued",
         "notice",
@@ -142,8 +142,8 @@ _ALL = (
     Kind(
         MERGE_REQUESTED,
         "a branch is ready to be merged",
-        "the dispatcher, after the tests",
-        "a person, or the dispatcher where the configuration says so",
+        "the dispatcher",
+        "a person, or the dispatcher",
         "it is merged",
         "notice",
         named="branch",

@@ -1,0 +1,286 @@
+"""``loki signals``: what agents, people and loki have told each other, and what becomes of it."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.base.time import isoformat
+from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.people.signal_kind import KINDS
+
+if TYPE_CHECKING:
+    from loki.people.signal import Signal
+    from loki.signalling.handling import Handled
+    from loki.workspace import Workspace
+
+
+def _kinds() -> str:
+    rows = [
+        f"| {kind.pattern} | {kind.meaning}: from {kind.producer}, for {kind.consumer} |"
+        for kind in KINDS.values()
+    ]
+    return "\n".join(["| KIND | MEANS |", "|---|---|", *rows])
+
+
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Show the signals of a project, act on those that wait, and give new ones.\n\n"
+        "A signal is a file in `.loki/signals/`. Programs, agents and people write it; its one "
+        "consumer acts on it and removes it. One of a run that is over never acts.\n\n"
+        "`loki signals` — what waits, from whom, since when, and what happens next?\n\n"
+        "`loki signals give FEATURE_READY login` — the login is ready to be tested\n\n"
+        "`loki signals handle` — act on what waits, now\n\n"
+        "`loki signals watch` — the same at once whenever a signal comes, until Ctrl-C\n\n"
+        f"{_kinds()}"
+    ),
+)
+
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+Id = Annotated[str, typer.Argument(help="Id of the signal, its file's name, or how either begins.")]
+
+_COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
+
+
+@app.callback()
+@speaks_plainly
+def _default(
+    context: typer.Context,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also those that are done, or of another run.")
+    ] = False,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        _list(project, all_, json)
+        return
+    # What stands before a command is meant for it.
+    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+
+
+@app.command("list")
+@speaks_plainly
+def list_(
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also those that are done, or of another run.")
+    ] = False,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """List what waits: from whom, since when, and what happens next. Same as no command.
+
+    Example: `loki signals list --all`
+    """
+    _list(project, all_, json)
+
+
+@app.command("show")
+@speaks_plainly
+def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
+    """Show all that a signal says.
+
+    Example: `loki signals show DOCS_NEEDED`
+    """
+    workspace = _open(project)
+    signal = _find(workspace, id)
+    if json:
+        show_json(signal.to_dict())
+        return
+    for row in _told(signal, workspace):
+        typer.echo(row)
+    for name, value in signal.data.items():
+        shown = value if isinstance(value, str) else jsonlib.dumps(value)
+        typer.echo(f"  {line(name)}: {line(shown)}")
+
+
+@app.command("give")
+@speaks_plainly
+def give(
+    kind: Annotated[str, typer.Argument(help="One of the kinds in `loki signals --help`.")],
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(help="Of the feature or the branch, for kinds that have one."),
+    ] = None,
+    said: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--say", help="What it says, as KEY=VALUE; may be given again."),
+    ] = None,
+    description: Annotated[str, typer.Option("--description", help="Same as --say for it.")] = "",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Give a signal.
+
+    Example: `loki signals give DOCS_NEEDED --description "The login takes a token now"`
+    """
+    from loki.signalling import signals_of
+
+    data = dict(_pair(one) for one in said or ())
+    if description:
+        data["description"] = description
+    signal = signals_of(_open(project)).give(kind, name or "", data)
+    if json:
+        show_json(signal.to_dict())
+    else:
+        typer.echo(f"given: {line(signal.label)} ({signal.id}); next: {signal.about.next}")
+
+
+@app.command("clear")
+@speaks_plainly
+def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
+    """Remove a signal that nobody is to act on.
+
+    Example: `loki signals clear MERGE_REQUESTED_login`
+    """
+    from loki.signalling import signals_of
+
+    workspace = _open(project)
+    signal = _find(workspace, id)
+    gone = signals_of(workspace).clear(signal)
+    if json:
+        show_json({**signal.to_dict(), "cleared": gone})
+    elif gone:
+        typer.echo(f"cleared: {line(signal.label)}")
+    else:
+        typer.echo(f"{line(signal.label)} has been given anew just now: it stays")
+
+
+@app.command("handle")
+@speaks_plainly
+def handle(project: Project = Path(), json: Json = False) -> None:
+    """Act on what waits: run tests, queue tasks, merge where that is allowed.
+
+    Example: `loki signals handle --json`
+    """
+    from loki.cli.run import take_signals
+    from loki.signalling.handling import handle as handle_all
+
+    take_signals()
+    workspace = _open(project)
+    found = handle_all(workspace)
+    if json:
+        show_json([one.to_dict() for one in found])
+        return
+    _tell(found)
+    others = [one for one in _pending(workspace) if one.id not in {h.signal.id for h in found}]
+    for one in others:
+        typer.echo(f"waits: {line(one.label)}: for {one.about.consumer}")
+    if not found and not others:
+        typer.echo("No signal waits.")
+
+
+@app.command("watch")
+@speaks_plainly
+def watch(project: Project = Path(), json: Json = False) -> None:
+    """Act on signals as they come, until Ctrl-C.
+
+    Example: `loki signals watch`
+    """
+    from loki.cli.run import take_signals
+    from loki.people.signal import FOLDER
+    from loki.signalling.handling import handle as handle_all
+    from loki.signalling.watch import changes
+
+    take_signals()
+    workspace, cancelled = _open(project), threading.Event()
+    told: dict[str, str] = {}
+    for _ in changes(workspace.folder / FOLDER, cancelled):
+        found = handle_all(workspace)
+        new = [one for one in found if one.done or told.get(one.signal.id) != one.told]
+        told = {one.signal.id: one.told for one in found if not one.done}
+        if json:
+            for one in new:
+                typer.echo(jsonlib.dumps(one.to_dict()))
+        else:
+            _tell(new)
+
+
+def _open(project: Path) -> Workspace:
+    import logging
+
+    from loki.workspace import Workspace
+
+    log_to_console(logging.WARNING)
+    return Workspace(project)
+
+
+def _pair(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--say is {given!r}: expected a name, '=' and what it says")
+    return name.strip(), value
+
+
+def _pending(workspace: Workspace) -> list[Signal]:
+    from loki.signalling import signals_of
+
+    return signals_of(workspace).pending()
+
+
+def _find(workspace: Workspace, wanted: str) -> Signal:
+    from loki.cli.show import find
+    from loki.signalling import signals_of
+
+    known = [one for one in signals_of(workspace).all() if one.standing != "handled"]
+    by_file = {one.file.partition("/")[2]: one for one in known}
+    by_id = {one.id: one for one in known}
+    if wanted in by_file or any(name.startswith(wanted) for name in by_file):
+        return by_file[find(list(by_file), wanted, "signal")]
+    return by_id[find(list(by_id), wanted, "signal")]
+
+
+def _list(project: Path, all_: bool, json: bool) -> None:
+    from loki.signalling import signals_of
+
+    workspace = _open(project)
+    signals = signals_of(workspace)
+    known = signals.all()
+    shown = known if all_ else [one for one in known if one.standing in {"pending", "unreadable"}]
+    if json:
+        show_json([one.to_dict() for one in shown])
+        return
+    for one in shown:
+        for row in _told(one, workspace):
+            typer.echo(row)
+    rest = len(known) - len(shown)
+    if rest:
+        typer.echo(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
+    if not known:
+        typer.echo("No signal waits: see `loki signals --help` for what there is.")
+    for name in signals.foreign():
+        typer.echo(f".loki/{line(name)}: is no signal; see `loki signals --help`")
+
+
+def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:
+    standing = typer.style(signal.standing, fg=_COLORS.get(signal.standing))
+    since = ""
+    if signal.given_at is not None:
+        ago = (workspace.clock.now() - signal.given_at).total_seconds() * 1000
+        since = f", {span(max(0.0, ago))} ago ({isoformat(signal.given_at)})"
+    by = signal.said("agent") or signal.said("by")
+    by = f" from {line(by, 60)}" if by else ""
+    task = f", task {line(signal.said('task_id'), 80)}" if signal.said("task_id") else ""
+    yield f"{signal.id}  {standing}  {line(signal.label, 100)}{by}{task}{since}"
+    if signal.problem:
+        yield f"    {line(signal.problem, 200)}"
+    if signal.standing == "pending":
+        yield f"    {signal.about.meaning}; next, by {signal.about.consumer}: {signal.about.next}"
+    said = signal.said("description") or signal.said("reason") or signal.said("detected_drift")
+    if said:
+        yield f"    said: {line(said, 200)}"
+
+
+def _tell(found: Iterable[Handled]) -> None:
+    for one in found:
+        word = typer.style("done", fg="green") if one.done else typer.style("waits", fg="yellow")
+        typer.echo(f"{word}: {line(one.signal.label, 100)}: {line(one.told, 400)}")

@@ -1,0 +1,120 @@
+"""A branch that is to be merged: by a person, or by loki where the configuration says so.
+
+loki merges only what it has seen: a branch whose tip is the commit that the tests passed on, into the
+branch that others are merged into, in a project where nothing else has changed. The merge is committed
+once the tests pass on its result, and taken back else. A merge that was interrupted is known by what
+was written down before it began, and taken back, too; any other is left to whoever began it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+from loki.action.branch import DELETED, MERGED, default_branch, end_of
+from loki.action.listing import git
+from loki.action.process import run
+from loki.people.signal import MERGE_REQUESTED
+from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
+from loki.signalling.feature import own_tests, run_check
+
+if TYPE_CHECKING:
+    from loki.action.check import Check
+    from loki.people.signal import Signal
+
+UNDER_WAY = "state/merging.json"
+"""What loki was merging, written before it begins."""
+
+TIMEOUT = 120.0
+"""Seconds that a step of a merge may take; chosen, not measured."""
+
+
+def merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
+    """Merge a branch where that is allowed and safe; else it waits for a person."""
+    root, branch = str(dispatch.workspace.root), signal.name
+    ended = end_of(root, branch, {"commit": ""})
+    if ended in {MERGED, DELETED} and _under_way(dispatch) is None:
+        return Done(f"{branch} is {ended}")
+    by_hand = f"a person merges it: git merge --no-ff {shlex.quote(branch)}"
+    if dispatch.workspace.config.signals.merge != "auto":
+        return Waits(f'{by_hand} (or say merge = "auto" under [signals] in .loki/config.toml)')
+    with dispatch.project():
+        _take_back(dispatch, root)
+        check = own_tests(dispatch)
+        reason = _against(dispatch, signal, root)
+        if reason or isinstance(check, str):
+            return Waits(f"{reason or check}; {by_hand}")
+        return _merge(dispatch, signal, check, by_hand)
+
+
+def _against(dispatch: Dispatch, signal: Signal, root: str) -> str:
+    """Why loki does not merge a branch, or ""."""
+    into, here = default_branch(root), dispatch.workspace.position()[0]
+    if not into or here != into:
+        return f"{into or 'the branch to merge into'} is not checked out"
+    changed = git(root, "status", "--porcelain", "--untracked-files=no")
+    if changed is None or changed:
+        return "the project has changes that are not committed"
+    tip = _commit(root, f"refs/heads/{signal.name}")
+    if not signal.said("commit") or tip != signal.said("commit"):
+        return f"the tests have not passed on the last commit of {signal.name}"
+    return ""
+
+
+def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Done | Waits:
+    branch, store, root = signal.name, dispatch.workspace.store, str(dispatch.workspace.root)
+    begun = {"head": _commit(root, "HEAD"), "merged": signal.said("commit"), "branch": branch}
+    store.put(UNDER_WAY, json.dumps(begun))
+    problem = _git(dispatch, "merge", "--no-ff", "--no-commit", signal.said("commit"))
+    if not problem:
+        result = run_check(dispatch, check)
+        failure = f": {result.failure}" if result.failure else ""
+        problem = "" if result.passed else f"`{check.name}` fails behind it{failure}"
+    if not problem:
+        message = f"Merge branch '{branch}'"
+        problem = _git(dispatch, "commit", "--no-edit", "-m", message)
+    if problem:
+        _take_back(dispatch, root)
+        return Waits(f"{branch} could not be merged: {problem}; {by_hand}")
+    store.update(UNDER_WAY, lambda _text: None)
+    return Done(f"{branch} is merged")
+
+
+def _take_back(dispatch: Dispatch, root: str) -> None:
+    """End a merge of loki's own that is under way."""
+    begun = _under_way(dispatch)
+    if begun is None:
+        return
+    where = _commit(root, "HEAD"), _commit(root, "MERGE_HEAD")
+    if where == (begun.get("head"), begun.get("merged")):
+        _git(dispatch, "merge", "--abort")
+    dispatch.workspace.store.update(UNDER_WAY, lambda _text: None)
+
+
+def _under_way(dispatch: Dispatch) -> dict[str, str] | None:
+    try:
+        begun = json.loads(dispatch.workspace.store.get(UNDER_WAY) or "null")
+    except ValueError:
+        return None
+    return begun if isinstance(begun, dict) else None
+
+
+def _commit(root: str, name: str) -> str:
+    found = git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return found.decode().strip() if found else ""
+
+
+def _git(dispatch: Dispatch, *arguments: str) -> str:
+    """Run git with the person's own settings; what it says where it fails, or ""."""
+    done = run(
+        ("git", *arguments),
+        cwd=dispatch.workspace.root,
+        timeout=TIMEOUT,
+        cancelled=dispatch.cancelled,
+    ).masked()
+    said = done.output.decode("utf-8", "replace").strip().splitlines()
+    return "" if done.is_success else (said[-1] if said else f"git {arguments[0]} failed")
+
+
+CONSUMERS: dict[str, Consumer] = {MERGE_REQUESTED: merge}
