@@ -52,6 +52,7 @@ def performer(
     from loki.action.recorder import Recorder
     from loki.action.regression import RegressionCheck
     from loki.action.work import Work
+    from loki.dead_letters.burial import listener
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
     from loki.people.signals import Signals
@@ -80,6 +81,7 @@ def performer(
         digest=work.digest,
         diff=work.diff,
     )
+    recorder.ended = listener(workspace, spec, lambda: recorder.agent)
     checks = CheckRunner(
         root,
         patterns,

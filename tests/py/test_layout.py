@@ -24,6 +24,7 @@ JOINS = {
     "workspace",
     "answering",
     "assembly",
+    "dead_letters",
     "running",
     "runs",
     "session",

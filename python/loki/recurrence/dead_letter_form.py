@@ -51,6 +51,14 @@ def with_task(letter: Mapping[str, Any], task: QueuedTask) -> dict[str, Any]:
     return {**letter, "task_id": task.id, "task_data": inner}
 
 
+def asked(letter: QueuedTask) -> QueuedTask:
+    """What a dead letter says was asked, of a task that the queue did not know before."""
+    inner = letter.raw.get("task_data")
+    return (
+        letter if not isinstance(inner, Mapping) else queued_form.read({"id": letter.id, **inner})
+    )
+
+
 def task_of(letter: QueuedTask) -> QueuedTask:
     """The task of a dead letter, as it stands in pending.
 

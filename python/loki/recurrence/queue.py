@@ -345,6 +345,19 @@ class Queue:
         with self._changing() as lists:
             return queue_moves.abandon(lists, id_, reason, self._now())
 
+    def achieve(self, id_: str, outcome: Mapping[str, Any] | None = None) -> bool:
+        """Nobody is to work on a task any more that was achieved by whoever had not claimed it.
+
+        Args:
+            id_: its id; one that is unknown or being worked on stays as it is.
+            outcome: how it ended, JSON-able.
+        """
+        if self.where(id_) in {None, "completed", "in-progress"}:  # as nearly always
+            return False
+        said = {"completed_at": self._now(), "outcome": masked(outcome or {})}
+        with self._changing() as lists:
+            return queue_moves.achieve(lists, id_, said)
+
     def dead_letter_metadata(self) -> dict[str, Any]:
         """``last_reviewed``, ``total_abandoned`` and ``total_recovered`` of ``dead-letter.json``."""
         return queue_lists.metadata(self.lists().files["dead-letter"].extra)

@@ -187,7 +187,11 @@ class Lists:
 
 def _counted(extra: Any, to: ListName) -> dict[str, Any]:
     """What stands beside the dead letters, after one of them went elsewhere: the one place that counts."""
-    name = {"abandoned": "total_abandoned", "pending": "total_recovered"}.get(to)
+    name = {
+        "abandoned": "total_abandoned",
+        "pending": "total_recovered",
+        "completed": "total_recovered",
+    }.get(to)
     known = metadata(extra)
     if name:
         count = known[name]

@@ -13,6 +13,8 @@ anywhere, also nowhere        bury                               dead-letter
 failed, dead-letter           requeue                            pending
 abandoned                     requeue                            pending
 pending, failed, dead-letter  abandon                            abandoned
+pending, failed, dead-letter  achieve                            completed
+abandoned                     achieve                            completed
 ============================= ================================== =========================
 
 Every other verb leaves a task in its list, or is refused.
@@ -30,7 +32,7 @@ from loki.base.secret import masked
 from loki.recurrence import dead_letter_form, queued_form
 from loki.recurrence.claim import Capacity, Claim
 from loki.recurrence.dependency import cycle, waits_for
-from loki.recurrence.queue_lists import Lists
+from loki.recurrence.queue_lists import Lists, metadata
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
 
 MOST_LOST = 10
@@ -157,7 +159,7 @@ def bury(
     except ValueError as error:
         raise UsageError(f"no dead letter: {error}") from error
     where = lists.where(said.id)
-    known = task or lists.find(said.id) or said
+    known = task or lists.find(said.id) or dead_letter_form.asked(said)
     if where == "dead-letter":
         lists.replace(queued_form.read({**known.raw, **masked(entry)}))
     else:
@@ -165,6 +167,8 @@ def bury(
         letter = dead_letter_form.entry(known, original_queue=queue, at=now, summary="")
         whole = dead_letter_form.with_task({**letter, **masked(entry)}, known)
         lists.move(queued_form.read(whole), "dead-letter")
+        extra = lists.files["dead-letter"].extra
+        lists.set_extra("dead-letter", {**extra, "metadata": metadata(extra)})
     return lists.files["dead-letter"].tasks[said.id]
 
 
@@ -188,6 +192,15 @@ def abandon(lists: Lists, id_: str, reason: str, now: str) -> QueuedTask:
     """
     task = found(lists, id_, ("pending", "failed", "dead-letter"))
     return lists.move(_saying(task, masked({"reason": reason, "abandoned_at": now})), "abandoned")
+
+
+def achieve(lists: Lists, id_: str, said: Mapping[str, Any]) -> bool:
+    """A task is achieved that nobody had claimed; whether it was waiting, or had ended badly."""
+    task, where = lists.find(id_), lists.where(id_)
+    if task is None or where in {"completed", "in-progress"}:
+        return False
+    lists.move(_saying(dead_letter_form.task_of(task), said), "completed")
+    return True
 
 
 def found(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:

@@ -1,0 +1,98 @@
+"""The page by which a review asks a person about a dead letter."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from loki.dead_letters.facts import FactFinder
+from loki.memory.attempt import Attempt
+from loki.people.escalation import Escalation, Option
+from loki.queueing import queue_of
+from loki.recurrence.dead_letter import Letter
+
+if TYPE_CHECKING:
+    from loki.dead_letters.reviewing import Reviewed
+    from loki.workspace import Workspace
+
+
+def escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
+    """What a person is asked about a dead letter that shows a trigger.
+
+    Args:
+        workspace: the project.
+        looked: the dead letter, and what was found about it.
+    """
+    letter, decision = looked.letter, looked.decision
+    finder = FactFinder(workspace, queue_of(workspace).lists())
+    life = finder.life(letter.task.id) or [
+        _told(letter, index) for index in range(len(letter.attempts))
+    ]
+    others = decision.trigger.others if decision.trigger else ()
+    return Escalation(
+        letter.task.id,
+        letter.task.title,
+        decision.rule,
+        decision.reason,
+        looked.facts.case.failure,
+        life,
+        tuple(dict.fromkeys(path for one in life for path in one.files_modified)),
+        others=others,
+        evidence=decision.evidence,
+        ways=ways(letter.task.id, others),
+        failures=letter.failure_count,
+    )
+
+
+def ways(task_id: str, others: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    """How a person can go on with a dead letter, with what speaks for and against each.
+
+    Args:
+        task_id: the task.
+        others: further tasks with the same root cause.
+
+    Example:
+        >>> ways("fix-login")[0].command
+        'loki dead-letters retry fix-login --fixed-by COMMIT'
+    """
+    ids = shlex.join([task_id, *others])
+    retry, abandon = f"loki dead-letters retry {ids}", f"loki dead-letters abandon {ids}"
+    return (
+        Option(
+            "Mend the cause, then retry",
+            f"{retry} --fixed-by COMMIT",
+            "Costs your time; most certain where rights, credentials, data or a design are concerned. "
+            "The retries begin anew, with everything on record that was tried.",
+        ),
+        Option(
+            "Retry with another approach",
+            f'{retry} --approach "…"',
+            "Cheapest where you know what the agent does not. It stands in the task's description; may "
+            "end here again where knowledge was not what is missing.",
+        ),
+        Option(
+            "Reduce the scope",
+            f'loki dead-letters retry {shlex.quote(task_id)} --simpler "…"',
+            "Gets you a part soon: a new, smaller task is queued that names this one. What it leaves "
+            "out is not done; this task stays here until the smaller one is completed.",
+        ),
+        Option(
+            "Abandon",
+            f'{abandon} --reason "…"',
+            "Costs nothing more. The task moves to abandoned.json with your reason; its attempts, "
+            "pages and edits stay, and `loki undo` restores the files.",
+        ),
+    )
+
+
+def _told(letter: Letter, index: int) -> Attempt:
+    """An attempt that another program told of, as loki's own pages show attempts."""
+    one = letter.attempts[index]
+    return Attempt(
+        one.attempt_number,
+        one.timestamp,
+        one.approach,
+        "failed",
+        one.error_message.partition("\n")[0][:300] or one.error_type,
+        agent=one.agent_id,
+    )

@@ -1,0 +1,312 @@
+"""The review of a project's dead letters, joined: facts in, decisions out, and what they change.
+
+Every step can be done twice: whoever is killed leaves a task in exactly one list, and the next review
+goes on. Several reviews at once decide alike; the queue lets one of them move a task.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loki.action.question import Question
+from loki.base.error import AgentError, BreakerOpen, UsageError
+from loki.base.log import tell
+from loki.base.time import isoformat
+from loki.dead_letters import page
+from loki.dead_letters.facts import FactFinder
+from loki.people.escalations import Escalations
+from loki.queueing import queue_of
+from loki.recurrence.dead_letter import HUMAN, Letter, requeued
+from loki.recurrence.dead_letter_question import INSTRUCTIONS, answers, question
+from loki.recurrence.dead_letter_review import (
+    Answers,
+    Decision,
+    Facts,
+    decide,
+    is_due,
+)
+from loki.recurrence.queued import QueuedTask
+from loki.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+Notify = Callable[..., object]
+
+NO_ANSWERS = Answers()
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What a review made of a dead letter.
+
+    Attributes:
+        letter: what it said.
+        facts: what was found about it, and answered.
+        decision: what becomes of it.
+        page: of its open escalation, or "".
+        new_task: id of the task of reduced scope that was made of it, or "".
+        done: the decision was carried out, or there was nothing to do; else somebody else was quicker,
+            or it was only to be looked at.
+    """
+
+    letter: Letter
+    facts: Facts
+    decision: Decision
+    page: str = ""
+    new_task: str = ""
+    done: bool = False
+
+    @property
+    def task_id(self) -> str:
+        """The task."""
+        return self.letter.task.id
+
+
+class Reviews:
+    """Reviews the dead letters of a project.
+
+    Args:
+        workspace: the project.
+        reviewers: agents that answer what no fact decides, the preferred one first; none: nobody does.
+        by: who answers with flags, or gives a task up.
+    """
+
+    def __init__(
+        self, workspace: Workspace, reviewers: Sequence[object] = (), by: str = ""
+    ) -> None:
+        self.workspace = workspace
+        self.queue = queue_of(workspace)
+        self.escalations = Escalations(FileStore(workspace.folder), workspace.clock)
+        self._reviewers = reviewers
+        self._by = by
+
+    def is_due(self) -> bool:
+        """Whether the dead letters are to be looked at before new work."""
+        return is_due(self.queue.dead_letter_metadata(), self.workspace.clock.now())
+
+    def review(
+        self,
+        tasks: Sequence[str] | None = None,
+        said: Mapping[str, Answers] | None = None,
+        *,
+        dry_run: bool = False,
+        told: Callable[[Reviewed], None] = lambda _: None,
+    ) -> list[Reviewed]:
+        """Review dead letters: all of them, or some.
+
+        Args:
+            tasks: ids; None: all, and the time of the review is kept.
+            said: what the operator answers, by task; under "" for those that are not named.
+            dry_run: only look; nothing is changed, nobody is asked.
+            told: told of each as it is done.
+
+        Raises:
+            StoreError: what was decided could not be kept.
+        """
+        if not dry_run:
+            from loki.dead_letters.burial import complete
+
+            complete(self.workspace)
+        finder = FactFinder(self.workspace, self.queue.lists())
+        given = said or {}
+        found = []
+        for id_, letter in finder.letters.items():
+            if tasks is not None and id_ not in tasks:
+                continue
+            own = given.get(id_, given.get("", NO_ANSWERS))
+            looked = self._look(finder, letter, own, ask=not dry_run)
+            found.append(looked if dry_run else self._carry_out(looked))
+            told(found[-1])
+        if tasks is None and not dry_run:
+            self.queue.reviewed()
+        return found
+
+    def escalate(self, task_id: str) -> Reviewed | None:
+        """Ask a person at once about a task that was just given up, where a trigger is shown.
+
+        Returns:
+            What was done; None where nobody is to be asked. Everything else waits for a review.
+        """
+        finder = FactFinder(self.workspace, self.queue.lists())
+        letter = finder.letters.get(task_id)
+        if letter is None:
+            return None
+        self._notify(
+            "dead_letter", f"given up: {letter.task.title}: {letter.error_summary}", task_id
+        )
+        looked = self._look(finder, letter, NO_ANSWERS, ask=False)
+        return self._carry_out(looked) if looked.decision.action == "escalate" else None
+
+    def decided(self, letter: Letter, said: Answers, decision: Decision) -> Reviewed:
+        """Carry out what a person decided about a dead letter.
+
+        Args:
+            letter: it.
+            said: what the person said.
+            decision: what becomes of it.
+        """
+        finder = FactFinder(self.workspace, self.queue.lists())
+        return self._carry_out(Reviewed(letter, finder.facts(letter, said), decision))
+
+    # --- one dead letter ------------------------------------------------------------------------------
+
+    def _look(self, finder: FactFinder, letter: Letter, said: Answers, *, ask: bool) -> Reviewed:
+        facts = finder.facts(letter, replace(said, by=said.by or self._by))
+        decision = decide(letter, facts)
+        if ask and self._reviewers and decision.action in {"stay", "escalate"}:
+            heard = self._ask(letter, facts)
+            facts = replace(
+                facts, answers=facts.answers.over(heard) if said != NO_ANSWERS else heard
+            )
+            decision = decide(letter, facts)
+        open_ = self.escalations.of(letter.task.id)
+        return Reviewed(letter, facts, decision, open_.page if open_ else "")
+
+    def _ask(self, letter: Letter, facts: Facts) -> Answers:
+        """What a reviewer says; nothing where it cannot be asked."""
+        from loki.agents.fallback import ask
+
+        task, workspace = letter.task, self.workspace
+        name = ", ".join(str(getattr(one, "name", "a reviewer")) for one in self._reviewers)
+        asked = Question(
+            question(letter, facts.dependencies),
+            task.id,
+            workspace.root,
+            instructions=INSTRUCTIONS,
+            sees_project=True,
+        )
+        try:
+            said = ask(self._reviewers, asked, workspace.ways)
+        except (AgentError, BreakerOpen) as error:
+            logger.warning(
+                "dead-letter review of %s: %s could not be asked: %s", task.id, name, error
+            )
+            return NO_ANSWERS
+        return answers(said.text, task.id, name)
+
+    def _carry_out(self, looked: Reviewed) -> Reviewed:
+        action, id_ = looked.decision.action, looked.task_id
+        try:
+            if action == "retry":
+                done = self._retry(looked)
+            elif action == "abandon":
+                done = self._abandon(looked)
+            elif action == "simplify":
+                done = self._simplify(looked)
+            elif action == "escalate":
+                done = self._escalate(looked)
+            else:
+                return replace(looked, done=True)
+        except UsageError as error:  # it is no dead letter any more: somebody else was quicker
+            logger.warning("dead-letter review of %s: nothing to do any more: %s", id_, error)
+            return looked
+        tell(id_, f"dead_letter action={action} rule={looked.decision.rule}")
+        return replace(done, done=True)
+
+    def _retry(self, looked: Reviewed) -> Reviewed:
+        letter, decision = looked.letter, looked.decision
+        now = isoformat(self.workspace.clock.now())
+        is_new = bool(decision.approach)
+        said = requeued(letter, decision.rule, now, is_new_approach=is_new)
+        said["recovered"] = {"reason": decision.reason, "by": looked.facts.answers.by}
+        if decision.commit:
+            said["fix_commit"] = decision.commit
+        if decision.approach:
+            said["approach"] = decision.approach
+            said["description"] = _with_approach(letter.task, decision.approach)
+        self._answer(looked, "queued again", decision.approach)
+        self.queue.requeue(letter.task.id, said=said, reset=is_new)
+        return looked
+
+    def _abandon(self, looked: Reviewed) -> Reviewed:
+        self._answer(looked, "abandoned", looked.decision.reason)
+        self.queue.abandon(looked.task_id, looked.decision.reason)
+        return looked
+
+    def _simplify(self, looked: Reviewed) -> Reviewed:
+        letter, scope = looked.letter, looked.decision.scope
+        assert scope is not None
+        task = letter.task
+        new = f"{task.id}-simpler-{letter.total_attempts}"
+        simpler = QueuedTask(
+            new,
+            scope.title,
+            scope.description or scope.title,
+            task.priority,
+            kind=task.kind,
+            complexity=task.complexity,
+            checks=task.checks,
+            scope=task.scope,
+            agent=task.agent,
+            agent_command=task.agent_command,
+            max_attempts=task.max_attempts,
+            tags=task.tags,
+            after=task.id,
+        )
+        if self.queue.where(new) is None:  # else somebody was killed before they could say so
+            self.queue.submit(simpler)
+        self.queue.bury({"task_id": task.id, "simpler_task": new})
+        self._answer(looked, f"a simpler task was made of it: {new}", scope.title)
+        return replace(looked, new_task=new)
+
+    def _escalate(self, looked: Reviewed) -> Reviewed:
+        before = self.escalations.of(looked.task_id)
+        name = self.escalations.ask(page.escalation(self.workspace, looked))
+        if (
+            looked.letter.recovery_strategy != HUMAN
+            or looked.letter.task.raw.get("escalation") != name
+        ):
+            self.queue.bury(
+                {"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name}
+            )
+        if before is None:
+            text = f"{looked.letter.task.title}: {looked.decision.reason}"
+            self._notify("escalation", text, looked.task_id, name)
+        return replace(looked, page=name)
+
+    def _answer(self, looked: Reviewed, what: str, words: str) -> None:
+        """What its escalation asked is answered: by a person, or by what has changed since."""
+        by = looked.facts.answers.by
+        self.escalations.answer(looked.task_id, f"{what}{by and f', by {by}'}", words)
+
+    def _notify(self, kind: str, text: str, task_id: str, about: str = "") -> None:
+        """Tell people; one that cannot be told finds it in the lists all the same."""
+
+
+def _with_approach(task: QueuedTask, approach: str) -> str:
+    described = task.description.strip() or task.title
+    return f"{described}\n\nGo about it in this way, which was not tried yet: {approach.strip()}"
+
+
+def review_when_due(
+    workspace: Workspace,
+    reviewers: Sequence[object] = (),
+    told: Callable[[Reviewed], None] = lambda _: None,
+) -> list[Reviewed]:
+    """Review the dead letters where that is due, before new work: for whoever starts work.
+
+    Args:
+        workspace: the project.
+        reviewers: agents that answer what no fact decides; none: nobody does.
+        told: told of each dead letter as it is done.
+
+    Returns:
+        What was reviewed; none where it is not due.
+
+    Raises:
+        StoreError: what was decided could not be kept.
+
+    Example:
+        >>> import tempfile
+        >>> from loki.workspace import Workspace
+        >>> review_when_due(Workspace(tempfile.mkdtemp()))
+        []
+    """
+    reviews = Reviews(workspace, reviewers)
+    return reviews.review(told=told) if reviews.is_due() else []

@@ -1,0 +1,317 @@
+"""When dead letters are reviewed, and what a review makes of one: (letter, facts) → decision. Pure.
+
+Per task, the first that holds: a retry condition, a criterion to abandon it, a trigger of an
+escalation; else it stays. A person's own word to abandon it comes before everything that the
+program found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+from loki.base.time import moment
+from loki.people.escalation_trigger import Case, Trigger, triggers
+from loki.recognition.failure import Failure
+from loki.recognition.similarity import overlap, same_failure
+from loki.recurrence.dead_letter import DEPENDENCY, Letter
+
+STALE = timedelta(hours=24)
+"""After so long the dead letters are reviewed again. Source: the specification."""
+
+MOST_ATTEMPTS = 10
+"""Attempts over its life after which a task that was queued again is abandoned. Source: likewise."""
+
+APPROACHES = 3
+"""Different approaches that meet the same error: it is no use trying. Source: likewise."""
+
+SIMILAR = 0.80
+"""Approaches whose words overlap by more are one approach. Source: likewise, of failures."""
+
+Action: TypeAlias = Literal["retry", "abandon", "escalate", "simplify", "stay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Something that a task needs.
+
+    Attributes:
+        name: id of a task, or name of a module, package or program.
+        state: available, waiting (for a task), missing, or never.
+        since: when it became available, ISO 8601 UTC; "" where nobody knows.
+        evidence: one clause.
+        was_missing: the task is known to have failed for want of it.
+    """
+
+    name: str
+    state: Literal["available", "waiting", "missing", "never"]
+    since: str = ""
+    evidence: str = ""
+    was_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that may have fixed what blocks a task.
+
+    Attributes:
+        commit: its name in git; subject: the first line of its message.
+        at: when, ISO 8601 UTC.
+        why: what it has to do with the task, one clause.
+    """
+
+    commit: str
+    subject: str = ""
+    at: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A task reduced to what can be done."""
+
+    title: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What no fact decides, as a person or a reviewer answered it; empty: nobody said so.
+
+    Attributes:
+        new_approach: one that was not tried yet.
+        simpler_scope: a reduced scope.
+        scope_gone: why the task is no longer wanted.
+        dependency_never: why what it depends on will never come.
+        fixed_by: the commit that fixed what blocked it.
+        abandon: why a person gives it up.
+        confidence: 0 to 1 that the recovery strategy is the right one.
+        readings: valid readings of an ambiguous specification.
+        by: who said so.
+    """
+
+    new_approach: str = ""
+    simpler_scope: Scope | None = None
+    scope_gone: str = ""
+    dependency_never: str = ""
+    fixed_by: str = ""
+    abandon: str = ""
+    confidence: float | None = None
+    readings: tuple[str, ...] = ()
+    by: str = ""
+
+    def over(self, other: Answers) -> Answers:
+        """These, and what ``other`` says where these say nothing."""
+        mine = {name: value for name in self.__slots__ if (value := getattr(self, name))}
+        if self.confidence is not None:
+            mine["confidence"] = self.confidence
+        return replace(other, **mine)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a dead letter besides itself.
+
+    Attributes:
+        case: for the triggers of an escalation.
+        dependencies: what it needs.
+        commits: since its last failure that may have to do with it, oldest first.
+        failures: of its attempts that count, by their approach, oldest first.
+        simpler_state: the list that its simpler task stands in; "" where it has none.
+        answers: what people and reviewers said.
+    """
+
+    case: Case
+    dependencies: tuple[Dependency, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    failures: tuple[tuple[str, Failure], ...] = ()
+    simpler_state: str = ""
+    answers: Answers = field(default_factory=Answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a dead letter.
+
+    Attributes:
+        action: retry, abandon, escalate, simplify (a new task of reduced scope) or stay.
+        rule: short name of the condition, criterion or trigger.
+        reason: one sentence.
+        evidence: what speaks for it, a line each.
+        approach: the new approach, where that is why.
+        commit: the one that fixed what blocked it, where that is why.
+        scope: the reduced scope.
+        trigger: why a person is asked.
+    """
+
+    action: Action
+    rule: str = ""
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    approach: str = ""
+    commit: str = ""
+    scope: Scope | None = None
+    trigger: Trigger | None = None
+
+
+STAY = Decision("stay", "", "nothing has changed")
+
+
+def is_due(metadata: Mapping[str, Any], now: datetime) -> bool:
+    """Whether the dead letters are to be reviewed: never yet, or not for over 24 hours.
+
+    Args:
+        metadata: of ``dead-letter.json``.
+        now: the time, with its zone.
+
+    A review of the future was written by a clock that was wrong: it counts for nothing.
+
+    Example:
+        >>> from datetime import timezone
+        >>> now = datetime(2026, 1, 26, 8, 0, 1, tzinfo=timezone.utc)
+        >>> is_due({"last_reviewed": "2026-01-25T08:00:00Z"}, now)
+        True
+    """
+    said = metadata.get("last_reviewed")
+    last = moment(said) if isinstance(said, str) else None
+    return last is None or last > now or now - last > STALE
+
+
+def decide(letter: Letter, facts: Facts) -> Decision:
+    """What becomes of a dead letter.
+
+    Args:
+        letter: what it says.
+        facts: what is known besides.
+    """
+    said = facts.answers
+    if said.abandon:
+        return Decision("abandon", "person", said.abandon, (_by(said),))
+    found = next(_retry(letter, facts), None) or next(_abandon(letter, facts), None)
+    if found is not None:
+        return found
+    shown = triggers(_case(facts))
+    if shown:
+        first = shown[0]
+        evidence = tuple(line for trigger in shown for line in trigger.evidence)
+        return Decision("escalate", first.name, first.reason, evidence, trigger=first)
+    if facts.simpler_state in _UNDER_WAY:
+        return replace(STAY, reason=f"its simpler task {letter.simpler_task} is under way")
+    return STAY
+
+
+_UNDER_WAY = ("pending", "in-progress")
+
+
+def _case(facts: Facts) -> Case:
+    said = facts.answers
+    return replace(
+        facts.case,
+        confidence=facts.case.confidence if said.confidence is None else said.confidence,
+        readings=(*facts.case.readings, *said.readings),
+    )
+
+
+# --- retry conditions -----------------------------------------------------------------------------
+
+
+def _retry(letter: Letter, facts: Facts) -> Iterator[Decision]:
+    said = facts.answers
+    if resolved := _resolved(letter, facts.dependencies):
+        names = ", ".join(one.name for one in resolved)
+        evidence = tuple(f"{one.name}: {one.evidence}" for one in resolved)
+        yield Decision("retry", "dependency_available", f"now available: {names}", evidence)
+    if said.new_approach and is_new(said.new_approach, letter):
+        why = "an approach that was not tried yet"
+        yield Decision(
+            "retry", "new_approach", why, (said.new_approach, _by(said)), said.new_approach
+        )
+    if said.simpler_scope is not None and facts.simpler_state not in _UNDER_WAY:
+        scope = said.simpler_scope
+        why = f"a simpler task: {scope.title}"
+        yield Decision("simplify", "simpler_scope", why, (_by(said),), scope=scope)
+    if said.fixed_by:
+        why = f"what blocked it was fixed by {said.fixed_by}"
+        yield Decision("retry", "bug_fixed", why, (_by(said),), commit=said.fixed_by)
+    for commit in reversed([one for one in facts.commits if _is_after(one.at, letter)]):
+        why = f"what blocked it may be fixed by {commit.commit[:12]}: {commit.subject}"
+        yield Decision("retry", "bug_fixed", why, (commit.why,), commit=commit.commit)
+
+
+def _resolved(letter: Letter, needed: Sequence[Dependency]) -> list[Dependency]:
+    """What has become available since, where nothing that it needs is missing any more."""
+    if not needed or any(one.state != "available" for one in needed):
+        return []
+    blocked = letter.recovery_strategy == DEPENDENCY
+    return [one for one in needed if one.was_missing or blocked or _is_after(one.since, letter)]
+
+
+def _is_after(at: str, letter: Letter) -> bool:
+    when, last = moment(at), moment(letter.last_failure)
+    return when is not None and last is not None and when > last
+
+
+def is_new(approach: str, letter: Letter) -> bool:
+    """Whether an approach is none of those that were tried, and says anything at all."""
+    return bool(approach.strip()) and all(
+        overlap(approach, tried.approach) <= SIMILAR for tried in letter.attempts if tried.approach
+    )
+
+
+# --- criteria to abandon it -----------------------------------------------------------------------
+
+
+def _abandon(letter: Letter, facts: Facts) -> Iterator[Decision]:
+    said = facts.answers
+    if letter.requeues and letter.total_attempts >= MOST_ATTEMPTS:
+        why = f"{letter.total_attempts} attempts in all; times that it was queued again: {letter.requeues}"
+        yield Decision("abandon", "too_many_attempts", why)
+    if same := same_error(facts.failures):
+        why = f"the same error over {len(same)} different approaches"
+        yield Decision("abandon", "same_error", why, tuple(same))
+    for one in facts.dependencies:
+        if one.state == "never":
+            why = f"what it depends on will never come: {one.name}"
+            yield Decision("abandon", "dependency_never", why, (one.evidence,))
+    if said.dependency_never:
+        why = f"what it depends on will never come: {said.dependency_never}"
+        yield Decision("abandon", "dependency_never", why, (_by(said),))
+    if said.scope_gone:
+        why = f"it is no longer wanted: {said.scope_gone}"
+        yield Decision("abandon", "scope_gone", why, (_by(said),))
+    if facts.simpler_state == "completed":
+        why = f"its simpler task {letter.simpler_task} is completed in its place"
+        yield Decision("abandon", "scope_gone", why)
+
+
+def same_error(failures: Sequence[tuple[str, Failure]]) -> list[str]:
+    """The approaches, different from each other, that met the same error; fewer than 3 are none.
+
+    Args:
+        failures: (approach, failure), oldest first. Unspecific failures are the same as nothing.
+    """
+    for index, (_, failure) in enumerate(failures):
+        if not failure.is_specific:
+            continue
+        met: list[str] = []
+        for approach, other in failures[index:]:
+            is_other = approach.strip() and all(overlap(approach, one) <= SIMILAR for one in met)
+            if is_other and same_failure(failure, other):
+                met.append(approach)
+        if len(met) >= APPROACHES:
+            return met
+    return []
+
+
+def is_hopeless(letter: Letter, failures: Sequence[tuple[str, Failure]]) -> bool:
+    """Whether a criterion to abandon it holds that its attempts alone tell of."""
+    return (
+        next(_abandon(letter, Facts(Case(letter.task.id), failures=tuple(failures))), None)
+        is not None
+    )
+
+
+def _by(said: Answers) -> str:
+    return f"said by {said.by or 'nobody'}"
