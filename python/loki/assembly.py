@@ -46,6 +46,8 @@ def performer(
     """
     from loki.action.briefing import Limits
     from loki.action.check_runner import CheckRunner
+    from loki.action.conversation import Conversation
+    from loki.action.drift_watch import DriftWatch, Settings
     from loki.action.executor import Executor
     from loki.action.judge import Judge
     from loki.action.performer import Performer
@@ -53,6 +55,7 @@ def performer(
     from loki.action.regression import RegressionCheck
     from loki.action.work import Work
     from loki.dead_letters.burial import listener
+    from loki.decision import context_clear
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
     from loki.people.signals import Signals
@@ -103,6 +106,7 @@ def performer(
         workspace.gates.regression_detection,
         lambda: _test_command(workspace),
     )
+    signals = Signals(store, clock, branch=workspace.position()[0])
     return Performer(
         spec,
         executor,
@@ -115,7 +119,9 @@ def performer(
         workspace.gates,
         cancelled,
         Limits(**config.briefing.model_dump()),
-        Signals(store, clock, branch=workspace.position()[0]),
+        signals,
+        DriftWatch(spec, signals, judge, Settings(**config.drift.model_dump())),
+        Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
     )
 
 

@@ -187,6 +187,31 @@ class SignalsConfig(BaseModel):
     pass; else a person merges it."""
 
 
+class DriftConfig(BaseModel):
+    """``[drift]``: what happens where work leaves its task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    detect: bool = True
+    """loki looks for drift itself."""
+    least: Literal["low", "medium", "high", "critical"] = "medium"
+    """The lowest severity of its own detection that counts; below it, it is only logged."""
+    signals: bool = True
+    """Lines about a task in ``.loki/signals/DRIFT_DETECTED`` count, whoever writes them."""
+
+
+class ContextConfig(BaseModel):
+    """``[context]``: when a conversation is begun anew, from its ledger; 0 switches one off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    drifts: int = Field(default=3, ge=0)
+    iterations: int = Field(default=25, ge=0)
+    conversation: int = Field(default=50 * 1024, ge=0)
+    """Bytes of briefings and answers."""
+    same_error: int = Field(default=3, ge=0)
+
+
 class BriefingConfig(BaseModel):
     """``[briefing]``: how long it may be."""
 
@@ -211,6 +236,8 @@ class Config(BaseModel):
     signals: SignalsConfig = SignalsConfig()
     briefing: BriefingConfig = BriefingConfig()
     recurrence: RecurrenceConfig = RecurrenceConfig()
+    drift: DriftConfig = DriftConfig()
+    context: ContextConfig = ContextConfig()
 
     @field_validator("agents")
     @classmethod

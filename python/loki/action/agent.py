@@ -32,6 +32,7 @@ class Briefing:
         simpler: makes what to ask instead where nobody could answer this: less work. None: there is
             nothing less to ask for.
         work: full, simpler or minimal: how much of the work it asks for.
+        is_fresh: the context was cleared: an agent that keeps a conversation begins another.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Briefing:
     left: Budget = UNLIMITED
     simpler: Callable[[], Briefing] | None = field(default=None, compare=False, repr=False)
     work: str = "full"
+    is_fresh: bool = False
 
     def __str__(self) -> str:
         return self.text

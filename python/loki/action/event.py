@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from loki.action.agent import Proposal
 from loki.action.check import Report
 from loki.action.comparison import Comparison
+from loki.action.drift_event import DriftEffect, DriftEvent
 from loki.action.gate import Validation
 from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
@@ -219,6 +220,7 @@ Event: TypeAlias = (
     | Reflected
     | Waited
     | Interrupted
+    | DriftEvent
 )
 
 # --- effects --------------------------------------------------------------------------------------
@@ -395,4 +397,4 @@ class Finish:
 
 Asking: TypeAlias = RunChecks | Ask | Validate | Execute | CheckRegressions | Help | Reflect | Wait
 Telling: TypeAlias = TakeBaseline | Keep | Amend | Observe | Note | Say | Finish
-Effect: TypeAlias = Asking | Telling
+Effect: TypeAlias = Asking | Telling | DriftEffect

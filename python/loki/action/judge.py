@@ -31,6 +31,9 @@ LOST = "infra-lost"
 """The pattern of a reviewer that could not be asked: infrastructure, not the work."""
 
 
+REJECTED = "rejected"
+"""Code of a failure that is a reviewer's, or a person's, no."""
+
 OUTAGES = (AgentError, OSError)
 """What a reviewer's breaker counts; a defect of its own is nobody's outage."""
 
@@ -87,6 +90,25 @@ class Judge:
             ask = ask and result.failure is None
         return Report(tuple(results[c] for c in self.task.checks if c in results))
 
+    @property
+    def can_review(self) -> bool:
+        """Whether a reviewer agent can be asked."""
+        return self.reviewer is not None and not self.cancelled.is_set()
+
+    def review_proposal(self, criterion: str, diff: str) -> tuple[bool, str, str] | None:
+        """(approved, by whom, why) of what is not applied yet; None: the reviewer could not say.
+
+        Args:
+            criterion: what has to hold.
+            diff: the proposal, in the unified format.
+        """
+        if self.reviewer is None:
+            return None
+        check = Check((), "custom", "the proposal serves the task", description=criterion)
+        approved, said, failure = self._review(self.reviewer, check, (), diff)
+        is_lost = failure is not None and failure.error_code != REJECTED
+        return None if is_lost else (approved, self.reviewer.name, said)
+
     def _judge(self, check: Check, results: Mapping[Check, CheckResult]) -> CheckResult:
         if check.kind == "approval":
             return self._approval(check)
@@ -106,15 +128,18 @@ class Judge:
         return CheckResult(check, decision.approved, None, 0.0, said, failure)
 
     def _review(
-        self, reviewer: Reviewer, check: Check, results: tuple[CheckResult, ...]
+        self,
+        reviewer: Reviewer,
+        check: Check,
+        results: tuple[CheckResult, ...],
+        diff: str | None = None,
     ) -> tuple[bool, str, Failure | None]:
         """(approved, what was said, the failure or None)."""
         permit = self.breaker.try_acquire() if self.breaker else None
         if self.breaker is not None and permit is None:
             return self._lost(f"{reviewer.name} is not asked: its circuit breaker is open")
-        request = ReviewRequest(
-            check, self.task, mask_secrets(self.diff()), results, self.root, self.cancelled
-        )
+        shown = mask_secrets(self.diff() if diff is None else diff)
+        request = ReviewRequest(check, self.task, shown, results, self.root, self.cancelled)
         try:
             verdict = reviewer.review(request)
             if inspect.isawaitable(verdict):
@@ -138,7 +163,7 @@ class Judge:
 
     def _rejection(self, check: Check, by: str, why: str) -> Failure:
         message = f"{check.name}: rejected by {by}: {why or 'no reason given'}"
-        return Failure.of(message, tool="loki", error_code="rejected", excerpt=message)
+        return Failure.of(message, tool="loki", error_code=REJECTED, excerpt=message)
 
     def _lost(self, message: str) -> tuple[bool, str, Failure | None]:
         known = LOST if LOST in self.patterns.patterns else None

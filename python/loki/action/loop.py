@@ -20,6 +20,7 @@ from loki.action.analysis import analyze, reflected
 from loki.action.change import Change
 from loki.action.check import Report
 from loki.action.comparison import Comparison
+from loki.action.drift_event import Drifted, DriftReviewed
 from loki.action.ending import conclude, finish, interrupted, succeed
 from loki.action.event import (
     AgentFailed,
@@ -63,6 +64,7 @@ from loki.action.state import (
     unasked,
     with_current,
 )
+from loki.action.straying import drifted
 from loki.action.waiting import account, hold
 from loki.decision.policy import (
     RETRY,
@@ -222,6 +224,14 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
     return replace(state, phase=Phase.EXECUTE), (line, *baseline, Execute(proposal))
 
 
+def _drifted(state: State, event: Drifted | DriftReviewed, now: datetime) -> Step:
+    state, effects, is_sent_back = drifted(state, event, now)
+    if not is_sent_back:
+        return state, effects
+    after, more = _generate(state, now, again=True)
+    return after, (*effects, *more)
+
+
 def _executed(state: State, event: Executed, now: datetime) -> Step:
     state = took_effect(with_current(state, executed=event), event.files)
     if event.commands:
@@ -357,6 +367,8 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.GENERATE, Malformed): _malformed,
     (Phase.GENERATE, Edited): _edited,
     (Phase.VALIDATE, Validated): _validated,
+    (Phase.VALIDATE, Drifted): _drifted,
+    (Phase.VALIDATE, DriftReviewed): _drifted,
     (Phase.EXECUTE, Executed): _executed,
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,

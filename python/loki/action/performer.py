@@ -15,6 +15,9 @@ from loki.action.approach import approach
 from loki.action.briefing import Facts
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
+from loki.action.conversation import Conversation
+from loki.action.drift_event import ReportDrift, ReviewDrift
+from loki.action.drift_watch import DriftWatch
 from loki.action.event import (
     Amend,
     Ask,
@@ -77,6 +80,8 @@ class Performer:
         cancelled: ends whatever runs when set.
         limits: how long a briefing may be.
         signals: where the signals in a proposal go; None: nowhere, and they are refused.
+        drifts: looks for drift; None: its defaults, without signals.
+        conversation: what was said, and when it is begun anew; likewise.
     """
 
     task: TaskSpec
@@ -91,9 +96,13 @@ class Performer:
     cancelled: threading.Event = field(default_factory=threading.Event)
     limits: briefing.Limits = field(default_factory=briefing.Limits)
     signals: Signals | None = None
+    drifts: DriftWatch | None = None
+    conversation: Conversation | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
+        self._watch = self.drifts or DriftWatch(self.task, judge=self.judge)
+        self._talk = self.conversation or Conversation(self.recorder)
         self.root = self.executor.root
         self._report = Report()
         self._failed_check: Check | None = None
@@ -110,7 +119,9 @@ class Performer:
             Execute: self._execute,
             Help: self._help,
             Wait: self._wait,
-            Keep: self.recorder.keep,
+            Keep: self._keep_attempt,
+            ReviewDrift: lambda effect: self._watch.review(effect, self._shown()),
+            ReportDrift: self._watch.report,
             Amend: self.recorder.amend,
             Observe: self.recorder.observe,
             Reflect: lambda _: Reflected(),  # by the facts; a session asks an agent that can
@@ -135,6 +146,8 @@ class Performer:
         # Where a strategy that only read was the last effect, the project has just been looked at.
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
         self._fresh = None
+        carried = self._talk.begin(self._watch)
+        cleared = self._talk.cleared
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
@@ -158,12 +171,16 @@ class Performer:
             reason=ask.reason,
             findings=self.recorder.findings,
             done=ask.done,
-            context=ask.context,
-            tried=tried,
-            reflections=self.recorder.reflections.last(),
+            context=self._talk.context(ask.context),
+            tried=tried.later(cleared) if cleared else tried,
+            reflections=[r for r in self.recorder.reflections.last() if r.attempt > cleared],
+            carried=carried,
+            drifts=[(one.severity, one.detected_drift) for one in self._watch.told()],
             signals=told(self.task.kind) if self.signals is not None else "",
         )
-        return self._briefing(facts, left, 0)
+        made = self._briefing(facts, left, 0)
+        self._talk.heard(made.text)
+        return made
 
     def _briefing(self, facts: Facts, left: Budget, work: int) -> Briefing:
         """The briefing for as much of the work as one of `WORKS` says."""
@@ -173,7 +190,15 @@ class Performer:
         if work + 1 < len(WORKS):
             simpler = partial(self._briefing, facts, left, work + 1)
         return Briefing(
-            text, self.task.id, facts.number, self.root, self.cancelled, left, simpler, facts.work
+            text,
+            self.task.id,
+            facts.number,
+            self.root,
+            self.cancelled,
+            left,
+            simpler,
+            facts.work,
+            self._talk.is_fresh,
         )
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:
@@ -216,7 +241,21 @@ class Performer:
     def _log(self, message: str) -> None:
         tell(self.task.id, message)
 
+    def _keep_attempt(self, effect: Keep) -> None:
+        self.recorder.keep(effect)
+        self._talk.saw(effect.attempt)
+
     def _validate(self, effect: Validate) -> Event:
+        drifted = self._watch.look(
+            effect.proposal,
+            self._shown(),
+            said=self.recorder.said,
+            failure=self._report.first_failure.failure if self._report.first_failure else None,
+            known={*self.recorder.failing_files, *self.executor.changed_files()},
+            shown=self._talk.shown,
+        )
+        if drifted is not None:
+            return drifted
         change = effect.proposal.change.based_on(self._shown())
         validation = gate.validate(
             change,
@@ -240,6 +279,7 @@ class Performer:
 
     def taken(self, proposal: Proposal) -> Proposal:
         """The proposal, described where whoever made it did not say; its signals have been given."""
+        self._talk.answered(proposal)
         gave = ""
         if self.signals is not None:
             proposal, given = giving.give(proposal, self.task, self.signals)
@@ -298,6 +338,7 @@ class Performer:
         if effect.outcome.status != "success":
             self.recorder.tree = Tree.scan(self.root, self._seen).digest()
         self.recorder.finish(effect)
+        self._talk.end(effect.outcome)
 
     def _say(self, effect: Say) -> None:
         write(effect.message, effect.fields, warning=effect.warning)

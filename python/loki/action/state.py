@@ -20,6 +20,7 @@ from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
+from loki.decision.drift_policy import Strayed
 from loki.decision.past import Past
 from loki.decision.policy import Decision
 from loki.memory.attempt import Attempt
@@ -140,6 +141,7 @@ class State:
         wait_seconds: the wait that it is in, or was in last.
         tokens, cost: what agents spent in this execution, as far as they tell.
         warned: limits of the budget that a warning was given for.
+        drift: how proposals have left the task.
         outcome: how it ended, once it has.
     """
 
@@ -172,6 +174,7 @@ class State:
     tokens: int = 0
     cost: float = 0.0
     warned: frozenset[str] = frozenset()
+    drift: Strayed = field(default_factory=Strayed)
     outcome: Outcome | None = None
 
 

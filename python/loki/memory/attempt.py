@@ -16,7 +16,10 @@ HEAD, TAIL = 500, 1500
 """Characters kept of a command's output: its first and its last."""
 
 Result = str
-"""``success``, ``failed``, ``interrupted`` or ``unverified``."""
+"""``success``, ``failed``, ``interrupted``, ``unverified`` or ``drift``."""
+
+DRIFT = "drift"
+"""Result of an attempt whose proposal left its task: it was not applied, and counts for no retry."""
 
 
 def shorten(text: str) -> str:
@@ -86,7 +89,7 @@ class Attempt:
         attempt: its number in the task's life, 1 or more.
         timestamp: when it began, ISO 8601 UTC.
         action: what the agent says it did.
-        result: success, failed, interrupted or unverified.
+        result: success, failed, interrupted, unverified or drift.
         error: message of the failure, or None.
         pattern_matched: id of the failure's pattern, or None.
         strategy_used: the strategy chosen in answer to this attempt's failure, or None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from loki.memory.attempt import Attempt
+from loki.memory.attempt import DRIFT, Attempt
 from loki.memory.quote import one_line
 
 MOST = 8
@@ -37,8 +37,8 @@ class Tried:
 
     Attributes:
         attempts: how many there were.
-        counted: how many of them count for the retry budget: not failed by infrastructure, and
-            made since a person last stepped in.
+        counted: how many of them count for the retry budget: not failed by infrastructure, nor
+            sent back for drift, and made since a person last stepped in.
         since: number of the last attempt before that.
         approaches: the newest distinct ones, newest last.
 
@@ -70,7 +70,8 @@ class Tried:
             attempt.strategy_used,
         )
         others = (a for a in self.approaches if a is not known)
-        counts = attempt.attempt > self.since and not attempt.infrastructure
+        is_work = not attempt.infrastructure and attempt.result != DRIFT
+        counts = attempt.attempt > self.since and is_work
         return replace(
             self,
             attempts=self.attempts + 1,
@@ -84,6 +85,11 @@ class Tried:
             replace(a, strategy=strategy) if a.attempt == attempt else a for a in self.approaches
         )
         return replace(self, approaches=tuple(amended))
+
+    def later(self, attempt: int) -> Tried:
+        """The same of what was done after an attempt: what came before is told of elsewhere."""
+        kept = tuple(a for a in self.approaches if a.attempt > attempt)
+        return replace(self, attempts=sum(a.times for a in kept), approaches=kept)
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt], since: int = 0) -> Tried:
