@@ -48,21 +48,23 @@ def performer(
     from loki.action.check_runner import CheckRunner
     from loki.action.conversation import Conversation
     from loki.action.drift_watch import DriftWatch, Settings
-    from loki.action.executor import Executor
     from loki.action.judge import Judge
     from loki.action.performer import Performer
     from loki.action.recorder import Recorder
-    from loki.action.regression import RegressionCheck
+    from loki.action.regression import RegressionCheck, search_environment
     from loki.action.work import Work
     from loki.dead_letters.burial import listener
     from loki.decision import context_clear
+    from loki.memory import task_record
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
     from loki.people.signals import Signals
+    from loki.working.unfinished import Continuing
 
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
-    executor = Executor(
+    record = task_record.load(store, spec.id)
+    executor = Continuing(
         root,
         workspace.journal(spec.id),
         patterns,
@@ -70,6 +72,11 @@ def performer(
         loop.command_timeout,
         CommandApprovals(store, spec.id),
         cancelled,
+        workspace.folder,
+        store,
+        spec.id,
+        goes_on=record.get("execution") == execution,
+        is_copy=workspace.is_copy,
     )
     work = Work(executor)
     recorder = Recorder(
@@ -91,7 +98,10 @@ def performer(
         cancelled,
         loop.check_parallelism,
         loop.test_reports,
-        passed_environment(os.environ, loop.pass_environment),
+        {
+            **passed_environment(os.environ, loop.pass_environment),
+            **(search_environment(root) if workspace.is_copy else {}),
+        },
     )
     judge = Judge(
         spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled

@@ -41,7 +41,7 @@ class Runs:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._store = workspace.store
-        self._root = str(workspace.root)
+        self._root = str(workspace.project)
 
     @property
     def branch(self) -> str | None:

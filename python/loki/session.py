@@ -195,6 +195,7 @@ class Task:
             Backoff(loop.backoff, cap=loop.backoff_cap),
             workspace.gates.regression_detection.enabled_for_complexity,
             self.needs_check,
+            performer.land is not None,
         )
         if help_ is not None:
             recorder.answered(record.get("outcome") or {})

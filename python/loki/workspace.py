@@ -60,6 +60,7 @@ class Workspace:
         path: the project's folder.
         clock: where time comes from; the machine's where nothing is said, or the one that starts
             at the environment variable ``LOKI_NOW``, which is meant for tests.
+        folder: the ``.loki`` of the project that ``path`` is a copy of; None: it is the project.
 
     Raises:
         UsageError: there is no such folder.
@@ -71,17 +72,25 @@ class Workspace:
         []
     """
 
-    def __init__(self, path: str | Path = ".", *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, path: str | Path = ".", *, clock: Clock | None = None, folder: Path | None = None
+    ) -> None:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
             raise UsageError(f"no such project: {path} is not a folder")
-        self.folder = self.root / FOLDER
+        self.is_copy = folder is not None
+        self.folder = folder or self.root / FOLDER
         self.clock: Clock = clock or clock_of(os.environ)
         self.config = load_config(self.folder / "config.toml")
         self.patterns = self._patterns()
         self.gates = gate_config.load(self.folder / gate_config.FILE)
         self.store = ForgivingStore(FileStore(self.folder))
-        self._position = Position(str(self.root))
+        self._position = Position(str(self.project))
+
+    @property
+    def project(self) -> Path:
+        """The project's folder, also where the work is done in a copy of it."""
+        return self.folder.parent
 
     def task(
         self,
@@ -128,7 +137,8 @@ class Workspace:
         from loki.assembly import resolved
         from loki.session import Task
 
-        default = self.config.loop.max_retries
+        default, limits = self.config.loop.max_retries, self.config.limits
+        budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
         retries = default if max_attempts is None else retries_of(max_attempts)
         spec = TaskSpec(
             safe_id(id) if id else task_id(title),
@@ -137,16 +147,11 @@ class Workspace:
             kind,
             complexity,
             retries,
-            self._budget(max_time, max_tokens, max_cost),
+            limited(budget, max_time, max_tokens, max_cost),
             wait,
             scope=tuple(scope),
         )
         return Task(self, spec, reviewer=reviewer)
-
-    def _budget(self, time: Duration | None, tokens: int | None, cost: float | None) -> Budget:
-        limits = self.config.limits
-        known = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
-        return limited(known, time, tokens, cost)
 
     def resume(
         self,
@@ -251,7 +256,7 @@ class Workspace:
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
-        return Journal(self.folder / "tasks" / task / "undo", self.root)
+        return Journal(self.folder / "tasks" / task / "undo", self.project)
 
     def review(self) -> Review:
         """What loki would like to learn here, for a person to decide on."""
@@ -356,7 +361,10 @@ class Workspace:
         Raises:
             UsageError: another run is at work here.
         """
+        from loki.working.project import recover
+
         with exclusive(self.folder, time.time()):  # as files are stamped, whatever the clock says
+            recover(self.folder)
             yield
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:

@@ -34,6 +34,7 @@ JOINS = {
     "queueing",
     "scheduling",
     "testing",
+    "working",
     "__init__",
     "__main__",
 }

@@ -34,6 +34,7 @@ def analyze(
     agent: AgentFailed | None = None,
     *,
     of_answer: bool = False,
+    landing: bool = False,
 ) -> tuple[State, tuple[Effect, ...]]:
     """Record a failed attempt and do what the rules say about its failure.
 
@@ -44,6 +45,8 @@ def analyze(
         agent: where the agent could not answer: how.
         of_answer: it is one of the answer alone, like one that changes nothing. It arms no sign:
             another task's would have nothing in common with it.
+        landing: the project has changed under the work. It arms no sign either: the same approach
+            may well be right.
     """
     setting = state.setting
     refused = agent.refused if agent else None
@@ -56,6 +59,7 @@ def analyze(
         f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
         why(refused, now) if refused else "",
         agent is not None and agent.gave_up,
+        landing,
     )
     decision = decide(situation)
     infrastructure = situation.is_infrastructure
@@ -68,7 +72,7 @@ def analyze(
     facts = None
     if not infrastructure and state.current is not None:
         current = state.current
-        if not of_answer:
+        if not (of_answer or landing):
             effects.append(Observe(failure, _led_there(current), current.failed_command))
         facts = from_facts(state, failure, decision, now)
     state = replace(

@@ -36,6 +36,7 @@ from loki.action.event import (
     Reflected,
     Refused,
 )
+from loki.action.landing import Landed
 from loki.action.loop import step
 from loki.action.performer import Performer
 from loki.action.state import Phase, State, usage
@@ -101,8 +102,9 @@ class Session:
         if isinstance(event, Answered):
             proposal = self._performer.taken(event.proposal)
             event = Answered(proposal, self._performer.shown_digest())
-        if self._out_of_time and isinstance(event, (AgentFailed, Interrupted)):
-            event = Interrupted(out_of_time=True)  # it was ended for it
+        if self.is_cancelled and isinstance(event, (AgentFailed, Interrupted)):
+            # It was ended for it.
+            event = Interrupted(_was_asked(event), self._out_of_time)
         pending: Event | None = event
         while pending is not None:
             try:
@@ -163,7 +165,7 @@ class Session:
                 answer = self._reflect(effect)
             else:
                 answer = self._performer.perform(effect) or answer
-        if self._performer.cancelled.is_set() and self.is_under_way:
+        if self.is_cancelled and self.is_under_way and not isinstance(answer, Landed):
             answer = Interrupted(out_of_time=self._out_of_time)
         return None, answer
 
@@ -218,6 +220,10 @@ class Session:
         """Whether the agent's service failed; what nobody would ask again for is no outage."""
         patterns = self.state.setting.patterns.patterns
         return event.retryable and is_retryable(event.failure, patterns)
+
+
+def _was_asked(event: AgentFailed | Interrupted) -> bool:
+    return event.asked if isinstance(event, Interrupted) else True
 
 
 def _refused(now: BreakerSnapshot) -> Refused:

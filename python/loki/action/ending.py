@@ -119,6 +119,7 @@ def interrupted(
         Phase.EXECUTE,
         Phase.EVALUATE,
         Phase.REGRESSION,
+        Phase.LAND,
     }
     effects: tuple[Effect, ...] = ()
     state = _ended(state, event.files)

@@ -14,6 +14,7 @@ from loki.action.check import Report
 from loki.action.comparison import Comparison
 from loki.action.drift_event import DriftEffect, DriftEvent
 from loki.action.gate import Validation
+from loki.action.landing import Land, Landed
 from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
@@ -216,6 +217,7 @@ Event: TypeAlias = (
     | Validated
     | Executed
     | Compared
+    | Landed
     | Helped
     | Reflected
     | Waited
@@ -397,4 +399,4 @@ class Finish:
 
 Asking: TypeAlias = RunChecks | Ask | Validate | Execute | CheckRegressions | Help | Reflect | Wait
 Telling: TypeAlias = TakeBaseline | Keep | Amend | Observe | Note | Say | Finish
-Effect: TypeAlias = Asking | Telling | DriftEffect
+Effect: TypeAlias = Asking | Telling | DriftEffect | Land

@@ -1,6 +1,6 @@
 """The closed loop as a pure machine: (state, event, now) → (state, effects).
 
-GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION → SUCCESS; a failure in any is analyzed
+GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION (→ LAND) → SUCCESS; a failure in any is analyzed
 (`loki.decision.policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
 No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
 An event that a phase does not expect raises `IllegalTransition` and leaves the state untouched.
@@ -49,6 +49,7 @@ from loki.action.event import (
     Waited,
 )
 from loki.action.gate import Validation
+from loki.action.landing import Land, Landed
 from loki.action.lost_test import lost_failure, lost_tests
 from loki.action.state import (
     APPLIED,
@@ -281,13 +282,37 @@ def _compared(state: State, event: Compared, now: datetime) -> Step:
     complexity = state.setting.task.complexity
     line = say(state, f"regression_check={found.outcome} complexity={complexity}")
     if failure is None:
-        helped = " after a person's help" if state.helped and state.current is None else ""
-        after, effects = conclude(state, now, f"every check passes{helped}")
+        after, effects = _land(state, now)
     elif state.current is None:  # what an earlier execution broke is where this one begins
         after, effects = _generate(replace(state, failure=failure), now)
     else:
         after, effects = analyze(state, failure, now)
     return after, (line, *effects)
+
+
+def _land(state: State, now: datetime) -> Step:
+    """All is well where it was worked on; what waits for a person is brought in once they approve."""
+    if not state.setting.lands or state.waiting:
+        return _conclude(state, now)
+    return replace(state, phase=Phase.LAND), (Land(),)
+
+
+def _conclude(state: State, now: datetime) -> Step:
+    helped = " after a person's help" if state.helped and state.current is None else ""
+    return conclude(state, now, f"every check passes{helped}")
+
+
+def _landed(state: State, event: Landed, now: datetime) -> Step:
+    if event.moved:
+        phase = Phase.BASELINE if state.current is None else Phase.EVALUATE
+        return replace(state, phase=phase, regressed=frozenset()), (RunChecks(),)
+    if event.failure is None:
+        return _conclude(state, now)
+    # Nothing of the work is left but what was learned.
+    state = replace(state, files=(), proposed={}, altered=True, regressed=frozenset())
+    if state.current is None:
+        return _generate(replace(state, failure=event.failure), now)
+    return analyze(state, event.failure, now, landing=True)
 
 
 def _helped(state: State, event: Helped, now: datetime) -> Step:
@@ -372,6 +397,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.EXECUTE, Executed): _executed,
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,
+    (Phase.LAND, Landed): _landed,
     (Phase.REFLECT, Reflected): reflected,
     (Phase.FIX, Helped): _helped,
     (Phase.WAIT, Waited): _waited,

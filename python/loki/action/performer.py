@@ -45,6 +45,7 @@ from loki.action.event import (
 from loki.action.executor import Executor
 from loki.action.gate_config import Gates
 from loki.action.judge import Judge
+from loki.action.landing import Land, Landed
 from loki.action.process import Finished
 from loki.action.recorder import Recorder
 from loki.action.reflecting import question
@@ -82,6 +83,7 @@ class Performer:
         signals: where the signals in a proposal go; None: nowhere, and they are refused.
         drifts: looks for drift; None: its defaults, without signals.
         conversation: what was said, and when it is begun anew; likewise.
+        land: brings the work into the project; None: it is done there.
     """
 
     task: TaskSpec
@@ -98,6 +100,7 @@ class Performer:
     signals: Signals | None = None
     drifts: DriftWatch | None = None
     conversation: Conversation | None = None
+    land: Callable[[], Landed] | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -117,6 +120,7 @@ class Performer:
             TakeBaseline: lambda effect: self.regressions.prepare(effect.paths),
             CheckRegressions: self._check_regressions,
             Execute: self._execute,
+            Land: self._land,
             Help: self._help,
             Wait: self._wait,
             Keep: self._keep_attempt,
@@ -299,6 +303,13 @@ class Performer:
         if self._seen is None:
             self._seen = Tree.scan(self.root)
         return self._seen
+
+    def _land(self, _effect: Land) -> Event:
+        assert self.land is not None
+        landed = self.land()
+        if landed.moved or landed.failure:
+            self._seen = None
+        return landed
 
     def _help(self, effect: Help) -> Event:
         self._log(f"strategy={effect.strategy}")

@@ -78,6 +78,11 @@ class RegressionCheck:
         for run, results in _told(report).items():
             self.baseline.add(run, results)
 
+    def restart(self) -> None:
+        """The starting tree is another one: what is known of the old one tells nothing of it."""
+        self.baseline = Baseline(captured_at=isoformat(self.clock.now()))
+        self._tried = set()
+
     def prepare(self, paths: Sequence[str]) -> None:
         """Before a change: run the tests that it can break and that no check covers.
 
@@ -175,7 +180,9 @@ class RegressionCheck:
                 return
             self._take(
                 replace(
-                    self.runner, root=root, environment={**self.runner.environment, **_search(root)}
+                    self.runner,
+                    root=root,
+                    environment={**self.runner.environment, **search_environment(root)},
                 ),
                 runs,
             )
@@ -297,7 +304,7 @@ def _paths(file: str, files: Files) -> tuple[str, ...]:
     return tuple(tests)
 
 
-def _search(root: Path) -> Mapping[str, str]:
+def search_environment(root: Path) -> Mapping[str, str]:
     """Variables by which what runs in a copy finds the copy's modules, not the original's."""
     found = {}
     for how in narrowings():

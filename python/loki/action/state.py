@@ -46,6 +46,7 @@ class Phase(str, Enum):
     EXECUTE = "execute"
     EVALUATE = "evaluate"
     REGRESSION = "regression"
+    LAND = "land"
     REFLECT = "reflect"
     FIX = "fix"
     WAIT = "wait"
@@ -66,6 +67,8 @@ class Setting:
     """Complexities of tasks whose changes are checked for regressions."""
     needs_check: bool = True
     """Without a check nothing verifies a change; a plan is verified as it is taken."""
+    lands: bool = False
+    """It is worked on in a copy: what succeeds there has to be brought into the project."""
 
     @property
     def checks_regressions(self) -> bool:

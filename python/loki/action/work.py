@@ -86,7 +86,7 @@ class Work:
                 target.unlink()
             if state is not None:
                 _write(target, state[1], state[0].mode, is_symlink=state[0].is_symlink)
-        _borrow(self.executor.root, root)
+        borrow(self.executor.root, root)
         return root
 
 
@@ -114,7 +114,7 @@ def _write(target: Path, content: bytes, mode: int, *, is_symlink: bool) -> None
         target.chmod(mode | 0o600)
 
 
-def _borrow(root: Path, copy: Path) -> None:
+def borrow(root: Path, copy: Path) -> None:
     """Link the copy to the dependencies of the original, wherever one of its folders has some."""
     for folder, names, _ in os.walk(copy):
         names[:] = [name for name in names if name != ".git" and name not in BORROWED]

@@ -38,7 +38,7 @@ def scratch_folder() -> Iterator[str]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield folder
     finally:
-        _remove(folder)
+        remove_folder(folder)
         os.close(handle)
 
 
@@ -53,14 +53,16 @@ def _remove_stale(parent: str) -> None:
             continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(folder)
+            remove_folder(folder)
         except OSError:
             pass  # its loki is alive
         finally:
             os.close(handle)
 
 
-def _remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
+    """Remove a folder and all in it, also what was made read-only."""
+
     def unlock(remove: Callable[..., Any], path: str, _: object) -> None:
         # Agents leave folders that cannot be written, such as module caches.
         with contextlib.suppress(OSError):

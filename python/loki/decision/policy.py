@@ -72,6 +72,8 @@ class Situation:
         stop: why a person must take over at once (an abort, a security violation), or "".
         circuit: why the agent may not be asked again now, or "".
         gave_up: the agent has been asked again already, as often as makes sense.
+        landing: the project has changed under the work, which is begun again on the newer one: no
+            pattern's rules hold, which are for what a person has to merge.
     """
 
     failure: Failure
@@ -82,12 +84,13 @@ class Situation:
     stop: str = ""
     circuit: str = ""
     gave_up: bool = False
+    landing: bool = False
 
     @property
     def pattern(self) -> Pattern | None:
         """The pattern that the failure matched."""
         match = self.failure.match
-        return self.patterns.get(match.pattern) if match else None
+        return self.patterns.get(match.pattern) if match and not self.landing else None
 
     @property
     def confidence(self) -> float:

@@ -28,6 +28,9 @@ STALE = 3600.0
 LOCK_POLL = 0.005
 """Seconds between two looks at a lock over documents, which is held for milliseconds; chosen."""
 
+PATIENCE = 1.0
+"""Seconds that a run waits for the project: a worker holds it while it takes a copy. Chosen."""
+
 logger = logging.getLogger("loki")
 
 
@@ -193,7 +196,7 @@ def exclusive(folder: Path, now: float) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             file.make_folder(folder)
-            stack.enter_context(file.lock(folder / "run", timeout=0))
+            stack.enter_context(file.lock(folder / "run", timeout=PATIENCE))
         except StoreError as error:
             if (folder / "run.lock").exists() and _is_writable(folder):
                 raise UsageError(f"another loki run is at work in {folder.parent}") from error

@@ -36,6 +36,7 @@ from loki.action.event import (
     Waited,
 )
 from loki.action.gate import Validation
+from loki.action.landing import Land, Landed
 from loki.action.loop import TABLE, IllegalTransition, step
 from loki.action.state import Phase, State
 from support.loop import (
@@ -69,6 +70,8 @@ def states(make_failure: MakeFailure) -> dict[Phase, State]:
         state, _ = step(state, event, NOON)
     found[state.phase] = state
     found[Phase.REGRESSION], _ = step(found[Phase.EVALUATE], Checked(PASS), NOON)
+    lands = replace(found[Phase.REGRESSION], setting=replace(setting(), lands=True))
+    found[Phase.LAND], _ = step(lands, Compared(Comparison(compared=1)), NOON)
     found[Phase.DONE], _ = step(state, Interrupted(), NOON)
     waiting = replace(found[Phase.GENERATE], setting=setting(wait=True))
     found[Phase.BREAKER], _ = step(waiting, Refused("api/claude", 300), NOON)
@@ -89,6 +92,7 @@ def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
         Validated: lambda: Validated(Validation()),
         Executed: lambda: Executed(()),
         Compared: lambda: Compared(Comparison(compared=1)),
+        Landed: Landed,
         Helped: lambda: Helped("analyze_then_fix"),
         Reflected: Reflected,
         Waited: Waited,
@@ -123,6 +127,7 @@ def test_the_table_expects_an_interrupt_wherever_work_is_under_way() -> None:
         (Phase.EXECUTE, 1),
         (Phase.EVALUATE, 1),
         (Phase.REGRESSION, 1),
+        (Phase.LAND, 1),
         (Phase.REFLECT, 0),
         (Phase.FIX, 0),
         (Phase.WAIT, 0),
@@ -140,7 +145,7 @@ def test_an_interrupt_records_the_attempt_in_flight(
 
 
 def test_an_effect_that_asks_is_the_last_of_its_step(make_failure: MakeFailure) -> None:
-    asking = (RunChecks, Ask, Validate, Execute, CheckRegressions, Help, Reflect, Wait)
+    asking = (RunChecks, Ask, Validate, Execute, CheckRegressions, Land, Help, Reflect, Wait)
     for phase, state in states(make_failure).items():
         for kind, make in events(make_failure).items():
             if (phase, kind) in TABLE:

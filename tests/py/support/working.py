@@ -1,0 +1,39 @@
+"""Tasks in copies, for tests."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import loki
+from loki.action.task import Outcome
+from loki.session import AgentLike
+from loki.working.run import run_in_copy
+
+PASSES = f"{sys.executable} -S -c pass"
+
+
+def in_copy(
+    project: Path, agent: AgentLike, title: str = "a task", **options: Any
+) -> tuple[Outcome, Mapping[str, bytes]]:
+    """A task run in a copy; its outcome, and the project's files afterwards."""
+    options = {"checks": [PASSES], "kind": "feature", "complexity": "low", **options}
+    outcome = run_in_copy(
+        loki.Workspace(project),
+        lambda workspace: workspace.task(title, **options),
+        lambda _: agent,
+        threading.Event(),
+    )
+    return outcome, files(project)
+
+
+def files(project: Path) -> dict[str, bytes]:
+    """Every file of a project but git's and loki's own."""
+    return {
+        path.relative_to(project).as_posix(): path.read_bytes()
+        for path in sorted(project.rglob("*"))
+        if path.is_file() and not {".git", ".loki", "__pycache__"} & set(path.parts)
+    }
