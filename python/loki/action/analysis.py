@@ -11,8 +11,10 @@ from datetime import datetime
 from loki.action.ending import finish
 from loki.action.event import (
     AgentFailed,
+    Amend,
     Effect,
     Help,
+    Helped,
     Keep,
     Note,
     Observe,
@@ -23,7 +25,15 @@ from loki.action.reflecting import from_facts
 from loki.action.state import Current, Phase, State, attempt_line, charged, record, say, to_mend
 from loki.action.waiting import account, back_off, hold, why
 from loki.decision.past import PastFailure
-from loki.decision.policy import RETRY, Action, Decision, Limits, Situation, decide
+from loki.decision.policy import (
+    RETRY,
+    Action,
+    Decision,
+    Limits,
+    Situation,
+    decide,
+    next_untried,
+)
 from loki.recognition.failure import Failure
 
 
@@ -135,3 +145,26 @@ def _led_there(current: Current) -> str:
     """What a sign would forbid: a change that nobody described is not every change of its files."""
     described = current.proposal is None or current.proposal.description
     return current.approach if described else f"{current.approach} as in attempt {current.number}"
+
+
+def other_strategy(state: State, event: Helped, now: datetime) -> tuple[State, tuple[Effect, ...]]:
+    """A strategy could not be carried out: the next one is tried, or a person is asked."""
+    failure = to_mend(state)
+    assert state.failure is not None and failure is not None  # noqa: PT018
+    match = state.failure.match
+    pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
+    helpless = state.helpless | {event.strategy}
+    tried = {*state.past.answers} | helpless
+    other = next_untried(pattern, tried)
+    message = f"strategy {event.strategy} failed: {event.error}"
+    if other is None or other in {"escalate", RETRY}:
+        after, effects = finish(
+            state, now, "escalated", f"{message}; none is left", trigger="strategy"
+        )
+        return after, (say(state, message, warning=True), *effects)
+    state = replace(state, past=state.past.amended(other), helpless=helpless)
+    return state, (
+        say(state, f"{message}, trying {other}", warning=True),
+        Amend(state.last_number, other),
+        Help(other, failure, state.files),
+    )

@@ -20,8 +20,6 @@ from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
 from loki.recognition.failure import Failure
 
-# --- events ---------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Begin:

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.agent import Proposal
-from loki.action.analysis import analyze, reflected
+from loki.action.analysis import analyze, other_strategy, reflected
 from loki.action.change import Change
 from loki.action.check import Report
 from loki.action.comparison import Comparison
@@ -24,7 +24,6 @@ from loki.action.drift_event import Drifted, DriftReviewed
 from loki.action.ending import conclude, finish, interrupted, succeed
 from loki.action.event import (
     AgentFailed,
-    Amend,
     Answered,
     Ask,
     Begin,
@@ -36,7 +35,6 @@ from loki.action.event import (
     Event,
     Execute,
     Executed,
-    Help,
     Helped,
     Interrupted,
     Malformed,
@@ -68,9 +66,7 @@ from loki.action.state import (
 from loki.action.straying import drifted
 from loki.action.waiting import account, hold
 from loki.decision.policy import (
-    RETRY,
     Action,
-    next_untried,
 )
 from loki.recognition.failure import Failure
 
@@ -318,33 +314,10 @@ def _landed(state: State, event: Landed, now: datetime) -> Step:
 def _helped(state: State, event: Helped, now: datetime) -> Step:
     assert state.failure is not None
     if event.error:
-        return _other_strategy(state, event, now)
+        return other_strategy(state, event, now)
     if event.files or event.acted:
         state = replace(took_effect(state, event.files), worked=True, altered=True)
     return _generate(replace(state, help=event), now)
-
-
-def _other_strategy(state: State, event: Helped, now: datetime) -> Step:
-    """A strategy could not be carried out: the next one is tried."""
-    failure = to_mend(state)
-    assert state.failure is not None and failure is not None  # noqa: PT018
-    match = state.failure.match
-    pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
-    helpless = state.helpless | {event.strategy}
-    tried = {*state.past.answers} | helpless
-    other = next_untried(pattern, tried)
-    message = f"strategy {event.strategy} failed: {event.error}"
-    if other is None or other in {"escalate", RETRY}:
-        after, effects = finish(
-            state, now, "escalated", f"{message}; none is left", trigger="strategy"
-        )
-        return after, (say(state, message, warning=True), *effects)
-    state = replace(state, past=state.past.amended(other), helpless=helpless)
-    return state, (
-        say(state, f"{message}, trying {other}", warning=True),
-        Amend(state.last_number, other),
-        Help(other, failure, state.files),
-    )
 
 
 def _waited(state: State, _event: Waited, now: datetime) -> Step:
