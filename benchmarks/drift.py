@@ -18,7 +18,7 @@ import yaml
 
 from loki.decision.drift import SEVERITIES, Drift, Proposed, detect, rank, worst
 from loki.decision.relation import Goal, Kind, Touched
-from loki.decision.wording import names_in
+from loki.decision.wording import is_telling, names_in
 
 FOLDER = Path(__file__).parents[1] / "tests/py/decision/drift"
 PARTS = ("tuning", "kept_back")
@@ -54,8 +54,10 @@ def touched(line: str) -> Touched:
     formatting = words[0] == "~"
     added, removed, *path = words[formatting:]
     was = path[0] if len(path) > 1 else ""
+    told = names_in(names)  # those that tell something: defined, imported or used, whichever
+    defines = frozenset(name for name in told if is_telling(name))
     return Touched(
-        path[-1], KINDS[kind], int(added), -int(removed), names_in(names), was, formatting
+        path[-1], KINDS[kind], int(added), -int(removed), told, was, formatting, defines, told
     )
 
 

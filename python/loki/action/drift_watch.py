@@ -23,7 +23,7 @@ from loki.base.tokens import clip
 from loki.decision import drift
 from loki.decision.drift import Drift, Proposed
 from loki.decision.relation import Goal, Kind, Touched
-from loki.decision.wording import names_in
+from loki.decision.wording import defined_in, imported_in, names_in
 from loki.memory.quote import one_line
 from loki.people.signal import DRIFT_DETECTED, Signal
 
@@ -268,8 +268,10 @@ def _touched(edit: Edit, tree: Tree, was: str) -> Touched:
     plus, minus = added_lines(before, after), added_lines(after, before)
     changed = [*_lines(after, plus), *_lines(before, minus)]
     formatting = kind == "changed" and _shape(before) == _shape(after)
-    words = names_in("\n".join(changed))
-    return Touched(edit.path, kind, len(plus), len(minus), words, was, formatting)
+    text = "\n".join(changed)
+    names = names_in(text), defined_in(text), imported_in(text)
+    sizes = len(plus), len(minus)
+    return Touched(edit.path, kind, *sizes, names[0], was, formatting, *names[1:])
 
 
 def _shape(text: str) -> str:

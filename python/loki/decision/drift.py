@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from loki.decision.place import places_of, stem_of
-from loki.decision.relation import SMALL, Goal, Relation, Touched, is_test
+from loki.decision.relation import SHARE, SMALL, Goal, Relation, Touched, is_test
 from loki.decision.wording import known
 
 Severity = Literal["low", "medium", "high", "critical"]
@@ -153,7 +153,9 @@ def _lost_tests(relation: Relation) -> Iterator[Drift]:
     ]
     if known()["asks_removal"].search(goal.asked):
         lost = [path for path in lost if relation.is_far(path)]
-    if lost and relation.has_reference:
+    removed = sum(relation.touched[path].lines for path in lost)
+    added = sum(one.lines for one in touched if one.kind == "created" and is_test(one))
+    if lost and relation.has_reference and removed > added:
         said = f"deletes tests that nothing asks to delete: {_paths(lost)}"
         yield _drift(
             said, "high", max(map(relation.distance, lost)), tuple(sorted(lost)), "lost-tests"
@@ -193,7 +195,10 @@ def _elsewhere(relation: Relation) -> Iterator[Drift]:
     serious = [one for one in far if relation.goal.scope or distances[one.path] > 1]
     # Lines of a file in relation to how many of them are work of their own.
     amount = sum(one.lines / relation.weight(one.path) for one in serious)
-    is_work = amount >= 1
+    lines = sum(one.lines for one in serious)
+    is_weighty = any(known()["weighty"].search(one.path) for one in serious)
+    is_much = is_weighty or lines >= SHARE * relation.lines
+    is_work = amount >= 1 and is_much
     paths = [one.path for one in (serious if is_work else far)]
     lines = sum(relation.touched[path].lines for path in paths)
     said = f"works on {_paths(paths)} ({lines} lines), which nothing ties to the task"

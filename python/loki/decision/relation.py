@@ -31,10 +31,14 @@ SMALL = 20
 the tuning part of the labelled changes, not measured."""
 
 PROSE = 100
-"""The same of prose, which breaks nothing. Chosen, as above."""
+"""The same of prose and tests, which break nothing. Chosen, as above."""
 
-FEW_WORDS = 100
-"""Changed lines up to which one word of the task in them tells; in more, two have to. Chosen."""
+SHARE = 0.1
+"""Of a change's lines, those elsewhere up to which they are by the way. Chosen on the project's history."""
+
+FEW_WORDS, MANY_WORDS = 30, 100
+"""Changed lines up to which one word of the task in them tells, and two; in more, half of them have to.
+Chosen on the tuning part and on the project's own history."""
 
 IMPORT_HOPS = 2
 """How far imports are followed from what failed: a test, what it tests, and what that uses; as
@@ -57,6 +61,8 @@ class Touched:
         words: names in the lines that differ.
         was: the path that it had before, where it is renamed.
         formatting: nothing but blanks and line breaks differ.
+        defines: names that those lines define.
+        imports: names in those of them that import.
     """
 
     path: str
@@ -66,6 +72,8 @@ class Touched:
     words: frozenset[str] = frozenset()
     was: str = ""
     formatting: bool = False
+    defines: frozenset[str] = frozenset()
+    imports: frozenset[str] = frozenset()
 
     @property
     def lines(self) -> int:
@@ -150,7 +158,12 @@ class Relation:
         """Lines of a file from which on it counts as work of its own."""
         if known()["weighty"].search(path):
             return SMALL // 4
-        return PROSE if "example" in places_of(path) else SMALL
+        return PROSE if places_of(path) & {"example", "test"} else SMALL
+
+    @property
+    def lines(self) -> int:
+        """Lines of the whole change, but for what tools write."""
+        return sum(one.lines for path, one in self.touched.items() if not is_written(path))
 
     def _scope_files(self) -> list[str]:
         # A folder is as near as a file in it.
@@ -171,10 +184,13 @@ class Relation:
         if alike(self._meant, frozenset().union(*map(path_words, paths))):
             return True
         content = frozenset().union(*map(words_of, one.words)) if one.words else frozenset()
-        hits = alike(self._asked, content)
-        return len(hits) >= (1 if one.lines <= FEW_WORDS else min(2, len(self._asked))) and bool(
-            hits
-        )
+        hits = len(self._asked & content)
+        return hits >= min(self._needed(one.lines), max(1, len(self._asked)))
+
+    def _needed(self, lines: int) -> int:
+        """Words of the task that changed lines have to hold to be about it: in many, any may stand."""
+        few = 1 if lines <= FEW_WORDS else 2
+        return few if lines <= MANY_WORDS else max(few, len(self._asked) // 2)
 
     def _tests_scope(self, one: Touched) -> bool:
         """Whether a file tests something in the scope that the change touches, or that is there."""
@@ -215,8 +231,6 @@ class Relation:
             return
         for _ in range(_ROUNDS):
             seeds = [self.touched[p] for p in sorted(self.about - self.companions)]
-            # What a manifest has more is used somewhere.
-            seeds += [self.touched[p] for p in sorted(self.about & self.companions)]
             new = {
                 p
                 for p, one in self.touched.items()
@@ -234,11 +248,12 @@ class Relation:
         stems = stem_of(one.path), stem_of(other.path)
         if stems[0] == stems[1] and stems[0] not in GENERIC:
             return True
-        if stems[0] not in GENERIC and stems[0] in other.words:
+        if stems[0] not in GENERIC and stems[0] in other.imports:
             return True
-        if stems[1] not in GENERIC and stems[1] in one.words:
+        if stems[1] not in GENERIC and stems[1] in one.imports:
             return True
-        return any(is_telling(word) for word in one.words & other.words)
+        shared = (one.words & other.defines) | (one.defines & other.words)
+        return any(is_telling(word) for word in shared)
 
     def _points_somewhere(self) -> bool:
         """Whether the words of the task find files of the project that are not part of the change."""
@@ -252,6 +267,11 @@ def _is_test(path: str) -> bool:
     """A file of tests, by its name; not what stands beside them."""
     name = PurePosixPath(path).name
     return stem_of(path) != name.lstrip(".").split(".")[0] or ".test." in name or ".spec." in name
+
+
+def is_written(path: str) -> bool:
+    """Whether a tool writes a file, not whoever changes it."""
+    return "lock" in places_of(path) or known()["generated"].search(path) is not None
 
 
 def is_test(touched: Touched) -> bool:

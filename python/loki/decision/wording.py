@@ -23,6 +23,16 @@ PIECE = 4
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _QUOTED = re.compile(r"""['"`\u2018]([\w./\\:@-]{1,200})['"`\u2019]""")
+_DEFINED = re.compile(
+    r"\b(?:def|class|func|fn|function|const|let|var|type|struct|interface|enum|trait|module|record|val)"
+    r"\s+(?:\([^)\n]{0,60}\)\s*)?([^\W\d]\w*)"
+)
+_CONSTANT = re.compile(r"^([A-Z][A-Z0-9_]{2,})\s*[:=]", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^\s*(?:import|from|export\b.*\bfrom|#\s*include|use|using|mod|pub\s+mod|require|package)\b.*"
+    r"|^.*\brequire\(.*",
+    re.MULTILINE,
+)
 _NAME = re.compile(r"[^\W\d]\w*")
 _SUFFIX = re.compile(
     r"(?:ations?|ators?|itions?|ions?|ings?|ments?|ies|ied|ates?|ed|es|ers?|s|e|y)$"
@@ -57,7 +67,8 @@ def words_of(text: str) -> frozenset[str]:
         ['login', 'stor', 'us']
     """
     found = (part.lower() for part in _PART.findall(text))
-    return frozenset(stem(word) for word in found if word not in known()["stop"] and len(word) > 1)
+    told = (word for word in found if len(word) > (2 if word.isdigit() else 1))
+    return frozenset(stem(word) for word in told if word not in known()["stop"])
 
 
 @lru_cache(4096)
@@ -78,8 +89,14 @@ def alike(one: Collection[str], others: Collection[str]) -> set[str]:
     return {
         word
         for word in one
-        if word in others or (len(word) >= PIECE and any(word in o or o in word for o in long))
+        if word in others or (len(word) >= PIECE and any(_is_part(word, o) for o in long))
     }
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether a word begins or ends with the other: ``pyyaml`` and ``yaml``."""
+    short, long = sorted((one, other), key=len)
+    return long.startswith(short) or long.endswith(short)
 
 
 def path_words(path: str) -> frozenset[str]:
@@ -146,6 +163,26 @@ def is_module(path: str, module: tuple[str, ...]) -> bool:
 def is_telling(word: str) -> bool:
     """A name that two changes hardly use by chance: one made of several words."""
     return len(word) >= TELLING and len(_PART.findall(word)) > 1
+
+
+def defined_in(text: str) -> frozenset[str]:
+    """The names that lines of code define, as far as a glance tells.
+
+    Example:
+        >>> sorted(defined_in("def read_all(path):\n    return 1\nexport const MAX_AGE = 3\n"))
+        ['MAX_AGE', 'read_all']
+    """
+    return frozenset(_DEFINED.findall(text)) | frozenset(_CONSTANT.findall(text))
+
+
+def imported_in(text: str) -> frozenset[str]:
+    """The names in lines of code that import, as far as a glance tells.
+
+    Example:
+        >>> sorted(imported_in("from app.store import Store\nx = 1\nconst a = require('./b')\n"))
+        ['Store', 'a', 'app', 'b', 'const', 'from', 'import', 'require', 'store']
+    """
+    return names_in("\n".join(_IMPORT.findall(text)))
 
 
 def names_in(text: str) -> frozenset[str]:
