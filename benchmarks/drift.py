@@ -21,7 +21,7 @@ from loki.decision.relation import Goal, Kind, Touched
 from loki.decision.wording import is_telling, names_in
 
 FOLDER = Path(__file__).parents[1] / "tests/py/decision/drift"
-PARTS = ("tuning", "kept_back")
+PARTS = ("tuning", "kept_back", "kept_back_second")
 KINDS: Mapping[str, Kind] = {"A": "created", "M": "changed", "D": "deleted", "R": "renamed"}
 
 
