@@ -152,7 +152,10 @@ class Relation:
         near = [*(self.about - self.companions), *self._named, *self._scope_files()]
         if path in self._near or any(path in self.goal.imports.get(p, ()) for p in self.about):
             return 1
-        return min((1 + _steps(path, other) for other in near), default=3)
+        beside = 1
+        if is_test(Touched(path)):  # tests of everything may stand in one folder
+            beside = 2
+        return min((max(beside, 1 + _steps(path, other)) for other in near), default=3)
 
     def weight(self, path: str) -> int:
         """Lines of a file from which on it counts as work of its own."""
@@ -185,7 +188,9 @@ class Relation:
             return True
         content = frozenset().union(*map(words_of, one.words)) if one.words else frozenset()
         hits = len(self._asked & content)
-        return hits >= min(self._needed(one.lines), max(1, len(self._asked)))
+        # What is deleted is no work: a word tells why.
+        needed = 1 if one.kind == "deleted" else self._needed(one.lines)
+        return hits >= min(needed, max(1, len(self._asked)))
 
     def _needed(self, lines: int) -> int:
         """Words of the task that changed lines have to hold to be about it: in many, any may stand."""

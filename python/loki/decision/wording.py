@@ -66,7 +66,9 @@ def words_of(text: str) -> frozenset[str]:
         >>> sorted(words_of("Fix the failing login test of the UserStore"))
         ['login', 'stor', 'us']
     """
-    found = (part.lower() for part in _PART.findall(text))
+    # "FreeBSD" is written "freebsd" elsewhere: whole words count beside their parts.
+    whole = [name for name in _NAME.findall(text) if name.isalpha() and not name.islower()]
+    found = (part.lower() for part in (*_PART.findall(text), *whole))
     told = (word for word in found if len(word) > (2 if word.isdigit() else 1))
     return frozenset(stem(word) for word in told if word not in known()["stop"])
 
