@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 
 from loki.action.change import Edit
 from loki.base.error import LokiError
-from loki.base.log import tell
+from loki.base.log import quoted, tell
 from loki.people import agent_signal
+from loki.people.human_reviews import HumanReviews
+from loki.people.signal import HUMAN_REVIEW_NEEDED
 
 if TYPE_CHECKING:
     from loki.action.agent import Proposal
     from loki.action.task import TaskSpec
-    from loki.people.signal import Signal
     from loki.people.signals import Signals
 
 
-def give(
-    proposal: Proposal, task: TaskSpec, signals: Signals
-) -> tuple[Proposal, tuple[Signal, ...]]:
+def give(proposal: Proposal, task: TaskSpec, signals: Signals) -> tuple[Proposal, tuple[str, ...]]:
     """Give the signals of a proposal; from whom they come and for which task is said by loki.
 
     Args:
@@ -32,10 +31,10 @@ def give(
         signals: where they go.
 
     Returns:
-        The proposal without them, and what was given.
+        The proposal without them, and the names of what was given.
     """
     kept: list[Edit] = []
-    found: list[Signal] = []
+    found: list[str] = []
     for edit in proposal.change.edits:
         if edit.after is None or not _is_signal(edit):
             kept.append(edit)
@@ -45,15 +44,32 @@ def give(
         )
         for one in given:
             try:
-                found.append(signals.give(one.kind, one.name, one.data))
+                found.append(_give(one, signals))
             except LokiError as error:
                 tell(task.id, f"signal {one.kind} could not be given: {error}", warning=True)
     if len(kept) == len(proposal.change.edits):
         return proposal, ()
-    for signal in found:
-        tell(task.id, f"signal={signal.kind} agent={proposal.agent or 'caller'}")
+    for label in found:
+        tell(task.id, f"signal={quoted(label)} agent={quoted(proposal.agent or 'caller')}")
     change = replace(proposal.change, edits=tuple(kept))
     return replace(proposal, change=change), tuple(found)
+
+
+def _give(given: agent_signal.Given, signals: Signals) -> str:
+    data = given.data
+    if given.kind != HUMAN_REVIEW_NEEDED:
+        return signals.give(given.kind, given.name, data).label
+    # Asked once more by the next attempt, it still is one question.
+    asked = HumanReviews(signals.store, signals.clock).ask(
+        reason=data["reason"],
+        task_id=data["task_id"],
+        context=data.get("context", ""),
+        severity=data["severity"],
+        agent=data["agent"],
+        blocking=data["blocking"],
+        alternatives=data.get("alternatives_considered", ()),
+    )
+    return f"{given.kind} {asked.id}"
 
 
 def _is_signal(edit: Edit) -> bool:

@@ -287,7 +287,7 @@ class Performer:
         gave = ""
         if self.signals is not None:
             proposal, given = giving.give(proposal, self.task, self.signals)
-            gave = "; ".join(f"gave {signal.label}" for signal in given)
+            gave = "; ".join(f"gave {label}" for label in given)
         if proposal.description.strip():
             return proposal
         described = approach(proposal.change, self._shown())

@@ -96,7 +96,7 @@ def given(path: str, content: bytes, *, agent: str, task_id: str, goal: str) -> 
         >>> path = ".loki/signals/HUMAN_REVIEW_NEEDED"
         >>> (one,) = given(path, text, agent="claude", task_id="t1", goal="")
         >>> dict(one.data)
-        {'reason': 'keys', 'severity': 'medium', 'blocking': True, 'agent': 'claude', 'task_id': 't1'}
+        {'reason': 'keys', 'severity': 'high', 'blocking': True, 'agent': 'claude', 'task_id': 't1'}
     """
     found = []
     for one in parse(path.removeprefix(".loki/"), content.decode("utf-8", "replace")):

@@ -230,7 +230,7 @@ def parse(file: str, text: str, written_at: datetime | None = None) -> tuple[Sig
         >>> (drift,) = parse("signals/DRIFT_DETECTED", '{"task_id": "t", "detected_drift": "x"}')
         >>> drift.data["severity"], drift.standing
         ('medium', 'pending')
-        >>> parse("signals/HUMAN_REVIEW_NEEDED", "please")[0].problem
+        >>> parse("signals/HUMAN_APPROVED", "yes")[0].problem
         'is no JSON object'
     """
     found = named(file)

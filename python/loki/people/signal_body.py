@@ -20,6 +20,11 @@ def _decided(value: Any) -> Any:
     return words.get(_lowered(value), value) if isinstance(value, str) else value
 
 
+def _urgent(value: Any) -> Any:
+    """A request for a person comes through whatever its writer calls its severity."""
+    return value if str(_lowered(value)) in {"low", "medium", "critical"} else "high"
+
+
 Severity = Annotated[Literal["low", "medium", "high", "critical"], BeforeValidator(_lowered)]
 
 
@@ -46,10 +51,10 @@ class Review(_Body):
 
     id: str = Field(default="", validation_alias=AliasChoices("id", "request_id"))
     timestamp: str = ""
-    reason: str = Field(min_length=1)
+    reason: str = "not said"
     task_id: str = ""
     context: str = ""
-    severity: Severity = "medium"
+    severity: Annotated[Severity, BeforeValidator(_urgent)] = "high"
     agent: str = ""
     blocking: bool = True
     alternatives_considered: tuple[str, ...] = ()
@@ -97,11 +102,17 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
     model = _MODELS.get(form)
     if model is None:
         return _plain(text) if data is None else data, ""
+    if data is None and model is Review:  # better read as text than not at all
+        data = {"context": text.strip()}
     if data is None:
         return {}, "is no JSON object"
     try:
         return {**data, **model.model_validate(data).model_dump(mode="json")}, ""
     except ValidationError as error:
+        if model is Review:  # better without what nobody can read of it
+            wrong = {one["loc"][0] for one in error.errors()}
+            rest = {key: value for key, value in data.items() if key not in wrong}
+            return {**data, **Review.model_validate(rest).model_dump(mode="json")}, ""
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
         return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"

@@ -65,8 +65,8 @@ class Signals:
 
     def __init__(self, store: Store, clock: Clock, *, branch: str | None = None) -> None:
         self.branch = branch
-        self._store = store
-        self._clock = clock
+        self.store = store
+        self.clock = clock
         self._told: set[str] = set()
 
     def give(self, kind: str, name: str = "", data: Mapping[str, Any] = NOTHING) -> Signal:
@@ -86,7 +86,7 @@ class Signals:
             StoreError: it could not be kept.
         """
         file, about = file_of(kind, name), KINDS[kind]
-        now = self._clock.now()
+        now = self.clock.now()
         said: dict[str, Any] = masked({**data, "timestamp": isoformat(now)})
         said |= {"run": self.branch} if self.branch else {}
         said |= {about.named: name} if about.named else {}
@@ -97,10 +97,10 @@ class Signals:
         if signal.standing == "unreadable":
             raise UsageError(f"{kind}: {signal.problem}")
         if about.form == "log":
-            self._store.append(file, said)
+            self.store.append(file, said)
             return (self._read(file) or (signal,))[-1]
         if not about.queues:
-            self._store.put(file, Masked(text))
+            self.store.put(file, Masked(text))
             return self._read(file)[0]
         return self._queue(replace(signal, text=render({**said, "id": signal.id})))
 
@@ -131,7 +131,7 @@ class Signals:
 
     def foreign(self) -> list[str]:
         """Files among the signals that are none, relative to ``.loki/``."""
-        return [file for file in self._store.names(f"{FOLDER}/") if named(file) is None]
+        return [file for file in self.store.names(f"{FOLDER}/") if named(file) is None]
 
     def consume(self, signal: Signal) -> bool:
         """Note that a signal was acted on: its file goes; a line of a log, and those before, stay.
@@ -189,13 +189,13 @@ class Signals:
     # --- how it is kept ------------------------------------------------------------------------
 
     def _each(self, *kinds: str) -> Iterator[Signal]:
-        for file in self._store.names(f"{FOLDER}/"):
+        for file in self.store.names(f"{FOLDER}/"):
             known = named(file)
             if known is not None and (not kinds or known[0] in kinds):
                 yield from self._read(file)
 
     def _read(self, file: str) -> tuple[Signal, ...]:
-        text, at = self._store.get(file), self._store.written_at(file)
+        text, at = self.store.get(file), self.store.written_at(file)
         if text is None:  # gone since it was listed
             return ()
         found = parse(file, text, None if at is None else datetime.fromtimestamp(at, timezone.utc))
@@ -216,7 +216,7 @@ class Signals:
         if belongs == "request":
             return "pending", ""
         of = signal.name if belongs == "branch" else signal.said("run") or self.branch
-        ended = ended_at(self._store, of)
+        ended = ended_at(self.store, of)
         if ended is not None and signal.given_at is not None and signal.given_at < ended:
             where = f"on {of} " if of else ""
             return "stale", f"of the run {where}that ended at {isoformat(ended)}"
@@ -233,11 +233,11 @@ class Signals:
             first[0] = old is None or parse(signal.file, old)[0].id == signal.id
             return text if old is None else old
 
-        self._store.update(signal.file, change)
+        self.store.update(signal.file, change)
         file = signal.file
         if not first[0]:
             file = f"{signal.file}.d/{encoded(signal.id)}.json"
-            self._store.update(file, lambda old: text if old is None else old)
+            self.store.update(file, lambda old: text if old is None else old)
         return self._read(file)[0]
 
     def _remove(self, signal: Signal) -> bool:
@@ -247,12 +247,12 @@ class Signals:
         def change(text: str | None) -> str | None:
             # Of a file that says nothing only the time tells whether it was given anew.
             is_same = text == signal.text and (
-                bool(text.strip()) or self._store.written_at(signal.file) == signal.written_at
+                bool(text.strip()) or self.store.written_at(signal.file) == signal.written_at
             )
             gone[0] = text is None or is_same
             return None if gone[0] else text
 
-        self._store.update(signal.file, change)
+        self.store.update(signal.file, change)
         return gone[0]
 
     def _move_up(self, kind: str) -> None:
@@ -262,13 +262,13 @@ class Signals:
         if not waiting:
             return
         following = waiting[0]
-        self._store.update(file, lambda old: Masked(following.text) if old is None else old)
-        if self._store.get(file) == following.text:
-            self._store.update(following.file, lambda _old: None)
+        self.store.update(file, lambda old: Masked(following.text) if old is None else old)
+        if self.store.get(file) == following.text:
+            self.store.update(following.file, lambda _old: None)
 
     def _done(self, lines: Sequence[Signal]) -> int:
         """How many lines of a log are done; of one that somebody has begun anew, none."""
-        count = _counts(self._store.get(HANDLED)).get(lines[0].file, 0)
+        count = _counts(self.store.get(HANDLED)).get(lines[0].file, 0)
         return count if count <= lines[-1].line + 1 else 0
 
     def _count(self, signal: Signal) -> None:
@@ -277,7 +277,7 @@ class Signals:
             counts[signal.file] = max(counts.get(signal.file, 0), signal.line + 1)
             return json.dumps({"handled": counts}) + "\n"
 
-        self._store.update(HANDLED, change)
+        self.store.update(HANDLED, change)
 
 
 def _counts(text: str | None) -> dict[str, int]:

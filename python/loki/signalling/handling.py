@@ -46,13 +46,14 @@ class Handled:
 
 def consumers() -> Mapping[str, Consumer]:
     """Who acts on which kind; the others are acted on by the loop, and by people."""
-    from loki.signalling import feature, merging, plan, queueing
+    from loki.signalling import answering, feature, merging, plan, queueing
 
     return {
         **feature.CONSUMERS,
         **queueing.CONSUMERS,
         **merging.CONSUMERS,
         **plan.CONSUMERS,
+        **answering.CONSUMERS,
     }
 
 

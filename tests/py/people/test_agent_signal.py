@@ -25,8 +25,6 @@ def test_what_people_and_loki_give_is_refused(kind: object) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
     [
-        ("HUMAN_REVIEW_NEEDED", b"please", "is no JSON object"),
-        ("HUMAN_REVIEW_NEEDED", b"{}", "reason"),
         ("HUMAN_REVIEW_NEEDED", None, "only its consumer takes it away"),
         ("DRIFT_DETECTED", b'{"detected_drift": "x", "severity": "odd"}', "severity"),
         ("DRIFT_DETECTED", b'{"detected_drift": "x"}\n' * (MOST_LINES + 1), "lines"),
@@ -48,6 +46,7 @@ def test_what_is_no_signal_of_theirs_is_refused(
     ("file", "content"),
     [
         ("HUMAN_REVIEW_NEEDED", REVIEW),
+        ("HUMAN_REVIEW_NEEDED", b"please"),
         ("HUMAN_REVIEW_NEEDED.d/a.json", REVIEW),
         ("FEATURE_READY_login%20form", b""),
         ("CONTEXT_CLEAR_REQUESTED", b""),
@@ -77,7 +76,7 @@ def test_who_and_when_is_never_taken_from_an_agent() -> None:
     assert dict(one.data) == {
         "reason": "keys",
         "mood": "kept",
-        "severity": "medium",
+        "severity": "high",
         "blocking": True,
         "agent": "claude",
         "task_id": "t",

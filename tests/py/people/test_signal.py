@@ -121,11 +121,12 @@ def test_any_bytes_are_a_value(file: str, data: bytes) -> None:
 )
 def test_any_json_is_a_value(kind: str, data: dict[str, object]) -> None:
     for one in parse(f"signals/{kind}", json.dumps(data)):
+        assert kind != "HUMAN_REVIEW_NEEDED" or not one.problem
         assert set(data) <= set(one.data)
 
 
 def test_nesting_and_size_without_end_are_values() -> None:
-    (deep,) = parse("signals/HUMAN_REVIEW_NEEDED", "[" * 50_000)
+    (deep,) = parse("signals/HUMAN_APPROVED", "[" * 50_000)
     (long,) = parse("signals/DOCS_NEEDED", "x" * (MAX_SIZE + 1))
     assert deep.problem == "is no JSON object"
     assert "too large" in long.problem
@@ -163,3 +164,16 @@ def test_presence_is_enough_and_text_is_a_description() -> None:
 def test_an_encoded_name_means_nothing_to_a_file_system() -> None:
     assert encoded("../..") == "%2E%2E%2F%2E%2E"
     assert encoded("a.lock") == "a%2Elock"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "please look", '{"reason": "keys", "severity": "URGENT"}', "[1]"]
+)
+def test_a_request_for_a_person_always_comes_through(text: str) -> None:
+    (found,) = parse("signals/HUMAN_REVIEW_NEEDED", text)
+    assert (found.standing, found.data["severity"], found.data["blocking"]) == (
+        "pending",
+        "high",
+        True,
+    )
+    assert text in {found.data["context"], text if text.startswith("{") else ""}

@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_every_kind_has_one_consumer() -> None:
     ours = {kind.name for kind in KINDS.values() if "dispatcher" in kind.consumer}
-    assert set(consumers()) == ours - {"HUMAN_APPROVED"}
+    assert set(consumers()) == ours
 
 
 def test_tests_that_fail_become_one_task_of_the_queue(project: Path) -> None:

@@ -57,12 +57,12 @@ def pending(project: Path) -> list[Any]:
 def test_an_agent_asks_for_a_person(project: Path, tmp_path: Path) -> None:
     write = f"printf %s {shlex.quote(REVIEW)} > .loki/signals/HUMAN_REVIEW_NEEDED"
     done = work(project, agent(tmp_path, write, MEND, "touch .loki/signals/FEATURE_READY_adding"))
-    assert "signal=HUMAN_REVIEW_NEEDED agent=agent.sh" in done.stderr
+    assert 'signal="HUMAN_REVIEW_NEEDED review-' in done.stderr
+    # It asks in each attempt; a person is asked once.
     (review,) = [one for one in pending(project) if one.kind == "HUMAN_REVIEW_NEEDED"]
-    assert review.data["task_id"] == "make-add-add" or review.data["task_id"].startswith("make-add")
+    assert review.said("task_id").startswith("make-add-add")
     assert review.data["agent"] == "agent.sh"
     assert review.data["context"] == "password=<secret>"
-    assert review.said("run") == "main"
     (ready,) = [one for one in pending(project) if one.kind == "FEATURE_READY"]
     assert (ready.name, ready.said("agent")) == ("adding", "agent.sh")
     assert not (project / ".loki/signals/HUMAN_REVIEW_NEEDED.d").exists()

@@ -1,0 +1,27 @@
+"""A person's decision in ``HUMAN_APPROVED``: kept where it answers an open request, refused else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loki.people.human_reviews import HumanReviews
+from loki.people.signal import HUMAN_APPROVED
+from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
+from loki.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from loki.people.signal import Signal
+
+
+def answer(dispatch: Dispatch, signal: Signal) -> Done | Waits:
+    """Keep what a person has decided; why one is refused is logged."""
+    workspace = dispatch.workspace
+    reviews = HumanReviews(FileStore(workspace.folder), workspace.clock)
+    named = signal.said("request_id")
+    taken = [one for one in reviews.answers() if one.id == named]
+    if taken:
+        return Done(f"{named} is {taken[0].answer.value} by {taken[0].by}")
+    return Done(f"refused: it answers no open request ({named or 'it names none'})")
+
+
+CONSUMERS: dict[str, Consumer] = {HUMAN_APPROVED: answer}
