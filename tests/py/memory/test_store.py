@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -257,3 +258,18 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     FileStore(tmp_path).append("log.jsonl", {"text": "a\nb"})
     (line,) = (tmp_path / "log.jsonl").read_text().splitlines()
     assert json.loads(line) == {"text": "a\nb"}
+
+
+def test_when_a_document_was_written_is_told_as_far_as_it_is_known(
+    store: Store, tmp_path: Path
+) -> None:
+    assert store.written_at("signals/DOCS_NEEDED") is None
+    store.put("signals/DOCS_NEEDED", "x")
+    file = tmp_path / ".loki/signals/DOCS_NEEDED"
+    os.utime(file, (1.5e9, 1.5e9))
+    assert store.written_at("signals/DOCS_NEEDED") == 1.5e9
+    assert store.written_at("signals/DOCS_NEEDED/x") is None
+    broken = ForgivingStore(Broken(), lambda _: None)
+    broken.put("a", "x")
+    assert broken.written_at("a") is None
+    assert broken.written_at("b") is None
