@@ -82,7 +82,7 @@ def fields(expression: str) -> tuple[str, str, str, str, str, str]:
 
     Example:
         >>> fields("*/5 9-17 * * mon-fri")
-        ('0', '*/5', '9-17', '*', '*', 'MON-FRI')
+        ('0', '*/5', '9-17', '*', '*', '1-5')
         >>> fields("61 * * * *")
         Traceback (most recent call last):
         ...
@@ -121,19 +121,21 @@ def _item(field: Field, text: str) -> str:
         raise ValueError("found '?', expected '*': here a day that does not matter is a star")
     if special := _special(field, text):
         return special
-    start, slash, step = text.partition("/")
+    span, slash, step = text.partition("/")
     if slash and (not (step.isascii() and step.isdigit()) or not int(step[:9])):
         raise ValueError(f"the step of {text!r} is {step!r}, expected a number of 1 or more")
-    if start != "*":
-        low, dash, high = start.partition("-")
-        first = field.value(low)
-        if dash:
-            last = field.value(high)
-            if last == 0 and field is WEEKDAY and first:  # FRI-SUN: Sunday is 7, too
-                start, last = f"{low}-7", 7
-            if last < first:
-                raise ValueError(f"the range {start} runs backwards, expected the lower end first")
-    return f"{start}/{int(step)}" if slash else start
+    if span == "*":  # the star is kept: what begins with one has a meaning of its own
+        return f"*/{int(step)}" if slash else "*"
+    low, dash, high = span.partition("-")
+    first = field.value(low)
+    last = field.value(high) if dash else field.high if slash else first
+    if last == 0 and first and field is WEEKDAY:  # FRI-SUN: Sunday is 7, too
+        last = WEEKDAY.high
+    if last < first:
+        raise ValueError(f"the range {span} runs backwards, expected the lower end first")
+    if slash:
+        return ",".join(map(str, range(first, last + 1, int(step))))
+    return f"{first}-{last}" if dash else str(first)
 
 
 _LAST_DAY = re.compile("LW?")

@@ -11,14 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loki.base.error import UsageError
 from loki.recurrence.cron import fields
-
-if TYPE_CHECKING:
-    from cronsim import CronSim
 
 HOUR = 3600.0
 """Seconds; the gap of a schedule that has no two fires (SPEC's)."""
@@ -27,6 +23,7 @@ FLOOR = 60.0
 """Seconds; no gap counts as less where failures are waited out (SPEC's)."""
 
 _UTC = timezone.utc
+_SECOND = timedelta(seconds=1)
 _EPOCH = datetime(2026, 1, 1, tzinfo=_UTC)
 
 
@@ -67,12 +64,34 @@ class Cron:
 
     def fires(self, moment: datetime) -> Iterator[datetime]:
         """All fires after a moment, in UTC, each once."""
-        last = moment
-        for found in self._local(moment.astimezone(_zone(self.zone))):
-            at = _first_real(found).astimezone(_UTC)
+        zone = _zone(self.zone)
+        is_of_intervals = any(field.startswith("*") for field in self._fields[1:3])
+        times = self._on_the_wall if is_of_intervals else self._on_each_day
+        last = moment.astimezone(_UTC)
+        for at in times(last, zone):
             if at > last:
                 last = at
                 yield at
+
+    def _on_each_day(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+        """Times of day, each once on each day."""
+        for wall in self._times(moment.astimezone(zone).replace(tzinfo=None)):
+            yield _first_real(wall, zone)
+
+    def _on_the_wall(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+        """Whenever the clock on the wall shows such a time."""
+        offset = _offset(moment, zone)
+        times = self._times(moment.replace(tzinfo=None) + offset)
+        while (wall := next(times, None)) is not None:
+            at = (wall - offset).replace(tzinfo=_UTC)
+            if _offset(at, zone) == offset:
+                moment = at
+                yield at
+                continue
+            # The clocks are changed on the way: on from there, by what they show then.
+            moment = _change(moment, at, zone)
+            offset = _offset(moment, zone)
+            times = self._times((moment + offset).replace(tzinfo=None) - _SECOND)
 
     def latest(self, after: datetime, until: datetime) -> datetime | None:
         """The last fire after one moment and not after another; None where there is none.
@@ -120,20 +139,14 @@ class Cron:
     def _fields(self) -> tuple[str, ...]:
         return fields(self.expression)
 
-    def _local(self, local: datetime) -> Iterator[datetime]:
-        """Times on the wall from a moment on: with their zone; some may not exist, some come twice."""
+    def _times(self, wall: datetime) -> Iterator[datetime]:
+        """Times on the wall after one of them, as if clocks were never changed."""
         from cronsim import CronSim, CronSimError
 
-        zone = local.tzinfo
-        is_of_intervals = any(field.startswith("*") for field in self._fields[1:3])
         try:
-            times: CronSim = CronSim(
-                " ".join(self._fields), local if is_of_intervals else local.replace(tzinfo=None)
-            )
+            return CronSim(" ".join(self._fields), wall)
         except CronSimError:  # a day that no month has
-            return
-        for found in times:
-            yield found.replace(tzinfo=zone, fold=found.fold)
+            return iter(())
 
 
 @lru_cache(maxsize=256)
@@ -146,24 +159,32 @@ def _zone(name: str) -> ZoneInfo:
         ) from error
 
 
-def _first_real(local: datetime) -> datetime:
-    """The same time of day; where the day does not have it, the first moment after the gap."""
-    utc = local.astimezone(_UTC)
-    if utc.astimezone(local.tzinfo).replace(tzinfo=None) == local.replace(tzinfo=None):
-        return local
-    # The gap is as long as the offsets before and after it differ; its end is the one moment at
-    # which the later offset begins to hold.
-    before = local.replace(fold=0).utcoffset()
-    after = local.replace(fold=1).utcoffset()
-    assert before is not None
-    assert after is not None
-    low = (local.replace(tzinfo=None) - max(before, after)).replace(tzinfo=_UTC)
-    high = (local.replace(tzinfo=None) - min(before, after)).replace(tzinfo=_UTC)
-    while high - low > timedelta(seconds=1):  # the later offset holds at `high`, not yet at `low`
-        middle = low + (high - low) / 2
-        holds = middle.astimezone(local.tzinfo).utcoffset() == max(before, after)
-        low, high = (low, middle) if holds else (middle, high)
-    return high.replace(microsecond=0).astimezone(local.tzinfo)
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    found = moment.astimezone(zone).utcoffset()
+    assert found is not None
+    return found
+
+
+def _first_real(wall: datetime, zone: ZoneInfo) -> datetime:
+    """When a time of day is, the first of two; where the day does not have it, the end of the gap."""
+    at = wall.replace(tzinfo=zone).astimezone(_UTC)
+    if at.astimezone(zone).replace(tzinfo=None) == wall:
+        return at
+    offsets = sorted(_offset(wall.replace(tzinfo=zone, fold=fold), zone) for fold in (0, 1))
+    before, after = ((wall - offset).replace(tzinfo=_UTC) for offset in reversed(offsets))
+    return _change(before, after, zone)
+
+
+def _change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The first second of a new offset, between two moments whose offsets differ."""
+    offset = _offset(before, zone)
+    while after - before > _SECOND:
+        middle = before + (after - before) / 2
+        if _offset(middle, zone) == offset:
+            before = middle
+        else:
+            after = middle
+    return after.replace(microsecond=0)
 
 
 @dataclass(frozen=True)
