@@ -79,8 +79,18 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
         page = outcome.get("page") if resumption.awaits_approval(record) else None
         if page and (text := workspace.store.get(page)):
             workspace.store.put(page, with_answer(text, answer))
+        _abandon(workspace, str(record["id"]))
         task_record.save(workspace.store, after)
     return undone
+
+
+def _abandon(workspace: Workspace, task_id: str) -> None:
+    """Nobody is to work any more on what a person gave up."""
+    from loki.queueing import queue_of
+
+    queue = queue_of(workspace)
+    if queue.where(task_id) in {"pending", "failed", "dead-letter"}:
+        queue.abandon(task_id, "a person aborted the task; its changes were undone")
 
 
 def approve(

@@ -9,6 +9,7 @@ import typer
 from loki.cli import (
     breakers,
     close,
+    dead_letters,
     demo,
     explain,
     history,
@@ -82,6 +83,7 @@ app.command("undo")(undo.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(queue.app, name="queue")
+app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(patterns.app, name="patterns")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(recur.app, name="recur")

@@ -236,7 +236,7 @@ def _plain(text: str) -> str:
 
 
 def user() -> str:
-    """Who is at this machine."""
+    """The user of this machine, who decides where nobody else is named."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -75,6 +75,9 @@ class Reviews:
         workspace: the project.
         reviewers: agents that answer what no fact decides, the preferred one first; none: nobody does.
         by: who answers with flags, or gives a task up.
+
+    Attributes:
+        queue: the project's queue.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class Reviews:
         self.queue = queue_of(workspace)
         self.escalations = Escalations(FileStore(workspace.folder), workspace.clock)
         self._reviewers = reviewers
-        self._by = by
+        self.by = by
 
     def is_due(self) -> bool:
         """Whether the dead letters are to be looked at before new work."""
@@ -110,9 +113,7 @@ class Reviews:
             StoreError: what was decided could not be kept.
         """
         if not dry_run:
-            from loki.dead_letters.burial import complete
-
-            complete(self.workspace)
+            self.complete()
         finder = FactFinder(self.workspace, self.queue.lists())
         given = said or {}
         found = []
@@ -126,6 +127,12 @@ class Reviews:
         if tasks is None and not dry_run:
             self.queue.reviewed()
         return found
+
+    def complete(self) -> None:
+        """Add what the list of dead letters lacks; see `loki.dead_letters.burial.complete`."""
+        from loki.dead_letters.burial import complete
+
+        complete(self.workspace)
 
     def escalate(self, task_id: str) -> Reviewed | None:
         """Ask a person at once about a task that was just given up, where a trigger is shown.
@@ -157,7 +164,8 @@ class Reviews:
     # --- one dead letter ------------------------------------------------------------------------------
 
     def _look(self, finder: FactFinder, letter: Letter, said: Answers, *, ask: bool) -> Reviewed:
-        facts = finder.facts(letter, replace(said, by=said.by or self._by))
+        by = said.by or (self.by if said != NO_ANSWERS else "")
+        facts = finder.facts(letter, replace(said, by=by))
         decision = decide(letter, facts)
         if ask and self._reviewers and decision.action in {"stay", "escalate"}:
             heard = self._ask(letter, facts)

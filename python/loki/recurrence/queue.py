@@ -354,9 +354,8 @@ class Queue:
         """
         if self.where(id_) in {None, "completed", "in-progress"}:  # as nearly always
             return False
-        said = {"completed_at": self._now(), "outcome": masked(outcome or {})}
         with self._changing() as lists:
-            return queue_moves.achieve(lists, id_, said)
+            return queue_moves.achieve(lists, id_, masked(outcome or {}), self._now())
 
     def dead_letter_metadata(self) -> dict[str, Any]:
         """``last_reviewed``, ``total_abandoned`` and ``total_recovered`` of ``dead-letter.json``."""

@@ -194,11 +194,12 @@ def abandon(lists: Lists, id_: str, reason: str, now: str) -> QueuedTask:
     return lists.move(_saying(task, masked({"reason": reason, "abandoned_at": now})), "abandoned")
 
 
-def achieve(lists: Lists, id_: str, said: Mapping[str, Any]) -> bool:
+def achieve(lists: Lists, id_: str, outcome: Mapping[str, Any], now: str) -> bool:
     """A task is achieved that nobody had claimed; whether it was waiting, or had ended badly."""
     task, where = lists.find(id_), lists.where(id_)
     if task is None or where in {"completed", "in-progress"}:
         return False
+    said = {"completed_at": now, "outcome": dict(outcome)}
     lists.move(_saying(dead_letter_form.task_of(task), said), "completed")
     return True
 
@@ -220,4 +221,4 @@ def found(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:
 def _saying(task: QueuedTask, more: Mapping[str, Any]) -> QueuedTask:
     """A task that nobody works on any more, with more in it."""
     task = replace(task, claim=None)
-    return replace(task, raw={**queued_form.write(task), **more})
+    return queued_form.read({**queued_form.write(task), **more})

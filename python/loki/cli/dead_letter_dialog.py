@@ -1,0 +1,107 @@
+"""A person goes through the dead letters on a terminal: each is shown with its evidence, then asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import amount
+from loki.cli.dead_letter_text import told, whole
+
+if TYPE_CHECKING:
+    from loki.dead_letters.reviewing import Reviewed, Reviews
+    from loki.recurrence.dead_letter_review import Answers
+
+_CHOICES = (
+    "[enter] as loki says, [n]ew approach, [s]impler scope, [f]ixed by a commit, [a]bandon, "
+    "[d]etails, [k]eep for later, [q]uit"
+)
+
+
+def go_through(reviews: Reviews, tasks: Sequence[str] | None) -> None:
+    """Ask about each dead letter.
+
+    Args:
+        reviews: the review.
+        tasks: ids; None: all, and the time of the review is kept once all were seen.
+    """
+    reviews.complete()
+    found = reviews.review(tasks, dry_run=True)
+    if not found:
+        typer.echo("No dead letters: no task was given up.")
+    for number, one in enumerate(found, 1):
+        typer.echo(f"\n{number} of {len(found)}  {told(one)}")
+        if not _ask(reviews, one):
+            typer.echo(f"{amount(len(found) - number + 1, 'dead letter')} left for another time.")
+            return
+    if tasks is None:
+        reviews.queue.reviewed()
+
+
+def _ask(reviews: Reviews, one: Reviewed) -> bool:
+    """Ask about one; False where the person has had enough."""
+    while True:
+        answer = typer.prompt(f"\n{_CHOICES}", default="", show_default=False).strip().lower()[:1]
+        if answer in {"k", "q"}:
+            return bool(answer == "k")
+        if answer == "d":
+            typer.echo("\n" + whole(one, reviews.workspace))
+            continue
+        if answer and answer not in _ANSWERS:
+            typer.echo("Say n, s, f, a, d, k or q, or press enter.")
+            continue
+        try:
+            said = {one.task_id: _ANSWERS[answer]()} if answer else {}
+            done = reviews.review([one.task_id], said)
+        except UsageError as error:
+            typer.secho(str(error), fg="red")
+            continue
+        for now in done:
+            typer.echo(told(now, decided=True))
+        if answer and any(now.decision.action == "stay" for now in done):
+            typer.echo("That changes nothing: it was tried already, or says nothing.")
+            continue
+        return True
+
+
+def _approach() -> Answers:
+    from loki.recurrence.dead_letter_review import Answers
+
+    return Answers(new_approach=_words("How is it to be gone about?"))
+
+
+def _simpler() -> Answers:
+    from loki.recurrence.dead_letter_review import Answers, Scope
+
+    title = _words("Which smaller task is worth having?")
+    return Answers(simpler_scope=Scope(title, _words("What does it leave out?", needed=False)))
+
+
+def _fixed() -> Answers:
+    from loki.recurrence.dead_letter_review import Answers
+
+    return Answers(fixed_by=_words("Which commit fixed it?"))
+
+
+def _abandon() -> Answers:
+    from loki.recurrence.dead_letter_review import Answers
+
+    return Answers(abandon=_words("Why?"))
+
+
+def _words(question: str, *, needed: bool = True) -> str:
+    said = str(typer.prompt(question, default="", show_default=False)).strip()
+    if needed and not said:
+        raise UsageError("nothing was said, so nothing was done")
+    return said
+
+
+_ANSWERS: dict[str, Callable[[], Answers]] = {
+    "n": _approach,
+    "s": _simpler,
+    "f": _fixed,
+    "a": _abandon,
+}

@@ -1,0 +1,147 @@
+"""How dead letters are told of on the command line, for people and for programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from loki.cli.common import amount, line
+
+if TYPE_CHECKING:
+    from loki.dead_letters.reviewing import Reviewed
+    from loki.workspace import Workspace
+
+WIDTH = 100
+"""Characters of what others said in one line; chosen to fit a screen."""
+
+_COLORS = {"retry": "green", "simplify": "green", "abandon": "red", "escalate": "yellow"}
+
+_DONE = {
+    "retry": "queued again",
+    "simplify": "a simpler task was queued",
+    "abandon": "abandoned",
+    "escalate": "waits for a person",
+    "stay": "stays",
+}
+_WOULD = {
+    "retry": "can be queued again",
+    "simplify": "a simpler task can be queued",
+    "abandon": "to be abandoned",
+    "escalate": "needs a person",
+    "stay": "stays",
+}
+
+
+def told(one: Reviewed, *, decided: bool = False) -> str:
+    """A dead letter in a few lines: what it is, what becomes of it and why, what to do.
+
+    Args:
+        one: it.
+        decided: a review was carried out; else it was only looked at.
+    """
+    letter, decision = one.letter, one.decision
+    what = (_DONE if decided else _WOULD)[decision.action]
+    if decided and not one.done:
+        what = "is no dead letter any more: somebody else was quicker"
+    shown = typer.style(what, fg=_COLORS.get(decision.action))
+    lines = [
+        f"{typer.style(line(one.task_id), bold=True)}: {shown}: {line(decision.reason, WIDTH)}"
+    ]
+    lines.append(f"  what    {line(letter.task.title, WIDTH)}")
+    last = f", last {line(letter.last_failure[:16])}" if letter.last_failure else ""
+    lines.append(
+        f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: "
+        f"{line(letter.error_summary or 'not told', WIDTH)}"
+    )
+    lines += [f"  because {line(text, WIDTH)}" for text in decision.evidence if text]
+    if one.page:
+        lines.append(f"  page    .loki/{line(one.page)}")
+    lines += [f"  {text}" for text in (_next(one) if decided and one.done else ())]
+    return "\n".join(lines)
+
+
+def _next(one: Reviewed) -> Iterator[str]:
+    """What to do next."""
+    id_ = shlex.quote(one.task_id)
+    if one.decision.action == "retry":
+        yield f"next    loki work, or: loki resume {id_}"
+    elif one.decision.action == "simplify":
+        yield f"next    loki work does {one.new_task}; this one stays until that is completed"
+    elif one.decision.action == "abandon":
+        yield f"kept    its attempts, pages and edits; loki undo {id_} restores the files"
+    elif one.decision.action == "escalate":
+        yield f"next    read the page; then loki dead-letters retry {id_} or abandon {id_} --reason …"
+
+
+def whole(one: Reviewed, workspace: Workspace) -> str:
+    """Everything that is known of a dead letter.
+
+    Args:
+        one: it.
+        workspace: the project.
+    """
+    letter, facts = one.letter, one.facts
+    lines = [told(one)]
+    recovery = letter.recovery_strategy or "not told"
+    lines.append(
+        f"  recover {line(recovery)}; brought back {amount(letter.requeues, 'time')} before"
+    )
+    lines += [
+        f"  needs   {line(needed.name)}: {needed.state}: {line(needed.evidence)}"
+        for needed in facts.dependencies
+    ]
+    lines += [
+        f"  commit  {commit.commit[:12]} {line(commit.subject, WIDTH)}: {line(commit.why)}"
+        for commit in facts.commits
+    ]
+    if letter.simpler_task:
+        state = facts.simpler_state or "gone"
+        lines.append(f"  simpler {line(letter.simpler_task)}: {state}")
+    for tried in letter.attempts:
+        head = f"attempt {tried.attempt_number}  {line(tried.timestamp)}  {line(tried.error_type)}"
+        lines.append(f"\n{head}{tried.agent_id and f'  by {line(tried.agent_id)}'}")
+        lines.append(f"  did     {line(tried.approach or 'not told', 200)}")
+        lines.append(f"  error   {line(tried.error_message or 'not told', 300)}")
+    page = f"tasks/{one.task_id}/dead-letter-{one.task_id}.md"
+    if workspace.store.get(page) is not None:
+        lines.append(f"\npage: {workspace.folder / page}")
+    id_ = shlex.quote(one.task_id)
+    lines.append(f'\nGo on: loki dead-letters retry {id_} --approach "…"')
+    lines.append(f'   or: loki dead-letters abandon {id_} --reason "…"')
+    return "\n".join(lines)
+
+
+def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
+    """A dead letter for programs.
+
+    Args:
+        one: it.
+        whole: with all that stands in the file.
+    """
+    letter, decision = one.letter, one.decision
+    data: dict[str, Any] = {
+        "task_id": one.task_id,
+        "title": letter.task.title,
+        "failure_count": letter.failure_count,
+        "total_attempts": letter.total_attempts,
+        "last_failure": letter.last_failure or None,
+        "error_summary": letter.error_summary,
+        "recovery_strategy": letter.recovery_strategy or None,
+        "decision": decision.action,
+        "rule": decision.rule or None,
+        "reason": decision.reason,
+        "evidence": list(decision.evidence),
+        "commit": decision.commit or None,
+        "new_task": one.new_task or None,
+        "page": one.page or None,
+        "done": one.done,
+    }
+    if whole:
+        data["dependencies"] = [asdict(needed) for needed in one.facts.dependencies]
+        data["commits"] = [asdict(commit) for commit in one.facts.commits]
+        data["entry"] = dict(letter.task.raw)
+    return data

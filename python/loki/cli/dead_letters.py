@@ -1,0 +1,326 @@
+"""``loki dead-letters``: the tasks that were given up, and what becomes of them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from loki.base.error import StoreError, UsageError
+from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
+from loki.cli.dead_letter_text import as_data, told, whole
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loki.dead_letters.reviewing import Reviewed, Reviews
+    from loki.recurrence.dead_letter import Letter
+    from loki.recurrence.dead_letter_review import Answers
+    from loki.workspace import Workspace
+
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Show the tasks that were given up, and decide what becomes of them.\n\n"
+        "A task whose attempts are spent is a dead letter, in `.loki/queue/dead-letter.json`. Once a "
+        "day a review looks whether one can be tried again (what it depends on is there, a commit "
+        "fixed what blocked it), is to be abandoned (10 attempts and more, the same error over 3 "
+        "approaches), or needs a person.\n\n"
+        "`loki dead-letters` — what was given up, and why?\n\n"
+        "`loki dead-letters show fix-login` — everything that is known of one\n\n"
+        "`loki dead-letters review` — go through them; on a terminal you are asked about each\n\n"
+        '`loki dead-letters retry fix-login --approach "ask the cache first"`\n\n'
+        '`loki dead-letters abandon fix-login --reason "the login page is gone"`'
+    ),
+)
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Of the tasks, or how they begin.")]
+SomeIds = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar="[ID...]", help="Of the tasks, or how they begin; all where none is said."
+    ),
+]
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+By = Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")]
+Approach = Annotated[
+    str, typer.Option("--approach", help="A new approach: its failures so far count no more.")
+]
+Simpler = Annotated[
+    str,
+    typer.Option("--simpler", help="A smaller task that is worth having: it is queued instead."),
+]
+FixedBy = Annotated[
+    str, typer.Option("--fixed-by", metavar="COMMIT", help="The commit that fixed what blocked it.")
+]
+
+
+@app.callback()
+@speaks_plainly
+def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
+    if context.invoked_subcommand is None:
+        _list(project, json)
+
+
+@app.command("list")
+@speaks_plainly
+def list_(project: Project = Path(), json: Json = False) -> None:
+    """List the tasks that were given up.
+
+    Example: `loki dead-letters list --json`
+    """
+    _list(project, json)
+
+
+def _list(project: Path, json: bool) -> None:
+    reviews = _reviews(project)
+    with suppress(StoreError):  # what was given up before there was a list is in it from now on
+        reviews.complete()
+    found = reviews.review(dry_run=True)
+    known = reviews.queue.dead_letter_metadata()
+    if json:
+        show_json({"tasks": [as_data(one) for one in found], "metadata": known})
+        return
+    if not found:
+        typer.echo("No dead letters: no task was given up.")
+        return
+    typer.echo(_head(found, known, is_due=reviews.is_due()))
+    for one in found:
+        typer.echo("\n" + told(one))
+    typer.echo("\nGo through them: loki dead-letters review")
+
+
+def _head(found: Sequence[Reviewed], known: Mapping[str, Any], *, is_due: bool) -> str:
+    last = line(str(known.get("last_reviewed") or "never"))
+    due = ", so a review is due" if is_due else ""
+    return (
+        f"{amount(len(found), 'dead letter')}; {known.get('total_recovered')} recovered and "
+        f"{known.get('total_abandoned')} abandoned so far. Last review: {last}{due}."
+    )
+
+
+@app.command()
+@speaks_plainly
+def show(
+    task: Annotated[str, typer.Argument(metavar="ID", help="Of the task, or how it begins.")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Show everything that is known of a dead letter: attempts, facts, and how to go on.
+
+    Example: `loki dead-letters show fix-login`
+    """
+    reviews = _reviews(project)
+    id_ = find(list(_letters(reviews)), task, "dead letter")
+    (found,) = reviews.review([id_], dry_run=True)
+    if json:
+        show_json(as_data(found, whole=True))
+    else:
+        typer.echo(whole(found, reviews.workspace))
+
+
+@app.command()
+@speaks_plainly
+def review(
+    tasks: SomeIds = None,
+    approach: Approach = "",
+    simpler: Simpler = "",
+    fixed_by: FixedBy = "",
+    scope_gone: Annotated[
+        str, typer.Option("--scope-gone", metavar="WHY", help="Nobody needs the task any more.")
+    ] = "",
+    dependency_never: Annotated[
+        str,
+        typer.Option(
+            "--dependency-never", metavar="WHAT", help="What it depends on will never be there."
+        ),
+    ] = "",
+    confidence: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            min=0, max=1, help="How sure you are of the recovery; under 0.30 asks a person."
+        ),
+    ] = None,
+    reading: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="One reading of an ambiguous task; two or more ask a person."),
+    ] = None,
+    reviewer: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--reviewer", help="Who answers what no fact decides: as --agent of `loki run`."
+        ),
+    ] = None,
+    reviewer_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Or: any program that reads the question and answers in JSON."),
+    ] = None,
+    if_due: Annotated[
+        bool, typer.Option("--if-due", help="Only where the last review is over 24 hours ago.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; no reviewer is asked.")
+    ] = False,
+    by: By = "",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Review the dead letters: retry, abandon, ask a person, or leave them, one by one.
+
+    For each the first that holds decides: something has changed since it failed, so that it can be
+    tried again; it is hopeless; it needs a person, who finds a page in `.loki/escalations/`; else it
+    stays. What no fact decides is answered by you or by a reviewer; unanswered, it counts as no.
+
+    On a terminal, without options, you are asked about each. In scripts:
+    `loki dead-letters review --reviewer-command "claude -p"`, or
+    `loki dead-letters review fix-login --approach "ask the cache first" --json`
+    """
+    from loki.recurrence.dead_letter_review import Answers, Scope
+
+    log_to_console(logging.WARNING)
+    reviews = _reviews(project, reviewer, reviewer_command, by)
+    given = Answers(
+        approach,
+        Scope(simpler) if simpler.strip() else None,
+        scope_gone,
+        dependency_never,
+        fixed_by,
+        confidence=confidence,
+        readings=tuple(reading or ()),
+    )
+    if if_due and not reviews.is_due():
+        _show([], reviews, json, "The last review is not 24 hours ago: nothing to do.")
+        return
+    ids = [find(list(_letters(reviews)), task, "dead letter") for task in tasks or ()] or None
+    is_scripted = json or dry_run or given != Answers() or reviewer or reviewer_command or if_due
+    if not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
+        from loki.cli.dead_letter_dialog import go_through
+
+        go_through(reviews, ids)
+        return
+    found = reviews.review(ids, {"": given}, dry_run=dry_run)
+    _show(found, reviews, json, "No dead letters: no task was given up.", dry_run=dry_run)
+
+
+@app.command()
+@speaks_plainly
+def retry(
+    tasks: Ids,
+    approach: Approach = "",
+    simpler: Simpler = "",
+    fixed_by: FixedBy = "",
+    by: By = "",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Queue tasks again that were given up: for `loki work`, or for `loki resume ID`.
+
+    Example: `loki dead-letters retry fix-login --approach "ask the cache first"`
+
+    What was tried stays on record. With `--simpler` a new task is queued that names this one.
+    """
+    from loki.recurrence.dead_letter_review import Answers, Decision, Scope
+
+    if sum(map(bool, (approach.strip(), simpler.strip(), fixed_by.strip()))) > 1:
+        raise UsageError("expected one of --approach, --simpler and --fixed-by")
+    reviews = _reviews(project, by=by)
+    said = Answers(by=reviews.by)
+    if simpler.strip():
+        why = f"a simpler task: {simpler.strip()}"
+        decision = Decision("simplify", "simpler_scope", why, scope=Scope(simpler.strip()))
+    elif approach.strip():
+        decision = Decision("retry", "new_approach", "a new approach", approach=approach.strip())
+    else:
+        commit = fixed_by.strip()
+        why = f"what blocked it was fixed by {commit}" if commit else "a person wants it"
+        decision = Decision("retry", "bug_fixed" if commit else "person", why, commit=commit)
+    _decide(reviews, tasks, said, decision, json)
+
+
+@app.command()
+@speaks_plainly
+def abandon(
+    tasks: Ids,
+    reason: Annotated[str, typer.Option(help="Why: it tells the next reader.")],
+    by: By = "",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Give tasks up for good; attempts, pages and edits stay.
+
+    Example: `loki dead-letters abandon fix-login --reason "the login page is gone"`
+
+    `loki undo ID` restores the files as they were; `loki queue` still lists the task.
+    """
+    from loki.recurrence.dead_letter_review import Answers, Decision
+
+    if not reason.strip():
+        raise UsageError("--reason is empty: expected why the task is given up")
+    reviews = _reviews(project, by=by)
+    said = Answers(abandon=reason.strip(), by=reviews.by)
+    _decide(reviews, tasks, said, Decision("abandon", "person", reason.strip()), json)
+
+
+def _decide(
+    reviews: Reviews, tasks: Sequence[str], said: Answers, decision: Any, json: bool
+) -> None:
+    letters = _letters(reviews)
+    named = [find(list(letters), task, "dead letter") for task in tasks]
+    found = [reviews.decided(letters[id_], said, decision) for id_ in dict.fromkeys(named)]
+    _show(found, reviews, json)
+
+
+def _show(
+    found: Sequence[Reviewed],
+    reviews: Reviews,
+    json: bool,
+    nothing: str = "",
+    *,
+    dry_run: bool = False,
+) -> None:
+    if json:
+        known = reviews.queue.dead_letter_metadata()
+        show_json(
+            {"reviewed": [as_data(one) for one in found], "metadata": known, "dry_run": dry_run}
+        )
+        return
+    for one in found:
+        typer.echo(told(one, decided=not dry_run))
+    if not found and nothing:
+        typer.echo(nothing)
+
+
+def _letters(reviews: Reviews) -> dict[str, Letter]:
+    from loki.recurrence.dead_letter import Letter
+
+    return {task.id: Letter.of(task) for task in reviews.queue.tasks("dead-letter")}
+
+
+def _reviews(
+    project: Path, reviewer: str | None = None, reviewer_command: str | None = None, by: str = ""
+) -> Reviews:
+    from loki.cli.review import user
+    from loki.dead_letters.reviewing import Reviews
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    return Reviews(
+        workspace, _reviewers(workspace, reviewer, reviewer_command), by.strip() or user()
+    )
+
+
+def _reviewers(workspace: Workspace, name: str | None, command: str | None) -> list[object]:
+    from loki.cli.agent import agent_said
+
+    if name is None and command is None:
+        return []
+    if name is not None and command is not None:
+        raise UsageError("expected --reviewer or --reviewer-command, not both")
+    return [agent_said(workspace, name, command)]
