@@ -160,12 +160,15 @@ def bury(
         raise UsageError(f"no dead letter: {error}") from error
     where = lists.where(said.id)
     known = task or lists.find(said.id) or dead_letter_form.asked(said)
-    if where == "dead-letter":
-        lists.replace(queued_form.read({**known.raw, **masked(entry)}))
+    queue: ListName = where if where in {"pending", "in-progress"} else "in-progress"
+    letter = dead_letter_form.entry(known, original_queue=queue, at=now, summary="")
+    if isinstance(known.raw.get("task_data"), Mapping):  # it is a dead letter, or was one
+        whole = {**letter, **known.raw, **masked(entry)}
     else:
-        queue: ListName = where if where in {"pending", "in-progress"} else "in-progress"
-        letter = dead_letter_form.entry(known, original_queue=queue, at=now, summary="")
         whole = dead_letter_form.with_task({**letter, **masked(entry)}, known)
+    if where == "dead-letter":
+        lists.replace(queued_form.read(whole))
+    else:
         lists.move(queued_form.read(whole), "dead-letter")
         extra = lists.files["dead-letter"].extra
         lists.set_extra("dead-letter", {**extra, "metadata": metadata(extra)})

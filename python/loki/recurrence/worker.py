@@ -61,8 +61,11 @@ class Worker:
         file.make_folder(self._path.parent)
         try:
             self._handle = self._locked()
+            os.ftruncate(self._handle, 0)
+            os.write(self._handle, self.boot.encode())
         except OSError as error:
             raise StoreError(f"could not lock {self._path}: {error.strerror or error}") from error
+        sweep(self._path.parent.parent.parent)
         return self
 
     def _locked(self) -> int:
@@ -127,10 +130,14 @@ def is_over(lease: Lease, folder: Path, now: datetime) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what workers left that have ended."""
+    """Remove what workers of this machine left that have ended.
+
+    Those of other machines stay: where a file system is shared, their locks may not be seen here.
+    """
     with suppress(OSError):
         for path in (folder / FOLDER).glob("*.lock"):
-            _remove_free(path)
+            if path.read_text("ascii", "replace") == boot_id():
+                _remove_free(path)
 
 
 def lock_path(folder: Path, worker: str) -> Path:

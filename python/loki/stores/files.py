@@ -25,8 +25,8 @@ IGNORED = """\
 STALE = 3600.0
 """Seconds after which nobody still writes a temporary file; chosen, not measured."""
 
-LOCK_POLL = 0.005
-"""Seconds between two looks at a lock over documents, which is held for milliseconds; chosen."""
+LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.005
+"""Seconds to wait for a lock over documents, held for milliseconds, and between two looks; chosen."""
 
 PATIENCE = 1.0
 """Seconds that a run waits for the project: a worker holds it while it takes a copy. Chosen."""
@@ -119,7 +119,7 @@ class FileStore:
             StoreError: somebody else held it for a minute, or there can be none here.
         """
         self._prepare()
-        with file.lock(self.folder / name, poll=LOCK_POLL):
+        with file.lock(self.folder / name, LOCK_TIMEOUT, LOCK_POLL):
             yield
 
     def names(self, prefix: str) -> list[str]:

@@ -1,0 +1,150 @@
+"""Whoever moves a task is killed at every call that changes the disk: no task is lost, none is doubled."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from loki.recurrence.claim import Claim
+from loki.recurrence.queue import Queue
+from loki.recurrence.queued import LISTS, LONGEST_LIFE, ListName, QueuedTask
+from loki.recurrence.worker import Worker
+from loki.stores.files import FileStore
+from loki.testing import ManualClock
+from support.disk import MEMORY
+from support.journal import die_at_call, killed
+
+OTHERS = {"before", "behind", "done"}
+"""Tasks that nothing is done to."""
+
+
+class Case(NamedTuple):
+    """A verb that moves the task ``t``.
+
+    Attributes:
+        begin: the list that it stands in before, end: afterwards.
+        do: the verb; the claim is there where the task is in progress.
+    """
+
+    begin: ListName
+    end: ListName
+    do: Callable[[Queue, Worker, Claim], object]
+    lives: bool = True
+    attempts: int = 0
+
+
+CASES = {
+    "claim": Case("pending", "in-progress", lambda queue, worker, _: queue.claim(worker)),
+    "complete": Case("in-progress", "completed", lambda queue, _, claim: queue.complete(claim)),
+    "fail": Case("in-progress", "failed", lambda queue, _, claim: queue.fail(claim, "no")),
+    "release": Case("in-progress", "pending", lambda queue, _, claim: queue.release(claim)),
+    "dead worker": Case("in-progress", "pending", lambda queue, *_: queue.reap(), lives=False),
+    "dead worker, long life": Case(
+        "in-progress", "dead-letter", lambda queue, *_: queue.reap(), False, LONGEST_LIFE
+    ),
+    "bury": Case("in-progress", "dead-letter", lambda queue, *_: queue.bury({"task_id": "t"})),
+    "requeue": Case("dead-letter", "pending", lambda queue, *_: queue.requeue("t")),
+    "requeue failed": Case("failed", "pending", lambda queue, *_: queue.requeue("t")),
+    "abandon": Case("dead-letter", "abandoned", lambda queue, *_: queue.abandon("t", "no")),
+    "abandon pending": Case("pending", "abandoned", lambda queue, *_: queue.abandon("t", "no")),
+    "renew": Case("in-progress", "in-progress", lambda queue, _, claim: queue.renew(claim)),
+    "block": Case("pending", "pending", lambda queue, *_: queue.block("t", "no")),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_move_survives_a_kill_at_every_step(case: Case) -> None:
+    steps = 0
+    for number in range(1, 100):
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY)))
+            queue, worker, claim = stack.enter_context(made(folder, case))
+
+            def die(number: int = number, parts: Any = (queue, worker, claim)) -> None:
+                die_at_call(number)
+                case.do(*parts)
+
+            was_killed = killed(die)
+            steps += was_killed
+            check(folder, case, was_killed)
+        if not was_killed:
+            break
+    assert steps >= 4
+
+
+class made:  # noqa: N801 - reads as a function
+    """A queue with the task where the case begins, and a worker that has it if it is in progress."""
+
+    def __init__(self, folder: Path, case: Case) -> None:
+        self.folder, self.case, self.stack = folder, case, ExitStack()
+
+    def __enter__(self) -> tuple[Queue, Worker, Any]:
+        queue = open_queue(self.folder)
+        tasks = [
+            QueuedTask("done", "D", priority="critical"),
+            QueuedTask("before", "B", dependencies=("none",)),
+            QueuedTask("t", "T", description="é\ufffd", raw={}),
+            QueuedTask("behind", "B", dependencies=("none",)),
+        ]
+        queue.submit_all(tasks)
+        worker = self.stack.enter_context(Worker(self.folder))
+        done = queue.claim(worker)
+        assert done
+        queue.complete(done)
+        claim = None
+        if self.case.begin != "pending":
+            mortal = worker if self.case.lives else Worker(self.folder).__enter__()
+            claim = queue.claim(mortal)
+            assert claim
+            if self.case.attempts:
+                log = self.folder / "tasks" / "t"
+                log.mkdir(parents=True)
+                (log / "attempts.jsonl").write_text(json.dumps({"attempt": self.case.attempts}))
+            if not self.case.lives:
+                mortal.__exit__(None, None, None)
+            if self.case.begin == "failed":
+                queue.fail(claim, "no")
+            if self.case.begin == "dead-letter":
+                queue.bury({"task_id": "t", "error_summary": "no"}, claim)
+        return queue, worker, claim
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+
+def open_queue(folder: Path) -> Queue:
+    return Queue(FileStore(folder), ManualClock())
+
+
+def check(folder: Path, case: Case, was_killed: bool) -> None:
+    """Every task stands in one list, before and after the next writer has come by."""
+    seen = open_queue(folder).lists()
+    where = seen.where("t")
+    assert where == case.end or (was_killed and where == case.begin)
+    queue = open_queue(folder)
+    queue.prioritize("before", "low")  # any writer mends
+    assert queue.where("t") == where
+    assert list(queue.lists().complaints()) == []
+    assert {task.id for task in queue.tasks()} == {"t", *OTHERS}
+    ids = [id_ for name in LISTS for id_ in stands(folder, name)]
+    assert sorted(ids) == sorted({"t", *OTHERS})
+    task = queue.find("t")
+    assert task
+    assert (task.title, task.description, task.sequence) == ("T", "é\ufffd", 3)
+    counted = queue.dead_letter_metadata()
+    gone = case.begin == "dead-letter" and where != "dead-letter"
+    assert counted["total_recovered"] == (gone and case.end == "pending")
+    assert counted["total_abandoned"] == (gone and case.end == "abandoned")
+
+
+def stands(folder: Path, name: ListName) -> Iterator[str]:
+    path = folder / "queue" / f"{name}.json"
+    if path.exists():
+        for one in json.loads(path.read_text("utf-8"))["tasks"]:
+            yield one.get("id") or one["task_id"]

@@ -1,0 +1,131 @@
+"""Real processes on one queue, some of which are killed: each task is somebody's exactly once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from loki.base.time import SystemClock
+from loki.recurrence.claim import Slots
+from loki.recurrence.queue import Queue
+from loki.recurrence.queued import QueuedTask
+from loki.recurrence.worker import Worker
+from loki.stores.files import FileStore
+from support.disk import MEMORY
+
+TASKS = 300
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        yield Path(name)
+
+
+def opened(folder: Path) -> Queue:
+    return Queue(FileStore(folder), SystemClock())
+
+
+def fork(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+        finally:
+            os._exit(status)
+    return child
+
+
+def statuses(children: list[int]) -> list[int]:
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def work(folder: Path, name: str, dies_after: int | None) -> None:
+    """Claim and complete until nothing is left; or die with a claim in hand."""
+    queue = opened(folder)
+    with Worker(folder, name) as worker, (folder / f"{name}.txt").open("a") as log:
+        count = 0
+        while claim := queue.claim(worker):
+            log.write(f"{claim.id} {claim.lease.generation}\n")
+            log.flush()
+            count += 1
+            if count == dies_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            assert queue.complete(claim)
+
+
+def test_each_task_is_claimed_exactly_once_and_those_of_the_dead_once_more(folder: Path) -> None:
+    opened(folder).submit_all([QueuedTask(f"t{n}", "T") for n in range(TASKS)])
+    deaths = [1, 2, 5, None, None, None]
+    names = [f"w{n}" for n in range(len(deaths))]
+    parts = zip(names, deaths, strict=True)
+    children = [fork(lambda n=n, d=d: work(folder, n, d)) for n, d in parts]  # type: ignore[misc]
+    assert statuses(children) == [-signal.SIGKILL] * 3 + [0] * 3
+    work(folder, "last", None)  # what the last who died had, if all others were gone by then
+    logs = ((folder / f"{name}.txt").read_text() for name in (*names, "last"))
+    claimed = [line for log in logs for line in log.splitlines()]
+    assert max(Counter(claimed).values()) == 1, "two had one task at the same time"
+    assert len(claimed) == TASKS + 3
+    done = opened(folder).tasks("completed")
+    assert sorted(task.id for task in done) == sorted(f"t{n}" for n in range(TASKS))
+    assert len(opened(folder).tasks()) == TASKS
+    assert sorted(task.lost for task in done)[-3:] == [1, 1, 1]
+
+
+def test_no_more_claims_than_slots_over_all_processes(folder: Path) -> None:
+    opened(folder).submit_all([QueuedTask(f"t{n}", "T") for n in range(60)])
+
+    def claim_and_look() -> None:
+        queue = opened(folder)
+        with Worker(folder) as worker:
+            while queue.tasks("pending"):
+                if claim := queue.claim(worker, Slots(2)):
+                    assert 1 <= len(queue.tasks("in-progress")) <= 2
+                    assert queue.complete(claim)
+
+    assert statuses([fork(claim_and_look) for _ in range(5)]) == [0] * 5
+    assert len(opened(folder).tasks("completed")) == 60
+
+
+def test_what_a_worker_started_holds_its_claims_until_it_has_ended(folder: Path) -> None:
+    """A command that outlives its worker may still be writing: nobody may begin the task anew."""
+    opened(folder).submit(QueuedTask("t", "T"))
+    reading, writing = os.pipe()
+    told, tell = os.pipe()
+
+    def start_and_die() -> None:
+        worker = Worker(folder).__enter__()
+        claim = opened(folder).claim(worker)
+        assert claim
+        os.set_inheritable(worker.fileno(), True)
+        os.set_inheritable(reading, True)
+        os.close(writing)
+        program = f"import os; os.read({reading}, 1)"
+        os.posix_spawn(sys.executable, [sys.executable, "-c", program], dict(os.environ))
+        os.write(tell, b"x")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert statuses([fork(start_and_die)]) == [-signal.SIGKILL]
+    assert os.read(told, 1) == b"x"
+    queue = opened(folder)
+    with Worker(folder) as other:
+        assert queue.claim(other) is None
+        os.close(writing)  # what it started ends
+        while queue.claim(other) is None:  # the kernel has the last word
+            os.sched_yield()
+    task = queue.find("t")
+    assert task
+    assert (task.lost, task.generation) == (1, 2)
+    for end in (reading, told, tell):
+        os.close(end)
