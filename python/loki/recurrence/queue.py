@@ -23,7 +23,7 @@ from loki.recurrence.claim import Capacity, Claim
 from loki.recurrence.dependency import Waiting, waits_for
 from loki.recurrence.queue_file import Reader
 from loki.recurrence.queue_lists import Lists, QueueStore
-from loki.recurrence.queued import LISTS, Blocked, Lease, ListName, QueuedTask
+from loki.recurrence.queued import LISTS, Blocked, ListName, QueuedTask
 from loki.recurrence.worker import Worker, is_over
 
 LEASE = 60.0
@@ -137,24 +137,10 @@ class Queue:
         with self._changing() as lists:
             self._reap(lists)
             task = next(queue_moves.claimable(lists, capacity), None)
-            return (
-                None
-                if task is None
-                else queue_moves.claim(lists, task, self._lease_of(worker, task))
-            )
-
-    def _lease_of(self, worker: Worker, task: QueuedTask) -> Lease:
-        now = self.clock.now()
-        return Lease(
-            worker.id,
-            task.generation + 1,
-            worker.host,
-            worker.boot,
-            worker.pid,
-            isoformat(now),
-            self._end(now),
-            task.lifetime_attempts,
-        )
+            if task is None:
+                return None
+            now = self.clock.now()
+            return queue_moves.claim(lists, task, worker.lease(task, now, self._end(now)))
 
     def renew(self, claim: Claim) -> Claim | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""

@@ -19,7 +19,8 @@ from types import TracebackType
 
 from loki.base import file
 from loki.base.error import StoreError, UsageError
-from loki.recurrence.queued import Lease
+from loki.base.time import isoformat
+from loki.recurrence.queued import Lease, QueuedTask
 
 FOLDER = "queue/workers"
 
@@ -93,6 +94,24 @@ class Worker:
             os.close(handle)  # not unlocked: what was started may hold it still
             if os.getpid() == self.pid:
                 _remove_free(self._path)
+
+    def lease(self, task: QueuedTask, now: datetime, until: str) -> Lease:
+        """What a claim of a task by this worker says.
+
+        Args:
+            task: as it stands in pending.
+            now: the time of day; until: when others may take it, ISO 8601 UTC.
+        """
+        return Lease(
+            self.id,
+            task.generation + 1,
+            self.host,
+            self.boot,
+            self.pid,
+            isoformat(now),
+            until,
+            task.lifetime_attempts,
+        )
 
     def fileno(self) -> int:
         """Descriptor of the lock; pass it on to what must be over before the work is another's.
