@@ -134,6 +134,15 @@ class ModelsConfig(BaseModel):
     where nothing is said. Both calls cost."""
 
 
+class WorkConfig(BaseModel):
+    """``[work]``: how ``loki work`` goes about the queue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parallel: int = Field(default=5, ge=1, le=1000)
+    """Tasks at a time; fewer while a circuit breaker is open, and for a while afterwards."""
+
+
 class PriceConfig(BaseModel):
     """``[prices."<model>"]``: US dollars for a million tokens, instead of the built-in table's."""
 
@@ -231,6 +240,7 @@ class Config(BaseModel):
     execute: ExecuteConfig = ExecuteConfig()
     agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
     models: ModelsConfig = ModelsConfig()
+    work: WorkConfig = WorkConfig()
     prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()
     signals: SignalsConfig = SignalsConfig()

@@ -33,7 +33,7 @@ from loki.base.secret import mask_output
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Finished", "NotFound", "run", "split", "unrunnable", "which"]
 
@@ -47,6 +47,26 @@ _POLL = 0.05  # seconds between looks at a `threading.Event`, which cannot be wa
 _MARGIN = 15.0  # seconds beyond its own deadlines after which the supervisor counts as lost
 _CHUNK = 1 << 16
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+
+
+_held: set[int] = set()
+"""Descriptors that every supervisor of this process keeps open; see `outlived_by_commands`."""
+
+
+@contextlib.contextmanager
+def outlived_by_commands(handle: int) -> Iterator[None]:
+    """Have a descriptor stay open while any command runs, also when this process is killed.
+
+    A lock that is on it is then not free before nothing of what was begun under it runs any more.
+
+    Args:
+        handle: the descriptor; supervisors hold it, commands do not get it.
+    """
+    _held.add(handle)
+    try:
+        yield
+    finally:
+        _held.discard(handle)
 
 
 class NotFound(UsageError):
@@ -192,13 +212,15 @@ class _Job:
     def _spawn(self, theirs: dict[str, int], environment: dict[str, str]) -> None:
         handles = [theirs["control"], theirs["status"], theirs["stdin"], theirs["stdout"],
                    theirs.get("stderr", theirs["stdout"])]  # fmt: skip
+        held = tuple(_held)
         self.started = time.monotonic()
         try:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SUPERVISOR, *map(str, handles),
-                 repr(self.timeout), repr(self.grace), self.cwd, *self.words],
+                 ",".join(map(str, held)), repr(self.timeout), repr(self.grace), self.cwd,
+                 *self.words],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd="/", env=environment, pass_fds=handles, start_new_session=True,
+                cwd="/", env=environment, pass_fds=(*handles, *held), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             if error.errno == errno.E2BIG:

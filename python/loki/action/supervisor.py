@@ -2,13 +2,14 @@
 
 Run as a script by `loki.action.process`, with nothing but the standard library:
 
-    supervisor.py CONTROL STATUS STDIN STDOUT STDERR TIMEOUT GRACE CWD PROGRAM ARGUMENT...
+    supervisor.py CONTROL STATUS STDIN STDOUT STDERR HELD TIMEOUT GRACE CWD PROGRAM ARGUMENT...
 
 CONTROL is the read end of a pipe that only loki holds open: the kernel closes it when loki dies,
 kill -9 included. STATUS is a pipe on which one line is written per event: ``started PID``,
 ``failed ERRNO STAGE``, ``exit CODE``, ``signal NUMBER``, at last ``end done|timeout|cancelled``.
-The next three are what the command gets as its standard streams. TIMEOUT and GRACE are seconds;
-no TIMEOUT: 0.
+The next three are what the command gets as its standard streams. HELD are descriptors, with commas,
+that are kept open until all is over, and that the command does not get: who waits for them to be
+closed waits for the command. TIMEOUT and GRACE are seconds; no TIMEOUT: 0.
 
 The command runs in a session of its own. On Linux the supervisor is a subreaper (prctl(2),
 PR_SET_CHILD_SUBREAPER), so that descendants that were orphaned or left the session (setsid,
@@ -34,8 +35,10 @@ _KILL_DEADLINE = 10.0  # seconds to wait for what SIGKILL has hit: it may hang i
 def main(arguments: list[str]) -> None:
     """Run one command and end everything it started."""
     control, status, *streams = (int(number) for number in arguments[:5])
-    timeout, grace = float(arguments[5]), float(arguments[6])
-    cwd, command = arguments[7], arguments[8:]
+    for held in filter(None, arguments[5].split(",")):
+        os.set_inheritable(int(held), False)
+    timeout, grace = float(arguments[6]), float(arguments[7])
+    cwd, command = arguments[8], arguments[9:]
     wakeup = _listen_to_signals()
     _bind_to_parent()
     child = _start(command, cwd, streams, [control, status, *wakeup])

@@ -27,6 +27,7 @@ from loki.cli import (
     submit,
     tick,
     undo,
+    work,
 )
 
 app = typer.Typer(
@@ -80,6 +81,7 @@ app.command("pause")(recur_change.pause)
 app.command("edit")(recur_change.edit)
 app.command("tick")(tick.command)
 app.command("undo")(undo.command)
+app.command("work")(work.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(queue.app, name="queue")

@@ -1,0 +1,148 @@
+"""``loki work``: the queue, worked off by several workers at a time."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.agent import AgentCommand, AgentName
+from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+
+if TYPE_CHECKING:
+    from loki.recurrence.claim import Claim
+    from loki.working.crew import Count, Crew
+    from loki.working.settle import Settled
+
+_COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
+_TOLD = {
+    "completed": "completed",
+    "failed": "failed",
+    "dead-letter": "dead letter",
+    "blocked": "needs a person",
+    "paused": "paused",
+    "interrupted": "interrupted, pending again",
+    "lost": "lost to another worker",
+}
+
+
+@speaks_plainly
+def command(
+    agent: AgentName = None,
+    agent_command: AgentCommand = None,
+    workers: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]"),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch/--once", help="Stay and take what comes, or end when nothing can be done."
+        ),
+    ] = False,
+    max_tasks: Annotated[
+        Optional[int], typer.Option(min=1, help="End after so many tasks.")  # noqa: UP045
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
+    ] = False,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[
+        bool, typer.Option("--json", help="At the end, what became of each task, as JSON.")
+    ] = False,
+) -> None:
+    """Work off the queue: each pending task through the loop, several at a time.
+
+    Every task is worked on in a copy of the project as it is, and lands in the project, whole, once
+    its checks pass there together with all that landed before. What does not succeed leaves the
+    project as it is; `loki show` says where its change is kept, `loki resume` brings it in. `--agent`
+    works on tasks that name nobody.
+
+    Any number of these commands may run on one project; they share the queue. While a circuit breaker
+    is open, fewer tasks run, those in the background stop, and what is not urgent waits. Ctrl-C gives
+    the tasks in flight back to the queue; a second one ends everything at once.
+
+    Exit codes, the most severe of what happened: 130 interrupted, 1 loki itself could not work, 4 a
+    task is out of attempts, 3 one needs a person, 5 one spent its budget, 6 an open circuit breaker
+    keeps tasks waiting, 0 all is well; 2 usage.
+
+    Example: `loki submit "fix the login test" --check "pytest -q"`, then `loki work --agent claude`
+    """
+    import logging
+
+    from loki.working.crew import Crew
+    from loki.working.queued import DefaultAgent
+    from loki.workspace import Workspace
+
+    if agent is not None and agent_command is not None:
+        raise UsageError("--agent and --agent-command both say who works: expected one of them")
+    log_to_console(logging.INFO if verbose else logging.WARNING)
+    workspace = Workspace(project)
+    crew = Crew(
+        workspace,
+        workers or workspace.config.work.parallel,
+        default=DefaultAgent(agent or "", agent_command or ""),
+        watch=watch,
+        max_tasks=max_tasks,
+        tell=_tell,
+    )
+    _take_signals(crew)
+    code = crew.run()
+    if json:
+        show_json({"tasks": [one.to_dict() for one in crew.settled], "exit_code": code})
+    else:
+        typer.echo(_summary(crew))
+    raise typer.Exit(code)
+
+
+def _take_signals(crew: Crew) -> None:
+    """The first Ctrl-C, or SIGTERM, stops the workers; the second does not wait for them."""
+    from loki.working.crew import leave_at_once
+
+    stopped = False
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        if stopped:
+            leave_at_once()
+        stopped = True
+        crew.stop()
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _tell(what: Claim | Settled, count: Count) -> None:
+    """A line of progress on stderr."""
+    from loki.working.settle import Settled
+
+    left = f"{count.in_progress} in progress, {count.pending} pending"
+    left += f", {count.blocked} blocked" if count.blocked else ""
+    if not isinstance(what, Settled):
+        typer.echo(f"{what.id}: begun ({left})", err=True)
+        return
+    told = typer.style(_TOLD[what.place], fg=_COLORS.get(what.place))
+    tries = f" after {amount(what.outcome.attempts, 'attempt')}" if what.outcome else ""
+    typer.echo(
+        f"{what.task}: {told}{tries}, {span(what.seconds * 1000)}: {line(what.reason)} ({left})",
+        err=True,
+    )
+
+
+def _summary(crew: Crew) -> str:
+    if not crew.settled:
+        return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
+    counts: dict[str, int] = {}
+    for one in crew.settled:
+        counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
+    lines = [", ".join(f"{count} {told}" for told, count in counts.items())]
+    for one in crew.settled:
+        if one.place == "blocked":
+            lines.append(f"  {one.task} waits for you: {line(one.reason)}")
+        elif one.place in {"dead-letter", "failed"}:
+            lines.append(f"  {one.task}: {line(one.reason)}; loki show {one.task}")
+    return "\n".join(lines)

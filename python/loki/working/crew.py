@@ -1,0 +1,290 @@
+"""Workers of one process on a project's queue: they claim, work in copies, and say how it ended.
+
+One thread claims and renews; each claimed task is worked on in a thread of its own, where nearly all
+time goes into other programs (agents, checks). Any number of such processes share a queue. What is
+claimed belongs to the process: its worker's lock is held by it and by the supervisors of all that it
+runs, so that nobody takes a task over before the last program of a killed worker is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loki.action.process import outlived_by_commands
+from loki.base.error import LokiError, StoreError, UsageError
+from loki.queueing import queue_of
+from loki.recurrence.queue import LEASE
+from loki.recurrence.queue_moves import claimable
+from loki.recurrence.worker import Worker
+from loki.working.capacity import Capacity
+from loki.working.lander import ClaimLost
+from loki.working.project import Stopped
+from loki.working.queued import DefaultAgent, agent_of, finished, task_of
+from loki.working.run import run_in_copy
+from loki.working.settle import EXIT_CODES, SEVERITY, Place, Settled, give_back, settle
+
+if TYPE_CHECKING:
+    from loki.action.task import Outcome
+    from loki.recurrence.claim import Claim
+    from loki.workspace import Workspace
+
+IDLE = 1.0
+"""Seconds between two looks at a queue that has nothing to claim. Chosen."""
+
+logger = logging.getLogger("loki")
+
+
+@dataclass
+class Job:
+    """A task that is being worked on."""
+
+    claim: Claim
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    begun: float = field(default_factory=time.monotonic)
+
+
+class Bell:
+    """Wakes who waits, also from a signal handler, where a `threading.Event` could block for ever."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def ring(self) -> None:
+        """Wake who waits, or who waits next."""
+        with suppress(OSError):  # rung often enough already, or nobody is there any more
+            os.write(self._writer, b".")
+
+    def wait(self, seconds: float) -> None:
+        """Until it rings, or time is up."""
+        select.select([self._reader], [], [], seconds)
+        with suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+
+    def __del__(self) -> None:
+        """Nobody is left who could ring."""
+        for handle in (self._writer, self._reader):
+            with suppress(OSError):
+                os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How the queue stands: tasks that wait, that a person has to answer, and that are worked on."""
+
+    pending: int
+    blocked: int
+    in_progress: int
+
+
+class Crew:
+    """Works on a project's queue.
+
+    Args:
+        workspace: the project.
+        workers: tasks at a time in this process.
+        default: who works on tasks that name nobody.
+        watch: stay when there is nothing to do, and take what comes.
+        max_tasks: end after so many; None: no limit.
+        tell: called with each task that was begun (its claim) or ended (how), and with how the queue
+            stands; one call at a time.
+        before: what is to be done before any work, such as reviews that are due.
+
+    Attributes:
+        settled: what has ended, in order.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        workers: int,
+        *,
+        default: DefaultAgent = DefaultAgent(),  # noqa: B008 - frozen
+        watch: bool = False,
+        max_tasks: int | None = None,
+        tell: Callable[[Claim | Settled, Count], object] = lambda *_: None,
+        before: Sequence[Callable[[Workspace], object]] = (),
+    ) -> None:
+        if workers < 1:
+            raise UsageError(f"workers is {workers}: expected 1 or more")
+        self._workspace, self._workers, self._default = workspace, workers, default
+        self._watch, self._left, self._tell, self._before = watch, max_tasks, tell, before
+        self._queue = queue_of(workspace)
+        self._capacity = Capacity(
+            workspace.breakers(), workspace.clock, workspace.config.work.parallel
+        )
+        self._jobs: dict[str, Job] = {}
+        self._is_stopping = False
+        self._bell = Bell()
+        self._telling = threading.Lock()
+        self.settled: list[Settled] = []
+
+    def run(self) -> int:
+        """Work until the queue has nothing more to do, or somebody stops it.
+
+        It has something as long as a task of it can be claimed, now or once those in progress, also
+        of other processes, have ended; what waits for a person or an open breaker is left.
+
+        Returns:
+            The exit code of `loki work`.
+
+        Raises:
+            StoreError: the queue cannot be read or written.
+        """
+        for due in self._before:
+            due(self._workspace)
+        with (
+            Worker(self._workspace.folder) as worker,
+            outlived_by_commands(worker.fileno()),
+        ):
+            try:
+                while not self._is_stopping and self._turn(worker):
+                    pass
+            finally:
+                self._wait_for_all()
+        return self.exit_code
+
+    def stop(self) -> None:
+        """End all tasks, which go back to pending; may be called from a signal handler."""
+        self._is_stopping = True
+        self._bell.ring()
+
+    @property
+    def exit_code(self) -> int:
+        """The most severe of what happened."""
+        codes = {EXIT_CODES[one.place] for one in self.settled}
+        if self._is_stopping:
+            codes.add(130)
+        elif self._is_held_up():
+            codes.add(6)
+        return next((code for code in SEVERITY if code in codes), 0)
+
+    def _is_held_up(self) -> bool:
+        """Whether nothing but an open breaker keeps a task of the queue from being worked on."""
+        if self._left is not None and self._left <= 0:
+            return False
+        ready = claimable(self._queue.lists(), None)
+        return any(not self._capacity.admits(task) for task in ready)
+
+    # --- claiming --------------------------------------------------------------------------------------
+
+    def _turn(self, worker: Worker) -> bool:
+        """Claim one task, or wait for something to change; whether there is more to do."""
+        self._look_after()
+        is_done = self._left is not None and self._left <= 0
+        if not is_done and len(self._jobs) < self._workers:
+            claim = self._queue.claim(worker, self._capacity)
+            if claim is not None:
+                self._begin(claim)
+                return True
+            if not self._jobs and not self._watch and not self._may_come():
+                return False
+        elif is_done and not self._jobs:
+            return False
+        self._bell.wait(self._pause())
+        return True
+
+    def _pause(self) -> float:
+        """Seconds until it is worth looking again."""
+        until = self._capacity.seconds
+        return IDLE if until is None else min(IDLE, max(0.05, until))
+
+    def _may_come(self) -> bool:
+        """Whether a task can become free to claim without a person, a breaker or a new task."""
+        if not self._queue.tasks("in-progress"):
+            return False
+        self._queue.reap()
+        return True
+
+    def _look_after(self) -> None:
+        """Renew what is claimed, and see how the breakers stand."""
+        self._capacity.look()
+        now = time.monotonic()
+        for job in tuple(self._jobs.values()):
+            is_paused = self._capacity.stops_background and job.claim.task.background
+            if self._is_stopping or is_paused:
+                job.cancelled.set()
+            if now - job.begun > LEASE / 3:
+                job.begun = now
+                if self._queue.renew(job.claim) is None:
+                    job.cancelled.set()
+
+    def _begin(self, claim: Claim) -> None:
+        if self._left is not None:
+            self._left -= 1
+        job = self._jobs[claim.id] = Job(claim)
+        self._say(claim)
+        threading.Thread(target=self._work, args=(job,), name=f"loki-{claim.id}").start()
+
+    def _wait_for_all(self) -> None:
+        while self._jobs:
+            self._look_after()
+            self._bell.wait(IDLE)
+
+    # --- working: in a thread of the task's own ------------------------------------------------------------
+
+    def _work(self, job: Job) -> None:
+        begun = time.monotonic()
+        settled = None
+        try:
+            place, reason, outcome = self._try(job)
+            seconds = time.monotonic() - begun
+            title = job.claim.task.title
+            settled = Settled(job.claim.id, title, place, reason, outcome, seconds)
+            self.settled.append(settled)
+        except StoreError as error:  # the claim ends with this process
+            logger.error("the queue could not be written after %s: %s", job.claim.id, error)
+        finally:
+            del self._jobs[job.claim.id]
+            if settled is not None:
+                self._say(settled)
+            self._bell.ring()
+
+    def _try(self, job: Job) -> tuple[Place, str, Outcome | None]:
+        claim, queue = job.claim, self._queue
+        try:
+            outcome = finished(self._workspace, claim.task) or self._run(job)
+        except ClaimLost:
+            return "lost", "another worker has it by now", None
+        except Stopped:
+            return (*give_back(queue, claim, "interrupted", "stopped before it began"), None)
+        except (LokiError, OSError) as error:
+            return (*give_back(queue, claim, "blocked", f"it cannot be worked on: {error}"), None)
+        except Exception as error:  # a defect of loki must not come round for ever
+            logger.exception("task %s", claim.id)
+            reason = f"loki could not work on it ({type(error).__name__}: {error})"
+            return (*give_back(queue, claim, "blocked", reason), None)
+        if outcome.status == "paused":
+            self._capacity.hold(claim.id, outcome.retry_at)
+        return (*settle(queue, claim, outcome), outcome)
+
+    def _run(self, job: Job) -> Outcome:
+        queued, default = job.claim.task, self._default
+        return run_in_copy(
+            self._workspace,
+            lambda copy: task_of(copy, queued),
+            lambda copy: agent_of(copy, queued, default),
+            job.cancelled,
+            lambda: self._queue.renew(job.claim) is not None,
+        )
+
+    def _say(self, what: Claim | Settled) -> None:
+        with self._telling:
+            lists = self._queue.lists()
+            pending = lists.of("pending")
+            blocked = sum(task.blocked is not None for task in pending)
+            self._tell(what, Count(len(pending) - blocked, blocked, len(lists.of("in-progress"))))
+
+
+def leave_at_once() -> None:
+    """End this process now: supervisors see to it that nothing of it runs on."""
+    os._exit(130)

@@ -1,0 +1,130 @@
+"""What a queued task is in a workspace: a task with its checks, and who works on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loki.action.resumption import awaits_approval, status_of
+from loki.action.task import Outcome
+from loki.base.error import UsageError
+from loki.base.time import argument_seconds
+from loki.memory import task_record
+
+if TYPE_CHECKING:
+    from loki.action.agent import Reviewer
+    from loki.recurrence.queued import QueuedTask
+    from loki.session import AgentLike, Task
+    from loki.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultAgent:
+    """Who works on tasks that name nobody.
+
+    Attributes:
+        agent: as for ``--agent``; agent_command: or a program; "": not said.
+    """
+
+    agent: str = ""
+    agent_command: str = ""
+
+
+def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
+    """The task of a queued one, begun or gone on with.
+
+    A task that had asked for a person and can be claimed has been answered: it goes on from there.
+
+    Raises:
+        UsageError: it cannot be worked on as it was submitted.
+    """
+    reviewer = _reviewer(workspace, queued)
+    record = task_record.load(workspace.store, queued.id)
+    if status_of(record) == "escalated" and not awaits_approval(record):
+        return workspace.resume(queued.id, reviewer=reviewer)
+    checks = queued.checks or workspace.default_checks(queued.kind, queued.complexity, reviewer)
+    words = [queued.title.strip(), " ".join(queued.description.split())]
+    return workspace.task(
+        ": ".join(
+            part.rstrip(":.") if n == 0 and words[1] else part
+            for n, part in enumerate(words)
+            if part
+        ),
+        id=queued.id,
+        kind=queued.kind,
+        checks=checks,
+        complexity=queued.complexity,
+        max_attempts=queued.max_attempts,
+        max_time=queued.max_time or None,
+        max_tokens=queued.max_tokens,
+        max_cost=queued.max_cost,
+        scope=queued.scope,
+        reviewer=reviewer,
+    )
+
+
+def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) -> AgentLike:
+    """Who works on a queued task.
+
+    Raises:
+        UsageError: nobody is named, or who is cannot work: no such program, no key.
+    """
+    from loki import assembly
+    from loki.action.words import unrunnable
+    from loki.agents.command import CommandAgent
+
+    said = queued if queued.agent or queued.agent_command else default
+    limit = (
+        argument_seconds("agent_timeout", queued.agent_timeout) if queued.agent_timeout else None
+    )
+    if said.agent:
+        return assembly.agent(
+            workspace, said.agent, limit, reflect=queued.reflect, pass_environment=queued.pass_env
+        )
+    if not said.agent_command:
+        raise UsageError(
+            "nobody is named to work on it: expected --agent or --agent-command, of `loki submit` "
+            "or, for all tasks that name nobody, of `loki work`"
+        )
+    if queued.briefing not in {"", "stdin", "argument"}:
+        raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
+    found = CommandAgent(
+        said.agent_command,
+        briefing=queued.briefing or None,  # type: ignore[arg-type]
+        timeout=limit or workspace.config.loop.agent_timeout,
+        reflect=queued.reflect,
+        pass_environment=queued.pass_env or None,
+    )
+    if problem := unrunnable(found.command, workspace.root, may_come=False):
+        raise UsageError(f"unknown agent: {problem}")
+    return found
+
+
+def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
+    """How a task ended whose worker died right after, before it could say so; else None."""
+    record = task_record.load(workspace.store, queued.id)
+    outcome = record.get("outcome") or {}
+    is_of_now = str(record.get("updated_at") or "") >= queued.submitted_at
+    if not queued.lost or status_of(record) != "success" or not is_of_now:
+        return None
+    files = tuple(map(str, outcome.get("files_modified") or ()))
+    return Outcome(
+        queued.id,
+        "success",
+        int(outcome.get("attempts") or 0),
+        files,
+        reason=str(outcome.get("reason") or ""),
+        duration_ms=int(outcome.get("duration_ms") or 0),
+    )
+
+
+def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
+    from loki.action.words import unrunnable
+    from loki.agents.reviewer import CommandReviewer
+
+    if not queued.reviewer_command:
+        return None
+    reviewer = CommandReviewer(queued.reviewer_command, timeout=workspace.config.loop.agent_timeout)
+    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
+        raise UsageError(f"unknown reviewer: {problem}")
+    return reviewer

@@ -1,0 +1,115 @@
+"""Where a task goes in the queue once it has been worked on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from loki.base.time import isoformat
+
+if TYPE_CHECKING:
+    from loki.action.task import Outcome
+    from loki.recurrence.claim import Claim
+    from loki.recurrence.queue import Queue
+
+Place: TypeAlias = Literal[
+    "completed", "failed", "dead-letter", "blocked", "paused", "interrupted", "lost"
+]
+"""What became of a claim; paused, interrupted and blocked tasks are pending again."""
+
+EXIT_CODES: dict[Place, int] = {
+    "completed": 0,
+    "failed": 5,
+    "dead-letter": 4,
+    "blocked": 3,
+    "paused": 6,
+    "interrupted": 130,
+    "lost": 0,
+}
+"""What ``loki work`` ends with for it."""
+
+SEVERITY = (130, 1, 4, 3, 5, 6, 0)
+"""Exit codes, the most severe first: that of all that happened is the command's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a task ended, and where it stands now.
+
+    Attributes:
+        task: its id; title: what was to be achieved.
+        place: where it went.
+        reason: why, one sentence.
+        outcome: of the loop; None where it did not come to that.
+        seconds: how long it was worked on.
+    """
+
+    task: str
+    title: str
+    place: Place
+    reason: str = ""
+    outcome: Outcome | None = None
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-able form."""
+        return {
+            "task_id": self.task,
+            "title": self.title,
+            "result": self.place,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 3),
+            "outcome": self.outcome.to_dict() if self.outcome else None,
+        }
+
+
+def settle(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
+    """Move a task to where its outcome belongs.
+
+    Returns:
+        Where that is, and why.
+
+    Raises:
+        StoreError: the queue cannot be written; the claim is lost with its worker.
+    """
+    reason, data = outcome.reason, outcome.to_dict()
+    if outcome.status in {"success", "unverified"}:
+        return _if(queue.complete(claim, data), "completed"), reason
+    if outcome.status == "failed" and outcome.trigger == "budget":
+        return _if(queue.fail(claim, reason, data), "failed"), reason
+    if outcome.status == "failed":
+        letter = {"task_id": claim.id, "error_summary": reason, "outcome": data}
+        queue.bury(letter, claim)  # where its record was filed already, that one stays
+        return _if(queue.where(claim.id) == "dead-letter", "dead-letter"), reason
+    if outcome.status == "escalated":
+        return give_back(queue, claim, "blocked", _asking(outcome))
+    if outcome.status == "paused":
+        until = f" (until {isoformat(outcome.retry_at)})" if outcome.retry_at else ""
+        return give_back(
+            queue, claim, "paused", f"{reason}{until}" if until not in reason else reason
+        )
+    return give_back(queue, claim, "interrupted", reason)
+
+
+def give_back(
+    queue: Queue, claim: Claim, place: Literal["blocked", "paused", "interrupted"], reason: str
+) -> tuple[Place, str]:
+    """Give a task back to the queue; ``blocked`` for nobody but a person.
+
+    Raises:
+        StoreError: the queue cannot be written; the claim is lost with its worker.
+    """
+    went = queue.release(claim, blocked=reason if place == "blocked" else None)
+    if went == "dead-letter":
+        return "dead-letter", f"too many attempts over its life; at last: {reason}"
+    return _if(went is not None, place), reason
+
+
+def _asking(outcome: Outcome) -> str:
+    """What a person has to know who finds the task blocked."""
+    page = f"; read .loki/{outcome.page}" if outcome.page else ""
+    return f"{outcome.reason}{page}; answer it with `loki resume {outcome.task_id}`"
+
+
+def _if(holds: bool, place: Place) -> Place:
+    return place if holds else "lost"

@@ -1,0 +1,158 @@
+"""``loki work``, the real command: what becomes of each task, and what it ends with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import loki
+from loki.queueing import queue_of
+from loki.recurrence.queued import QueuedTask
+from support.crew import LOKI, make_agent, outcomes, overlaps, submit, where, work
+from support.project import QUICK, make_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project")
+
+
+def test_it_works_off_the_queue(project: Path, tmp_path: Path) -> None:
+    agent, log = make_agent(tmp_path)
+    queue = submit(project, ["one", "two", "three"])
+    done = work(project, "--agent-command", agent, "--workers", "2", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert outcomes(done.stdout) == dict.fromkeys(("one", "two", "three"), "completed")
+    assert where(queue) == dict.fromkeys(("one", "two", "three"), "completed")
+    assert all((project / f"{name}.txt").exists() for name in ("one", "two", "three"))
+    assert overlaps(log) == []
+    assert "begun" in done.stderr
+    assert "completed after 1 attempt" in done.stderr
+    again = work(project, "--agent-command", agent)
+    assert (again.returncode, "Nothing to work on" in again.stdout) == (0, True)
+
+
+def test_priorities_and_dependencies_hold(project: Path, tmp_path: Path) -> None:
+    agent, log = make_agent(tmp_path)
+    queue = submit(project, ["low"], priority="low", dependencies=("high",))
+    submit(project, ["middle"])
+    submit(project, ["high"], priority="high")
+    done = work(project, "--agent-command", agent, "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    order = [line.split()[1] for line in log.read_text().splitlines() if line.startswith("begin")]
+    assert order[0] == "high"
+    assert set(where(queue).values()) == {"completed"}
+
+
+def test_each_end_has_its_place_and_the_most_severe_is_the_exit_code(
+    project: Path, tmp_path: Path
+) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, ["fine"])
+    for task in (
+        QueuedTask("hopeless", "make it", checks=(QUICK,), max_attempts=1),
+        QueuedTask("asks", "make asks", kind="feature", checks=("true", "approval: looks right")),
+        QueuedTask("nobody", "make x", checks=("no-such-program-here",)),
+        QueuedTask("later", "make later", dependencies=("hopeless",), checks=("true",)),
+    ):
+        queue.submit(task)
+    before = (project / "calc.py").read_bytes()
+    done = work(project, "--agent-command", agent, "--json")
+
+    assert done.returncode == 4, done.stderr
+    assert outcomes(done.stdout) == {
+        "fine": "completed",
+        "hopeless": "dead-letter",
+        "asks": "blocked",
+        "nobody": "blocked",
+    }
+    pending = {task.id: task for task in queue.tasks("pending")}
+    assert pending.keys() == {"asks", "nobody", "later"}
+    asks, nobody = pending["asks"].blocked, pending["nobody"].blocked
+    assert asks is not None
+    assert "loki resume asks" in asks.reason
+    assert nobody is not None
+    assert "no-such-program-here" in nobody.reason
+    assert (project / "calc.py").read_bytes() == before
+    assert not (project / "asks.txt").exists()
+    shown = json.loads((project / ".loki/queue/dead-letter.json").read_text())["tasks"]
+    assert [task["task_id"] for task in shown] == ["hopeless"]
+
+
+def test_a_task_that_is_approved_goes_on_and_lands(project: Path, tmp_path: Path) -> None:
+    agent, log = make_agent(tmp_path)
+    queue = submit(project, [])
+    queue.submit(
+        QueuedTask("asks", "make asks", kind="feature", checks=("true", "approval: looks right"))
+    )
+    assert work(project, "--agent-command", agent).returncode == 3
+    loki.Workspace(project).approve("asks", "looks right")
+    queue.unblock("asks")
+    done = work(project, "--agent-command", agent)
+
+    assert done.returncode == 0, done.stderr
+    assert where(queue) == {"asks": "completed"}
+    assert (project / "asks.txt").exists()
+    assert log.read_text().count("begin") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_gives_the_tasks_in_flight_back(
+    project: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    started = tmp_path / "started"
+    agent, _ = make_agent(tmp_path, f"touch {started}; sleep 60")
+    queue = submit(project, ["one", "two"])
+    loki_ = subprocess.Popen(
+        [*LOKI, "work", "--project", str(project), "--workers", "1", "--agent-command", agent],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(started)
+    loki_.send_signal(number)
+    _, told = loki_.communicate(timeout=30)
+
+    assert loki_.returncode == 130
+    assert "interrupted, pending again" in told
+    assert where(queue) == {"one": "pending", "two": "pending"}
+    record = json.loads((project / ".loki/tasks/one/task.json").read_text())
+    assert record["outcome"]["status"] == "interrupted"
+    attempts = loki.Workspace(project).history("one").attempts()
+    assert [attempt.result for attempt in attempts] == ["interrupted"]
+
+    quick, _ = make_agent(tmp_path)
+    assert work(project, "--agent-command", quick).returncode == 0
+    assert set(where(queue).values()) == {"completed"}
+
+
+def wait_for(path: Path) -> None:
+    """Until another process has made a file."""
+    import time
+
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_max_tasks_and_tasks_that_name_their_own_agent(project: Path, tmp_path: Path) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, ["one", "two"], agent_command=agent)
+    done = work(project, "--max-tasks", "1")
+    assert done.returncode == 0, done.stderr
+    assert sorted(where(queue).values()) == ["completed", "pending"]
+
+
+def test_a_task_that_nobody_is_named_for_says_what_to_do(project: Path) -> None:
+    queue = submit(project, ["one"])
+    done = work(project)
+    assert done.returncode == 3
+    blocked = queue_of(loki.Workspace(project)).tasks("pending")[0].blocked
+    assert blocked is not None
+    assert "--agent" in blocked.reason
+    assert where(queue) == {"one": "pending"}
