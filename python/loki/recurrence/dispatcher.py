@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,6 +58,7 @@ class Dispatcher:
         locks: a task's lock.
         knobs: how failures are waited out.
         parallel: runs at a time.
+        pool: where they run; threads of its own where nothing is said.
 
     Attributes:
         cancelled: ends all runs when it is set.
@@ -73,6 +74,7 @@ class Dispatcher:
         locks: Locks,
         knobs: Knobs | None = None,
         parallel: int = 4,
+        pool: Executor | None = None,
     ) -> None:
         self.tasks = tasks
         self.clock = clock
@@ -84,7 +86,7 @@ class Dispatcher:
         self._knobs = knobs or Knobs()
         self._parallel = parallel
         self._under_way: dict[str, Future[None]] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = pool
         self._round = Round()
 
     def tick(self, only: Sequence[str] | None = None) -> Round:

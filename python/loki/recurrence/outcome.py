@@ -18,11 +18,17 @@ from loki.recurrence.schedule import Cron
 
 @dataclass(frozen=True)
 class Knobs:
-    """How failures are waited out; ``[recurrence]`` of the configuration says."""
+    """How failures are waited out; ``[recurrence]`` of the configuration says multiplier and cap.
+
+    Attributes:
+        multiplier: growth of the delay with each failure.
+        cap: seconds; the longest delay.
+        jitter: share of the delay; a constant of SPEC's, here so that its effect can be measured.
+    """
 
     multiplier: float = 2.0
     cap: float = 86400.0
-    seed: int = 0
+    jitter: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def delay(task: RecurringTask, scheduled_at: datetime, knobs: Knobs) -> float:
         knobs: multiplier and cap.
     """
     base = task.timing().gap(scheduled_at)
-    backoff = Backoff(base, knobs.multiplier, knobs.cap, seed=knobs.seed)
+    backoff = Backoff(base, knobs.multiplier, knobs.cap, knobs.jitter)
     return backoff.delay(task.consecutive_failures, key=task.id)
 
 

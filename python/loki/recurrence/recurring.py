@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -38,6 +39,12 @@ def _duration(value: float) -> str:
 
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(_duration)]
 """Seconds; text with units in files."""
+
+
+@lru_cache(maxsize=1024)
+def _cron(expression: str, zone: str) -> Cron:
+    """Looked through once, however often the task's file is written."""
+    return Cron(expression, zone)
 
 
 class _Part(BaseModel):
@@ -167,7 +174,7 @@ class RecurringTask(BaseModel):
         """Its schedule, to calculate with."""
         part = self.schedule
         if isinstance(part, CronPart):
-            return Cron(part.cron, part.zone)
+            return _cron(part.cron, part.zone)
         return Cycle(part.delay, part.max_iterations, part.max_failure_restarts)
 
     @property

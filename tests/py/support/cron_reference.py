@@ -43,11 +43,12 @@ class SlowCron:
     def matches(self, wall: datetime) -> bool:
         """Whether a time on the wall is one of its times."""
         minute, hour, day, month, weekday = self.values
+        if wall.minute not in minute or wall.hour not in hour or wall.month not in month:
+            return False
         in_month = wall.day in day
         in_week = bool({wall.isoweekday() % 7, wall.isoweekday()} & weekday)
         either = not self.texts[2].startswith("*") and not self.texts[4].startswith("*")
-        is_day = (in_month or in_week) if either else (in_month and in_week)
-        return wall.minute in minute and wall.hour in hour and wall.month in month and is_day
+        return (in_month or in_week) if either else (in_month and in_week)
 
     def fires(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """Its times after one moment and not after another, in UTC; both at full minutes."""
@@ -55,7 +56,9 @@ class SlowCron:
         while at <= until:
             wall = self._wall(at)
             passed = [wall]
-            if self.is_fixed:
+            if self.is_fixed and wall.minute not in self.values[0] and wall - before == MINUTE:
+                passed = []  # as nearly always
+            elif self.is_fixed:
                 seen_before = wall.replace(tzinfo=self.zone, fold=0).astimezone(timezone.utc) < at
                 passed = [] if seen_before else [wall]
                 skipped = before + MINUTE
