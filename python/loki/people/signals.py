@@ -189,34 +189,43 @@ class Signals:
     # --- how it is kept ------------------------------------------------------------------------
 
     def _each(self, *kinds: str) -> Iterator[Signal]:
+        ends: dict[str | None, datetime | None] = {}
         for file in self.store.names(f"{FOLDER}/"):
             known = named(file)
             if known is not None and (not kinds or known[0] in kinds):
-                yield from self._read(file)
+                yield from self._read(file, ends)
 
-    def _read(self, file: str) -> tuple[Signal, ...]:
+    def _read(
+        self, file: str, ends: dict[str | None, datetime | None] | None = None
+    ) -> tuple[Signal, ...]:
+        """What a file says; ``ends``: when runs ended, as far as somebody has looked already."""
         text, at = self.store.get(file), self.store.written_at(file)
         if text is None:  # gone since it was listed
             return ()
         found = parse(file, text, None if at is None else datetime.fromtimestamp(at, timezone.utc))
         done = self._done(found) if found and found[0].about.form == "log" else 0
-        return tuple(self._placed(one, done) for one in found)
+        known = {} if ends is None else ends
+        return tuple(self._placed(one, done, known) for one in found)
 
-    def _placed(self, signal: Signal, done: int) -> Signal:
+    def _placed(self, signal: Signal, done: int, ends: dict[str | None, datetime | None]) -> Signal:
         """The signal with its standing."""
         if signal.line < done:
             return replace(signal, standing="handled")
         if signal.standing != "pending":
             return signal
-        standing, problem = self._standing(signal)
+        standing, problem = self._standing(signal, ends)
         return replace(signal, standing=standing, problem=problem)
 
-    def _standing(self, signal: Signal) -> tuple[Standing, str]:
+    def _standing(
+        self, signal: Signal, ends: dict[str | None, datetime | None]
+    ) -> tuple[Standing, str]:
         belongs = signal.about.belongs
         if belongs == "request":
             return "pending", ""
         of = signal.name if belongs == "branch" else signal.said("run") or self.branch
-        ended = ended_at(self.store, of)
+        if of not in ends:
+            ends[of] = ended_at(self.store, of)
+        ended = ends[of]
         if ended is not None and signal.given_at is not None and signal.given_at < ended:
             where = f"on {of} " if of else ""
             return "stale", f"of the run {where}that ended at {isoformat(ended)}"
