@@ -9,17 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loki.action.question import Question
 from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.log import tell
-from loki.base.time import isoformat
 from loki.dead_letters import page
 from loki.dead_letters.facts import FactFinder
 from loki.people.escalations import Escalations
 from loki.queueing import queue_of
-from loki.recurrence.dead_letter import HUMAN, Letter, requeued
+from loki.recurrence.dead_letter import HUMAN, Letter
 from loki.recurrence.dead_letter_question import INSTRUCTIONS, answers, question
 from loki.recurrence.dead_letter_review import (
     Answers,
@@ -219,17 +218,15 @@ class Reviews:
 
     def _retry(self, looked: Reviewed) -> Reviewed:
         letter, decision = looked.letter, looked.decision
-        now = isoformat(self.workspace.clock.now())
-        is_new = bool(decision.approach)
-        said = requeued(letter, decision.rule, now, is_new_approach=is_new)
-        said["recovered"] = {"reason": decision.reason, "by": looked.facts.answers.by}
+        why = {"condition": decision.rule, "reason": decision.reason}
+        said: dict[str, Any] = {"recovered": {**why, "by": looked.facts.answers.by}}
         if decision.commit:
             said["fix_commit"] = decision.commit
         if decision.approach:
             said["approach"] = decision.approach
             said["description"] = _with_approach(letter.task, decision.approach)
         self._answer(looked, "queued again", decision.approach)
-        self.queue.requeue(letter.task.id, said=said, reset=is_new)
+        self.queue.requeue(letter.task.id, said=said, reset=bool(decision.approach))
         return looked
 
     def _abandon(self, looked: Reviewed) -> Reviewed:

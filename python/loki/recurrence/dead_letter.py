@@ -74,7 +74,6 @@ class Letter:
         recovery_strategy: as the specification names them; "" where nobody said.
         requeues: how often it was brought back.
         simpler_task: id of the task of reduced scope that was made of it, or "".
-        condition: why it was last brought back, or "".
     """
 
     task: QueuedTask
@@ -86,7 +85,6 @@ class Letter:
     recovery_strategy: str = ""
     requeues: int = 0
     simpler_task: str = ""
-    condition: str = ""
 
     @property
     def total_attempts(self) -> int:
@@ -118,7 +116,6 @@ class Letter:
             _text(raw.get("recovery_strategy")),
             before.requeues,
             _text(raw.get("simpler_task")),
-            before.condition,
         )
 
 
@@ -130,14 +127,12 @@ class Before:
         attempts: of that time; requeues: how often it was brought back by then.
         uncounted: attempts that count no more, as a new approach was found after them.
         first_failure: ISO 8601 UTC, or "".
-        condition: why it was brought back, or "".
     """
 
     attempts: tuple[PastAttempt, ...] = ()
     requeues: int = 0
     uncounted: int = 0
     first_failure: str = ""
-    condition: str = ""
 
 
 def past_of(task: QueuedTask) -> Before:
@@ -151,7 +146,6 @@ def past_of(task: QueuedTask) -> Before:
         _count(kept.get("requeues")),
         _count(kept.get("uncounted")),
         _text(kept.get("first_failure")),
-        _text(kept.get("condition")),
     )
 
 
@@ -211,12 +205,11 @@ def entry(
     }
 
 
-def requeued(letter: Letter, condition: str, at: str, *, is_new_approach: bool) -> dict[str, Any]:
+def requeued(letter: Letter, at: str, *, is_new_approach: bool) -> dict[str, Any]:
     """What a task says that is queued again, so that its next dead letter goes on with this one.
 
     Args:
         letter: its dead letter.
-        condition: why it is brought back.
         at: when, ISO 8601 UTC.
         is_new_approach: its failures so far count no more.
     """
@@ -229,7 +222,6 @@ def requeued(letter: Letter, condition: str, at: str, *, is_new_approach: bool) 
             "requeues": letter.requeues + 1,
             "uncounted": letter.total_attempts if is_new_approach else uncounted,
             "first_failure": letter.first_failure,
-            "condition": condition,
             "requeued_at": at,
         },
     }

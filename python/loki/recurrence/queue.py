@@ -320,7 +320,7 @@ class Queue:
             UsageError: no such task failed, is a dead letter or was abandoned.
         """
         with self._changing() as lists:
-            return queue_moves.requeue(lists, id_, said or {}, reset=reset)
+            return queue_moves.requeue(lists, id_, said or {}, self._now(), reset=reset)
 
     def abandon(self, id_: str, reason: str) -> QueuedTask:
         """Give a task up for good.

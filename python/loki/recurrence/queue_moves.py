@@ -29,8 +29,9 @@ from typing import Any
 from loki.action.task import safe_id
 from loki.base.error import UsageError
 from loki.base.secret import masked
-from loki.recurrence import dead_letter_form, queued_form
+from loki.recurrence import dead_letter, dead_letter_form, queued_form
 from loki.recurrence.claim import Capacity, Claim
+from loki.recurrence.dead_letter import Letter
 from loki.recurrence.dependency import cycle, waits_for
 from loki.recurrence.queue_lists import Lists, metadata
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
@@ -175,13 +176,18 @@ def bury(
     return lists.files["dead-letter"].tasks[said.id]
 
 
-def requeue(lists: Lists, id_: str, said: Mapping[str, Any], *, reset: bool) -> QueuedTask:
-    """A task that had ended badly is pending again.
+def requeue(
+    lists: Lists, id_: str, said: Mapping[str, Any], now: str, *, reset: bool
+) -> QueuedTask:
+    """A task that had ended badly is pending again, and remembers what its dead letter said.
 
     Raises:
         UsageError: there is no such task.
     """
-    task = dead_letter_form.task_of(found(lists, id_, ("failed", "dead-letter", "abandoned")))
+    letter = found(lists, id_, ("failed", "dead-letter", "abandoned"))
+    if lists.where(id_) != "failed":
+        said = {**dead_letter.requeued(Letter.of(letter), now, is_new_approach=reset), **said}
+    task = dead_letter_form.task_of(letter)
     task = replace(task, lost=0, lifetime_attempts=0 if reset else task.lifetime_attempts)
     lists.move(_saying(task, masked(said)), "pending")
     return lists.files["pending"].tasks[id_]

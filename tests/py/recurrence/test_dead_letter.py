@@ -108,7 +108,7 @@ def test_each_strategy_has_its_rule(
 
 def again(letter: Letter, *, is_new_approach: bool) -> QueuedTask:
     """The task of a dead letter that is queued again, as the queue writes it."""
-    said = dead_letter.requeued(letter, "new_approach", AT, is_new_approach=is_new_approach)
+    said = dead_letter.requeued(letter, AT, is_new_approach=is_new_approach)
     return read({"task_id": letter.task.id, "title": "A", **said})
 
 
