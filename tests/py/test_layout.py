@@ -35,6 +35,7 @@ JOINS = {
     "scheduling",
     "testing",
     "working",
+    "triaging",
     "__init__",
     "__main__",
 }

@@ -29,9 +29,11 @@ from loki.cli import (
     undo,
     work,
 )
+from loki.cli.read_only import Guarded
 
 app = typer.Typer(
     name="loki",
+    cls=Guarded,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from loki.base.time import isoformat
+from loki.cli import triage_show
 from loki.cli.common import amount, line, show_json, span
 from loki.cli.show import quote
 from loki.recurrence.recurring import CronPart, RecurringTask, Unreadable
@@ -125,11 +126,15 @@ def show(workspace: Workspace, id_: str, *, json: bool) -> None:
     task, runs = tasks.load(id_), tasks.runs(id_)
     if json:
         data = [run.model_dump(mode="json") for run in runs]
-        show_json({**as_data(task, workspace), "recent_runs": data[-2 * RUNS :]})
+        triages = [one.to_dict() for one in triage_show.of(workspace, task)]
+        more = {"recent_runs": data[-2 * RUNS :], "recent_triages": triages[-2 * RUNS :]}
+        show_json({**as_data(task, workspace), **more})
         return
     typer.echo("\n".join(_told(task, workspace)))
     for run in runs[-RUNS:]:
         typer.echo("\n".join(told_run(run)))
+    for record in triage_show.of(workspace, task)[-triage_show.SHOWN :]:
+        typer.echo("\n".join([*triage_show.told(record), f"  more      loki show {record.id}"]))
 
 
 def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bool) -> None:

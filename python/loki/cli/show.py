@@ -49,6 +49,11 @@ def command(
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
+    if task is not None and task.startswith(".triage-"):
+        from loki.cli import triage_show
+
+        triage_show.show(workspace, task, json=json)
+        return
     if task is not None and (recurring := recurring_id(workspace, task)):
         from loki.cli import recur_show
 

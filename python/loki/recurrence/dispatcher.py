@@ -63,7 +63,7 @@ class Dispatcher:
     Attributes:
         cancelled: ends all runs when it is set.
         tell: called with a task's id and what happened to it: ``done``, ``stopped``, ``interrupted``.
-        after_round: called after each round with the time.
+        after_round: called after each round with the time; closing: called when it ends.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class Dispatcher:
         self.cancelled = threading.Event()
         self.tell: Callable[[str, Notice], None] = lambda _task, _notice: None
         self.after_round: list[Callable[[datetime], None]] = []
+        self.closing: list[Callable[[], None]] = []
         self._runner = runner
         self._locks = locks
         self._knobs = knobs or Knobs()
@@ -136,8 +137,10 @@ class Dispatcher:
         heard(self._take())
 
     def close(self) -> None:
-        """Wait for all runs, and end the threads."""
+        """Wait for all runs and for what was begun after rounds, and end the threads."""
         self._await_all()
+        for hook in self.closing:
+            hook()
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

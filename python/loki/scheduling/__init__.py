@@ -17,6 +17,7 @@ from loki.recurrence.outcome import Knobs
 from loki.recurrence.recurring_tasks import FOLDER, RecurringTasks
 from loki.recurrence.run import Ran
 from loki.scheduling import agent_run
+from loki.triaging import Triages
 
 if TYPE_CHECKING:
     import threading
@@ -42,14 +43,19 @@ def knobs(workspace: Workspace) -> Knobs:
 
 def dispatcher(workspace: Workspace) -> Dispatcher:
     """What runs the recurring tasks of a project."""
-    return Dispatcher(
-        RecurringTasks(workspace.store),
+    tasks = RecurringTasks(workspace.store)
+    found = Dispatcher(
+        tasks,
         WorkspaceRunner(workspace),
         workspace.clock,
         Locks(workspace.folder),
         knobs(workspace),
         workspace.config.recurrence.parallel,
     )
+    triages = Triages(workspace, tasks, found.cancelled, waits=is_simulated(workspace))
+    found.after_round.append(triages.tick)
+    found.closing.append(triages.close)
+    return found
 
 
 def is_simulated(workspace: Workspace) -> bool:
