@@ -64,6 +64,7 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
     from loki.memory.intervention import from_record
     from loki.people.answered import sentence, with_answer
     from loki.people.escalations import Escalations
+    from loki.working.taken_over import dropped
 
     resumption.must_be_resumable(record)
     with workspace.exclusive():
@@ -81,6 +82,7 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
             workspace.store.put(page, with_answer(text, answer))
         _abandon(workspace, str(record["id"]))
         task_record.save(workspace.store, after)
+    dropped(workspace, str(record["id"]))
     return undone
 
 

@@ -94,7 +94,8 @@ def command(
 
     What it was run with is kept: its checks, its limits, its agent's command. The checks run first:
     where you have mended it by hand, it ends in success and your edits stay yours. Where you answer
-    an escalation, the retries begin anew; what led nowhere before still binds. Where nothing but your
+    an escalation, the retries begin anew; what led nowhere before still binds. What `loki work` did in a
+    copy and could not land is brought into the project first. Where nothing but your
     approval is missing, --approve is the end of it, and --reject hands it back to the agent.
 
     A recurring task that is paused or has stopped runs again when it is due (`loki tick`).
@@ -116,6 +117,7 @@ def command(
         give_up(workspace, id_, force=force, json=json)
         return
     from loki.cli.run import report, reviewer_of, take_signals
+    from loki.working.taken_over import taken_over
 
     log_to_console()
     take_signals()
@@ -137,10 +139,12 @@ def command(
         wait=wait,
         reviewer=reviewer,
     )
-    with prepared as entered:
-        outcome = entered.run(worker)
-    if ask:
-        outcome = ask_person(workspace, outcome, worker)
+    with taken_over(workspace, id_) as ended:
+        with prepared as entered:
+            outcome = entered.run(worker)
+        if ask:
+            outcome = ask_person(workspace, outcome, worker)
+        ended(outcome)
     report(outcome, project, json=json)
 
 

@@ -267,6 +267,8 @@ def _pages(
     for name in workspace.store.names(f"tasks/{task}/"):
         if name.endswith(".md"):
             yield f"page: {folder / name}"
+        elif name.endswith(".patch"):
+            yield f"unfinished, not in the project: {folder / name}: loki resume {task} brings it in"
     if (folder / "tasks" / task / "undo").is_dir():
         yield f"kept: {folder / 'tasks' / task / 'undo'}, its files before and after: loki undo {task}"
 

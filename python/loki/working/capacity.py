@@ -111,9 +111,9 @@ class Capacity:
             return False
         if task.id in self._held:
             until = self._held[task.id]
-            if until is None or until > self._clock.now():
+            if self._state.broken and (until is None or until > self._clock.now()):
                 return False
-            del self._held[task.id]
+            del self._held[task.id]  # its time has come, or somebody closed the breaker
         return self._state.admits(urgent=task.urgent, circuit=None)
 
     @property
@@ -122,7 +122,7 @@ class Capacity:
         return self._state.is_restricted
 
     def hold(self, task: str, until: datetime | None) -> None:
-        """Do not take a task before a time; None: not in this process."""
+        """Do not take a task before a time, or before no breaker is open; None: before that alone."""
         self._held[task] = until
 
     @property

@@ -48,7 +48,8 @@ class Job:
 
     claim: Claim
     cancelled: threading.Event = field(default_factory=threading.Event)
-    begun: float = field(default_factory=time.monotonic)
+    renewed: float = field(default_factory=time.monotonic)
+    is_paused: bool = False
 
 
 class Bell:
@@ -210,11 +211,12 @@ class Crew:
         self._capacity.look()
         now = time.monotonic()
         for job in tuple(self._jobs.values()):
-            is_paused = self._capacity.stops_background and job.claim.task.background
-            if self._is_stopping or is_paused:
+            if self._capacity.stops_background and job.claim.task.background:
+                job.is_paused = True
+            if self._is_stopping or job.is_paused:
                 job.cancelled.set()
-            if now - job.begun > LEASE / 3:
-                job.begun = now
+            if now - job.renewed > LEASE / 3:
+                job.renewed = now
                 if self._queue.renew(job.claim) is None:
                     job.cancelled.set()
 
@@ -265,6 +267,9 @@ class Crew:
             return (*give_back(queue, claim, "blocked", reason), None)
         if outcome.status == "paused":
             self._capacity.hold(claim.id, outcome.retry_at)
+        if outcome.status == "interrupted" and job.is_paused and not self._is_stopping:
+            reason = "work in the background stops while a circuit breaker is open"
+            return (*give_back(queue, claim, "paused", reason), outcome)
         return (*settle(queue, claim, outcome), outcome)
 
     def _run(self, job: Job) -> Outcome:

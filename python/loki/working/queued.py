@@ -10,6 +10,7 @@ from loki.action.task import Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.memory import task_record
+from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
@@ -43,13 +44,8 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
     if status_of(record) == "escalated" and not awaits_approval(record):
         return workspace.resume(queued.id, reviewer=reviewer)
     checks = queued.checks or workspace.default_checks(queued.kind, queued.complexity, reviewer)
-    words = [queued.title.strip(), " ".join(queued.description.split())]
     return workspace.task(
-        ": ".join(
-            part.rstrip(":.") if n == 0 and words[1] else part
-            for n, part in enumerate(words)
-            if part
-        ),
+        _title(queued),
         id=queued.id,
         kind=queued.kind,
         checks=checks,
@@ -61,6 +57,12 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
         scope=queued.scope,
         reviewer=reviewer,
     )
+
+
+def _title(queued: QueuedTask) -> str:
+    """What is to be achieved, in one line."""
+    more = " ".join(queued.description.split())
+    return f"{queued.title.strip().rstrip(':.')}: {more}" if more else queued.title.strip()
 
 
 def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) -> AgentLike:
@@ -107,6 +109,7 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     is_of_now = str(record.get("updated_at") or "") >= queued.submitted_at
     if not queued.lost or status_of(record) != "success" or not is_of_now:
         return None
+    forget(workspace.folder, workspace.store, queued.id)
     files = tuple(map(str, outcome.get("files_modified") or ()))
     return Outcome(
         queued.id,

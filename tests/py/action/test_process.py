@@ -1,5 +1,6 @@
 """Commands end when they should, with all that they started; what they print is kept in bounds."""
 
+import fcntl
 import os
 import select
 import signal
@@ -359,3 +360,28 @@ def test_who_hears_may_end_it(tmp_path: Path) -> None:
     assert done.stdout == b"enough\n"
     with pytest.raises(ZeroDivisionError):
         run(["sh", "-c", "echo x; exec sleep 600"], cwd=tmp_path, heard=lambda _: 1 // 0 > 0)
+
+
+def test_a_lock_outlives_whoever_took_it_until_the_last_command_is_gone(tmp_path: Path) -> None:
+    """Killed by kill -9, loki's lock is free once its supervisor is gone, and no command had it."""
+    script = (
+        "import fcntl, os, sys\n"
+        "from loki.action.process import outlived_by_commands, run\n"
+        f"handle = os.open({str(tmp_path / 'lock')!r}, os.O_RDWR | os.O_CREAT)\n"
+        "fcntl.flock(handle, fcntl.LOCK_EX)\n"
+        "with outlived_by_commands(handle):\n"
+        "    run(['sh', '-c', 'ls -l /proc/self/fd > fds; trap \"\" TERM; touch began; sleep 600 & wait; wait'],"
+        f" cwd={str(tmp_path)!r})\n"
+    )
+    loki = subprocess.Popen([sys.executable, "-c", script])
+    end = time.monotonic() + 30
+    while not (tmp_path / "began").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    loki.kill()
+    loki.wait()
+    with open(tmp_path / "lock") as lock:
+        with pytest.raises(BlockingIOError):  # the command ignores SIGTERM: it has its grace yet
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    assert f"{tmp_path}/lock" not in (tmp_path / "fds").read_text()

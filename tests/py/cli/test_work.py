@@ -13,7 +13,7 @@ import loki
 from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from support.crew import LOKI, make_agent, outcomes, overlaps, submit, where, work
-from support.project import QUICK, make_project
+from support.project import QUICK, RIGHT, make_project
 
 
 @pytest.fixture
@@ -156,3 +156,28 @@ def test_a_task_that_nobody_is_named_for_says_what_to_do(project: Path) -> None:
     assert blocked is not None
     assert "--agent" in blocked.reason
     assert where(queue) == {"one": "pending"}
+
+
+def test_a_person_goes_on_with_what_a_worker_could_not_end(project: Path, tmp_path: Path) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, [])
+    queue.submit(QueuedTask("half", "make half", checks=(QUICK,), max_attempts=1))
+    assert work(project, "--agent-command", agent).returncode == 4
+    assert not (project / "half.txt").exists()
+    shown = run_loki(project, "show", "half")
+    assert "unfinished-half.patch" in shown
+    assert "loki resume half" in shown
+
+    (project / "calc.py").write_text(RIGHT)
+    told = run_loki(project, "resume", "half")
+    assert "success" in told
+    assert (project / "half.txt").exists()
+    assert where(queue) == {"half": "completed"}
+    assert "unfinished" not in run_loki(project, "show", "half")
+
+
+def run_loki(project: Path, *words: str) -> str:
+    done = subprocess.run(
+        [*LOKI, *words, "--project", str(project)], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
