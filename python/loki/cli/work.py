@@ -11,7 +11,16 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.cli.common import (
+    INTERRUPTED,
+    amount,
+    line,
+    log_to_console,
+    show_json,
+    span,
+    speaks_plainly,
+)
+from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
     from loki.recurrence.claim import Claim
@@ -60,7 +69,8 @@ def command(
     Every task is worked on in a copy of the project as it is, and lands in the project, whole, once
     its checks pass there together with all that landed before. What does not succeed leaves the
     project as it is; `loki show` says where its change is kept, `loki resume` brings it in. `--agent`
-    works on tasks that name nobody.
+    works on tasks that name nobody. Before that, dead letters are reviewed where that is due; signals
+    are acted on as they come.
 
     Any number of these commands may run on one project; they share the queue. While a circuit breaker
     is open, fewer tasks run, those in the background stop, and what is not urgent waits. Ctrl-C gives
@@ -76,12 +86,15 @@ def command(
 
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent
+    from loki.working.upkeep import after_work, before_work, signals_followed
     from loki.workspace import Workspace
 
     if agent is not None and agent_command is not None:
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
     log_to_console(logging.INFO if verbose else logging.WARNING)
     workspace = Workspace(project)
+    take_signals()
+    before_work(workspace)
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,
@@ -90,8 +103,12 @@ def command(
         max_tasks=max_tasks,
         tell=_tell,
     )
-    _take_signals(crew)
-    code = crew.run()
+    _stop_by_signal(crew)
+    with signals_followed(workspace):
+        code = crew.run()
+    take_signals()
+    if code != INTERRUPTED:
+        after_work(workspace)
     if json:
         show_json({"tasks": [one.to_dict() for one in crew.settled], "exit_code": code})
     else:
@@ -99,7 +116,7 @@ def command(
     raise typer.Exit(code)
 
 
-def _take_signals(crew: Crew) -> None:
+def _stop_by_signal(crew: Crew) -> None:
     """The first Ctrl-C, or SIGTERM, stops the workers; the second does not wait for them."""
     from loki.working.crew import leave_at_once
 

@@ -13,7 +13,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -98,7 +98,6 @@ class Crew:
         max_tasks: end after so many; None: no limit.
         tell: called with each task that was begun (its claim) or ended (how), and with how the queue
             stands; one call at a time.
-        before: what is to be done before any work, such as reviews that are due.
 
     Attributes:
         settled: what has ended, in order.
@@ -113,12 +112,11 @@ class Crew:
         watch: bool = False,
         max_tasks: int | None = None,
         tell: Callable[[Claim | Settled, Count], object] = lambda *_: None,
-        before: Sequence[Callable[[Workspace], object]] = (),
     ) -> None:
         if workers < 1:
             raise UsageError(f"workers is {workers}: expected 1 or more")
         self._workspace, self._workers, self._default = workspace, workers, default
-        self._watch, self._left, self._tell, self._before = watch, max_tasks, tell, before
+        self._watch, self._left, self._tell = watch, max_tasks, tell
         self._queue = queue_of(workspace)
         self._capacity = Capacity(
             workspace.breakers(), workspace.clock, workspace.config.work.parallel
@@ -141,8 +139,6 @@ class Crew:
         Raises:
             StoreError: the queue cannot be read or written.
         """
-        for due in self._before:
-            due(self._workspace)
         with (
             Worker(self._workspace.folder) as worker,
             outlived_by_commands(worker.fileno()),
