@@ -119,8 +119,13 @@ class FileStore:
             StoreError: somebody else held it for a minute, or there can be none here.
         """
         self._prepare()
-        with file.lock(self.folder / name, LOCK_TIMEOUT, LOCK_POLL):
-            yield
+        path = self.folder / name
+        with ExitStack() as turn:
+            # Whoever lets go of the lock and wants it again at once queues up behind who waits.
+            turn.enter_context(file.lock(f"{path}-next", LOCK_TIMEOUT, LOCK_POLL))
+            with file.lock(path, LOCK_TIMEOUT, LOCK_POLL / 5):
+                turn.close()
+                yield
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""

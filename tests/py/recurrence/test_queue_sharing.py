@@ -6,12 +6,15 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from loki.base import file
+from loki.base.error import StoreError
 from loki.base.time import SystemClock
 from loki.recurrence.claim import Slots
 from loki.recurrence.queue import Queue
@@ -129,3 +132,32 @@ def test_what_a_worker_started_holds_its_claims_until_it_has_ended(folder: Path)
     assert (task.lost, task.generation) == (1, 2)
     for end in (reading, told, tell):
         os.close(end)
+
+
+def test_who_lets_go_of_the_lock_and_wants_it_again_waits_for_others(folder: Path) -> None:
+    """Else a worker whose tasks are short keeps all others from claiming any."""
+    store = FileStore(folder)
+    order: list[str] = []
+
+    def wait() -> None:
+        with FileStore(folder).lock("queue"):
+            order.append("who waited")
+
+    waiting = threading.Thread(target=wait)
+    with store.lock("queue"):
+        waiting.start()
+        while not has_turn(folder):
+            os.sched_yield()
+    with store.lock("queue"):
+        order.append("who had it before")
+    waiting.join()
+    assert order == ["who waited", "who had it before"]
+
+
+def has_turn(folder: Path) -> bool:
+    """Whether somebody is the next to get the lock."""
+    try:
+        with file.lock(folder / "queue-next", timeout=0):
+            return False
+    except StoreError:
+        return True
