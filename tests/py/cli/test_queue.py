@@ -45,6 +45,7 @@ def queue(tmp_path: Path) -> Queue:
 def test_an_empty_queue_says_how_to_begin(tmp_path: Path) -> None:
     assert "loki submit --help" in run(tmp_path).stdout
     assert set(map(str, data(tmp_path).values())) == {"[]"}
+    assert list(tmp_path.iterdir()) == [], "a look leaves nothing"
 
 
 def test_tells_what_waits_for_what_and_who_has_what(tmp_path: Path, queue: Queue) -> None:

@@ -78,6 +78,44 @@ def test_a_move_survives_a_kill_at_every_step(case: Case) -> None:
     assert steps >= 4
 
 
+def test_several_tasks_of_the_dead_go_different_ways() -> None:
+    """One to pending, one to the dead letters, and a third is claimed: killed at every step of that."""
+    ids = {"short", "long", "free"}
+    for number in range(1, 100):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+            folder = Path(name)
+            queue = open_queue(folder)
+            queue.submit_all([QueuedTask(id_, id_) for id_ in ("short", "long")])
+            with Worker(folder) as mortal:
+                assert queue.claim(mortal)
+                assert queue.claim(mortal)
+            attempted(folder, "long", LONGEST_LIFE)
+            queue.submit(QueuedTask("free", "free", priority="high"))
+            with Worker(folder) as worker:
+
+                def die(
+                    number: int = number, queue: Queue = queue, worker: Worker = worker
+                ) -> None:
+                    die_at_call(number)
+                    queue.claim(worker)
+
+                was_killed = killed(die)
+            assert {task.id for task in open_queue(folder).tasks()} == ids
+            queue = open_queue(folder)
+            queue.reap()
+            assert sorted(id_ for one in LISTS for id_ in stands(folder, one)) == sorted(ids)
+            assert [queue.where(id_) for id_ in ("long", "short")] == ["dead-letter", "pending"]
+        if not was_killed:
+            break
+    assert number > 10
+
+
+def attempted(folder: Path, task: str, attempts: int) -> None:
+    log = folder / "tasks" / task
+    log.mkdir(parents=True)
+    (log / "attempts.jsonl").write_text(json.dumps({"attempt": attempts}))
+
+
 class made:  # noqa: N801 - reads as a function
     """A queue with the task where the case begins, and a worker that has it if it is in progress."""
 
@@ -103,9 +141,7 @@ class made:  # noqa: N801 - reads as a function
             claim = queue.claim(mortal)
             assert claim
             if self.case.attempts:
-                log = self.folder / "tasks" / "t"
-                log.mkdir(parents=True)
-                (log / "attempts.jsonl").write_text(json.dumps({"attempt": self.case.attempts}))
+                attempted(self.folder, "t", self.case.attempts)
             if not self.case.lives:
                 mortal.__exit__(None, None, None)
             if self.case.begin == "failed":
