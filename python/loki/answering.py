@@ -15,6 +15,7 @@ from loki.base.time import isoformat
 from loki.memory.intervention import Intervention, said
 from loki.recognition.definition import hint
 from loki.stores.files import FileStore
+from loki.waiting import reviews
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
@@ -52,6 +53,7 @@ def resume(
         wait=spec.wait if wait is None else wait,
     )
     words = said(with_commands(workspace, record, context))
+    reviews.resumed(workspace, str(record["id"]), words, user())
     if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
     help_ = Intervention(isoformat(workspace.clock.now()), context=words)
@@ -83,6 +85,7 @@ def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
         _abandon(workspace, str(record["id"]))
         task_record.save(workspace.store, after)
     dropped(workspace, str(record["id"]))
+    reviews.given_up(workspace, str(record["id"]), user())
     return undone
 
 
@@ -120,7 +123,7 @@ def approve(
     if criterion.startswith(PREFIX):
         commands = CommandApprovals(FileStore(workspace.folder), str(record["id"]))
         words = commands.words(criterion)
-        return commands.decide(words, decision, by or _user(), at, note.strip())
+        return commands.decide(words, decision, by or user(), at, note.strip())
     awaited = record.get("approval") or {}
     names = awaited.get("criteria") or []
     if criterion not in names:
@@ -130,23 +133,23 @@ def approve(
             f"{hint(criterion, names)}"
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
-    approval = Approval(
-        criterion, decision, by or _user(), at, str(awaited["digest"]), note.strip()
-    )
+    approval = Approval(criterion, decision, by or user(), at, str(awaited["digest"]), note.strip())
     Approvals(FileStore(workspace.folder), str(record["id"])).add(approval)
     return approval
 
 
 def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
-    """What a person has to say, and which commands they approved since the task stopped."""
+    """What people said, and which commands they approved since the task stopped."""
     from loki.people.command_approval import CommandApprovals
 
-    commands = CommandApprovals(workspace.store, str(record["id"]))
-    told = commands.told(str(record.get("updated_at") or ""))
-    return "\n".join(filter(None, (context, told)))
+    since, id_ = str(record.get("updated_at") or ""), str(record["id"])
+    commands = CommandApprovals(workspace.store, id_)
+    said = (context, reviews.told(workspace, id_, since), commands.told(since))
+    return "\n".join(filter(None, said))
 
 
-def _user() -> str:
+def user() -> str:
+    """The user of this machine, as decisions name them."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # no such user, as in some containers

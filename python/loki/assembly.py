@@ -59,6 +59,7 @@ def performer(
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
     from loki.people.signals import Signals
+    from loki.waiting.reviews import reviewing
     from loki.working.unfinished import Continuing
 
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
@@ -132,6 +133,7 @@ def performer(
         signals,
         DriftWatch(spec, signals, judge, Settings(**config.drift.model_dump())),
         Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
+        reviewing=reviewing(workspace, spec, executor),
     )
 
 
@@ -153,6 +155,23 @@ def _test_command(workspace: Workspace) -> tuple[str, ...] | None:
     if found is None or unrunnable(found.words, workspace.root) is not None:
         return None
     return found.words
+
+
+def with_review(
+    workspace: Workspace, checks: tuple[Check, ...], kind: str, reviewer: Reviewer | None
+) -> tuple[Check, ...]:
+    """The checks of a task; of kind security, somebody looks at its change before that is done.
+
+    Where a reviewer or a person is asked already, nobody is asked a second time.
+    """
+    from loki.action.check import Check
+
+    is_wanted = kind == "security" and workspace.config.review.security
+    if not is_wanted or not checks or any(check.is_judged for check in checks):
+        return checks
+    judge = "custom" if reviewer is not None else "approval"
+    said = "the change is right, and opens no hole"
+    return (*checks, Check((), judge, "security_review", description=said))
 
 
 def default_checks(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import (
     BaseModel,
@@ -230,6 +231,60 @@ class BriefingConfig(BaseModel):
     rules_tokens: int = Field(default=500, ge=0)
 
 
+class ReviewConfig(BaseModel):
+    """``[review]``: what a person is asked about before work goes on; each can be switched off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    low_confidence: bool = True
+    """Where an agent is unsure of a critical decision."""
+    min_confidence: float = Field(default=0.40, ge=0, le=1)
+    security: bool = True
+    """Before the change of a task of kind security counts as done."""
+    irreversible: bool = True
+    """Before a command runs that no undo reaches."""
+    failed_runs: int = Field(default=3, ge=0)
+    """After so many failed runs of a task in a row; 0: never."""
+    ambiguity: bool = True
+    """Where an agent asks something."""
+    cost_per_hour: float = Field(default=100.0, ge=0, allow_inf_nan=False)
+    """US dollars that agents may take in an hour, in all tasks together; 0: any."""
+    timeout: Seconds = 86_400.0
+    """After which nobody is waited for, and the task is a dead letter."""
+
+
+NotificationKind: TypeAlias = Literal[
+    "human_review",
+    "human_review_expired",
+    "escalation",
+    "dead_letter",
+    "recurring_paused",
+    "recurring_stopped",
+]
+"""What people are told of."""
+
+
+class NotifyConfig(BaseModel):
+    """``[notify]``: how people are told that something waits for them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str | None = Field(default=None, min_length=1)
+    """A program that reads the notification, JSON, on its standard input."""
+    webhook: str | None = Field(default=None, pattern=r"^https?://[^/\s]")
+    """A URL that it is posted to; it is never shown."""
+    kinds: tuple[NotificationKind, ...] = get_args(NotificationKind)
+    """Of what; all where nothing is said."""
+    timeout: Seconds = 10.0
+
+    @field_validator("command")
+    @classmethod
+    def _is_a_command(cls, command: str | None) -> str | None:
+        if command is not None and not shlex.split(command):
+            raise ValueError("expected a program and its arguments")
+        return command
+
+
 class Config(BaseModel):
     """Everything in ``.loki/config.toml``."""
 
@@ -248,6 +303,8 @@ class Config(BaseModel):
     recurrence: RecurrenceConfig = RecurrenceConfig()
     drift: DriftConfig = DriftConfig()
     context: ContextConfig = ContextConfig()
+    review: ReviewConfig = ReviewConfig()
+    notify: NotifyConfig = NotifyConfig()
 
     @field_validator("agents")
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -200,7 +201,9 @@ class Task:
         if help_ is not None:
             recorder.answered(record.get("outcome") or {})
         recorder.save_task(None)
-        return stands.state(setting, performer.executor.changed_files(), changed=changed), performer
+        state = stands.state(setting, performer.executor.changed_files(), changed=changed)
+        withheld = performer.reviewing.withheld() if performer.reviewing else None
+        return replace(state, withheld=withheld), performer
 
 
 class OpenAttempt:

@@ -134,7 +134,7 @@ class Workspace:
             UsageError: an argument is outside its range, a check's program does not exist, or a
                 criterion wants a reviewer and there is none.
         """
-        from loki.assembly import resolved
+        from loki.assembly import resolved, with_review
         from loki.session import Task
 
         default, limits = self.config.loop.max_retries, self.config.limits
@@ -143,7 +143,7 @@ class Workspace:
         spec = TaskSpec(
             safe_id(id) if id else task_id(title),
             title,
-            resolved(self, checks, reviewer),
+            with_review(self, resolved(self, checks, reviewer), kind, reviewer),
             kind,
             complexity,
             retries,

@@ -36,6 +36,7 @@ JOINS = {
     "testing",
     "working",
     "triaging",
+    "waiting",
     "__init__",
     "__main__",
 }

@@ -63,6 +63,7 @@ class Proposal:
         cost: money spent in US dollars, where known.
         output: all that it printed, where it is a program.
         is_described: the description is loki's, as whoever made it said nothing.
+        question: what a person has to answer before it can go on; the change is not made then.
     """
 
     change: Change
@@ -74,6 +75,7 @@ class Proposal:
     cost: float | None = None
     output: str = ""
     is_described: bool = False
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

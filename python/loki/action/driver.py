@@ -102,6 +102,8 @@ class Session:
         if isinstance(event, Answered):
             proposal = self._performer.taken(event.proposal)
             event = Answered(proposal, self._performer.shown_digest())
+            if self._performer.reviewing is not None:
+                event = self._performer.reviewing.answered(event)
         if self.is_cancelled and isinstance(event, (AgentFailed, Interrupted)):
             # It was ended for it.
             event = Interrupted(_was_asked(event), self._out_of_time)
@@ -159,7 +161,7 @@ class Session:
         answer: Event | None = None
         for effect in effects:
             if isinstance(effect, Ask):
-                refusal = self._admit()
+                refusal = self._performer.held(effect) or self._admit()
                 return (effect, None) if refusal is None else (None, refusal)
             if isinstance(effect, Reflect):
                 answer = self._reflect(effect)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from loki.action.event import Effect, Executed, Finish, Interrupted, Keep, Note
+from loki.action.review_event import ReviewNeeded
 from loki.action.state import (
     Phase,
     State,
     attempt_line,
+    charged,
     proposal_of,
     record,
     say,
@@ -21,6 +23,9 @@ from loki.action.state import (
 from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.people.escalation import file_name
+
+HUMAN_REVIEW = "human_review"
+"""The trigger of what waits for a person's decision."""
 
 
 def succeed(
@@ -71,6 +76,7 @@ def finish(
     breaker: str | None = None,
     retry_at: datetime | None = None,
     awaiting: tuple[str, ...] = (),
+    review: str | None = None,
 ) -> tuple[State, tuple[Effect, ...]]:
     """End the task with a status and, where a person has something to read, a page."""
     failure = None if status in {"success", "unverified"} else to_mend(state)
@@ -88,6 +94,7 @@ def finish(
         breaker=breaker,
         retry_at=retry_at,
         awaiting=awaiting,
+        review=review,
     )
     outcome = replace(outcome, page=_page(outcome, now))
     state = replace(state, phase=Phase.DONE, outcome=outcome)
@@ -106,6 +113,23 @@ def _page(outcome: Outcome, now: datetime) -> str | None:
     if outcome.status == "failed" and outcome.trigger != "budget":
         return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
     return None
+
+
+def review_needed(
+    state: State, event: ReviewNeeded, now: datetime
+) -> tuple[State, tuple[Effect, ...]]:
+    """A person has to decide before the loop goes on: what was to be done next is not done."""
+    effects: tuple[Effect, ...] = ()
+    if event.proposal is not None:
+        state = charged(with_current(state, proposal=event.proposal), event.proposal)
+    if state.phase is Phase.GENERATE and event.proposal is None:
+        state = unasked(state)
+    elif state.current is not None:
+        effects = (Keep(record(state, now, "interrupted", None, None)),)
+    after, ends = finish(
+        state, now, "escalated", event.reason, trigger=HUMAN_REVIEW, review=event.review
+    )
+    return after, (*effects, *ends)
 
 
 def interrupted(

@@ -15,6 +15,7 @@ from loki.action.comparison import Comparison
 from loki.action.drift_event import DriftEffect, DriftEvent
 from loki.action.gate import Validation
 from loki.action.landing import Land, Landed
+from loki.action.review_event import ReviewNeeded
 from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
@@ -219,11 +220,10 @@ Event: TypeAlias = (
     | Helped
     | Reflected
     | Waited
+    | ReviewNeeded
     | Interrupted
     | DriftEvent
 )
-
-# --- effects --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from loki.action.process import Finished
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.memory.attempt import shorten
 from loki.people.command_approval import CommandApprovals
+from loki.people.irreversible import irreversible
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -160,11 +161,18 @@ class Executor:
             failure = Failure.of(f"`{shown}` ended with exit code {finished.exit_code}")
         return ran, files, failure
 
+    def is_allowed(self, command: tuple[str, ...]) -> bool:
+        """Whether the project's configuration lets a command run."""
+        shown = shlex.join(command)
+        return any(fnmatch.fnmatchcase(shown, glob) for glob in self.allowed)
+
     def _refused(self, command: tuple[str, ...], shown: str) -> str:
         """Why a command is not run, or "": it is on the list, or a person approved its very words."""
-        if any(fnmatch.fnmatchcase(shown, glob) for glob in self.allowed):
-            return ""
         said = self.approvals.standing(command) if self.approvals else None
+        # A person's no to what cannot be taken back holds whatever the list says.
+        is_barred = said is not None and not said.approved and irreversible(command, str(self.root))
+        if self.is_allowed(command) and not is_barred:
+            return ""
         if said is not None and said.approved:
             return ""
         message = (

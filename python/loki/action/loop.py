@@ -21,7 +21,7 @@ from loki.action.change import Change
 from loki.action.check import Report
 from loki.action.comparison import Comparison
 from loki.action.drift_event import Drifted, DriftReviewed
-from loki.action.ending import conclude, finish, interrupted, succeed
+from loki.action.ending import conclude, finish, interrupted, review_needed, succeed
 from loki.action.event import (
     AgentFailed,
     Answered,
@@ -49,6 +49,7 @@ from loki.action.event import (
 from loki.action.gate import Validation
 from loki.action.landing import Land, Landed
 from loki.action.lost_test import lost_failure, lost_tests
+from loki.action.review_event import ReviewNeeded
 from loki.action.state import (
     APPLIED,
     Current,
@@ -134,8 +135,17 @@ def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = 
     state = replace(
         state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
     )
+    if state.withheld is not None:
+        return _approved(state, state.withheld), (*warnings, Validate(state.withheld))
     ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
     return replace(state, asked=ask), (*warnings, ask)
+
+
+def _approved(state: State, withheld: Proposal) -> State:
+    """The next attempt is what a person approved; nobody is asked for it."""
+    proposed = {**state.proposed, withheld.change.digest(): ""}
+    state = with_current(state, proposal=withheld)
+    return replace(state, withheld=None, proposed=proposed, phase=Phase.VALIDATE)
 
 
 def _question(state: State) -> Ask:
@@ -359,15 +369,18 @@ Handler = Callable[[State, Any, datetime], Step]
 TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.NEW, Begin): _begin,
     (Phase.BASELINE, Checked): _baseline,
+    (Phase.BASELINE, ReviewNeeded): review_needed,
     (Phase.GENERATE, Answered): _answered,
     (Phase.GENERATE, AgentFailed): _agent_failed,
     (Phase.GENERATE, Refused): _refused,
     (Phase.GENERATE, Malformed): _malformed,
     (Phase.GENERATE, Edited): _edited,
+    (Phase.GENERATE, ReviewNeeded): review_needed,
     (Phase.VALIDATE, Validated): _validated,
     (Phase.VALIDATE, Drifted): _drifted,
     (Phase.VALIDATE, DriftReviewed): _drifted,
     (Phase.EXECUTE, Executed): _executed,
+    (Phase.EXECUTE, ReviewNeeded): review_needed,
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,
     (Phase.LAND, Landed): _landed,

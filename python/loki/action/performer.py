@@ -50,6 +50,7 @@ from loki.action.process import Finished
 from loki.action.recorder import Recorder
 from loki.action.reflecting import question
 from loki.action.regression import RegressionCheck
+from loki.action.reviewing import Reviewing
 from loki.action.state import error_field
 from loki.action.task import TaskSpec
 from loki.action.tree import Tree
@@ -84,6 +85,7 @@ class Performer:
         drifts: looks for drift; None: its defaults, without signals.
         conversation: what was said, and when it is begun anew; likewise.
         land: brings the work into the project; None: it is done there.
+        reviewing: asks a person before it goes on; None: nobody is asked.
     """
 
     task: TaskSpec
@@ -101,12 +103,15 @@ class Performer:
     drifts: DriftWatch | None = None
     conversation: Conversation | None = None
     land: Callable[[], Landed] | None = None
+    reviewing: Reviewing | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
         self._watch = self.drifts or DriftWatch(self.task, judge=self.judge)
         self._talk = self.conversation or Conversation(self.recorder)
         self.root = self.executor.root
+        if self.reviewing is not None:
+            self.recorder.review_page = self.reviewing.page
         self._report = Report()
         self._failed_check: Check | None = None
         self._failed_output = ""
@@ -137,7 +142,13 @@ class Performer:
     def perform(self, effect: Effect) -> Event | None:
         """Perform an effect; the answer, where it has one."""
         self._fresh = None  # a wait, a check or a command: the project may be another one after it
+        if (held := self.held(effect)) is not None:
+            return held
         return self._performs[type(effect)](effect)
+
+    def held(self, effect: Effect) -> Event | None:
+        """What stands against an effect: a person has to decide first; None: nothing."""
+        return self.reviewing.before(effect) if self.reviewing else None
 
     def briefing(self, ask: Ask, left: Budget = UNLIMITED) -> Briefing:
         """What the agent is told; what it is shown of the project is remembered.
@@ -350,6 +361,8 @@ class Performer:
             self.recorder.tree = Tree.scan(self.root, self._seen).digest()
         self.recorder.finish(effect)
         self._talk.end(effect.outcome)
+        if self.reviewing is not None:
+            self.reviewing.ended(effect.outcome)
 
     def _say(self, effect: Say) -> None:
         write(effect.message, effect.fields, warning=effect.warning)

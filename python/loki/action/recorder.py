@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loki.action import episodic, specification
+from loki.action.ending import HUMAN_REVIEW
 from loki.action.event import Amend, Finish, Keep, Note, Observe
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import tell
@@ -53,6 +54,7 @@ class Recorder:
         digest, diff: of what the task has made of the project.
         ended: told how the task ended, with its dead letter where it has one, before that is kept;
             told again where somebody was killed in between.
+        review_page: the page of what a person is asked to decide; None: there is none.
     """
 
     task: TaskSpec
@@ -71,6 +73,7 @@ class Recorder:
     digest: Callable[[], str] = lambda: ""
     diff: Callable[[], str] = lambda: ""
     ended: Callable[[Outcome, DeadLetter | None], None] = lambda _outcome, _letter: None
+    review_page: Callable[[Outcome], str | None] = lambda _: None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -168,6 +171,8 @@ class Recorder:
             dead_letter = letters.keep(letter, outcome.page).to_dict()
         if outcome.trigger == "approval" and outcome.page:
             self.store.put(outcome.page, self._approval_page(outcome))
+        elif outcome.page and (page := self.review_page(outcome)) is not None:
+            self.store.put(outcome.page, page)
         elif outcome.status == "escalated" and outcome.page:
             self.escalations.put(outcome.page, self._escalation(effect, made))
         elif outcome.status == "success":
@@ -186,7 +191,8 @@ class Recorder:
             return
         answer = sentence(self.interventions[-1])
         self.escalations.answer_with(self.task.id, answer)
-        page = outcome.get("page") if outcome.get("trigger") == "approval" else None
+        has_own_page = outcome.get("trigger") in {"approval", HUMAN_REVIEW}
+        page = outcome.get("page") if has_own_page else None
         text = self.store.get(page) if page else None
         if page and text:
             self.store.put(page, with_answer(text, answer))

@@ -145,6 +145,8 @@ class State:
         tokens, cost: what agents spent in this execution, as far as they tell.
         warned: limits of the budget that a warning was given for.
         drift: how proposals have left the task.
+        withheld: a change that a person has approved since it was kept from being made; the next
+            attempt is that.
         outcome: how it ended, once it has.
     """
 
@@ -178,6 +180,7 @@ class State:
     cost: float = 0.0
     warned: frozenset[str] = frozenset()
     drift: Strayed = field(default_factory=Strayed)
+    withheld: Proposal | None = None
     outcome: Outcome | None = None
 
 

@@ -104,6 +104,7 @@ class Outcome:
         page: the dead-letter or escalation page, relative to ``.loki/``, or None.
         breaker: name of the circuit breaker that paused it, or None.
         awaiting: names of the criteria that a person has to approve, where nothing else is missing.
+        review: id of the request that a person has to answer first, or None.
         retry_at: when that breaker may let a call through again, in UTC; None: nobody knows.
     """
 
@@ -119,6 +120,7 @@ class Outcome:
     breaker: str | None = None
     retry_at: datetime | None = None
     awaiting: tuple[str, ...] = ()
+    review: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -142,6 +144,7 @@ class Outcome:
             "breaker": self.breaker,
             "retry_at": isoformat(self.retry_at) if self.retry_at else None,
             "awaiting": list(self.awaiting),
+            "review": self.review,
         }
 
 

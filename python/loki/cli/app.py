@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from loki.cli import (
+    approve,
     breakers,
     close,
     dead_letters,
@@ -24,6 +25,7 @@ from loki.cli import (
     run,
     show,
     signals,
+    status,
     submit,
     tick,
     undo,
@@ -73,6 +75,9 @@ def _options(
 app.command("run")(run.command)
 app.command("submit")(submit.command)
 app.command("resume")(resume.command)
+app.command("status")(status.command)
+app.command("approve")(approve.approve)
+app.command("reject")(approve.reject)
 app.command("explain", cls=explain.Command)(explain.command)
 app.command("show")(show.command)
 app.command("history")(history.command)

@@ -227,6 +227,13 @@ def _choices(outcome: Outcome) -> list[str]:
             f"Approve what the page shows: {resume} --approve NAME",
             f"Or have it worked on again: {resume} --reject NAME --note WHY",
         ]
+    if outcome.review:
+        return [
+            f"Approve: loki approve {outcome.review}",
+            f'Say more: loki approve {outcome.review} --context "…"',
+            f'Reject: loki reject {outcome.review} --note "why"',
+            f"Give up: loki reject {outcome.review} --abort",
+        ]
     return [f"{option.name}: {option.command}" for option in options(outcome.task_id)]
 
 

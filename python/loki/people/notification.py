@@ -1,7 +1,7 @@
 """Telling people that something waits for them: what is told, and to whom.
 
 A notification is a small object of JSON. A channel sends it: a webhook (`Webhook`), or a command
-(``loki.waiting.notify``). One that fails is one warning: work goes on.
+(`loki.waiting.notify`). One that fails is one warning: work goes on.
 """
 
 from __future__ import annotations
@@ -13,24 +13,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Protocol, get_args
 from urllib.parse import urlsplit
 
 from loki.base.error import LokiError, UsageError
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat
+from loki.config import NotificationKind
 
-Kind: TypeAlias = Literal[
-    "human_review",
-    "human_review_expired",
-    "escalation",
-    "dead_letter",
-    "recurring_paused",
-    "recurring_stopped",
-]
-"""What people are told of."""
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[NotificationKind, ...] = get_args(NotificationKind)
 
 TIMEOUT = 10.0
 """Seconds that a channel may take; chosen, not measured."""
@@ -52,7 +43,7 @@ class Notification:
         answer: the command that answers it, or "".
     """
 
-    kind: Kind
+    kind: NotificationKind
     text: str
     at: str
     project: str = ""
@@ -69,7 +60,9 @@ class Notification:
 class Channel(Protocol):
     """Sends notifications somewhere; ``name`` holds no secret."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in a warning."""
 
     def send(self, body: bytes) -> None:
         """Send one.
@@ -103,7 +96,7 @@ class Notifier:
 
     def notify(
         self,
-        kind: Kind,
+        kind: NotificationKind,
         text: str,
         *,
         task_id: str = "",

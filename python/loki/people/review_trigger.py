@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from loki.base.invisible import written_out
+from loki.people.human_review import HumanReview
 from loki.people.irreversible import irreversible
 
 LOW_CONFIDENCE = "low_confidence"
@@ -21,6 +22,9 @@ IRREVERSIBLE = "irreversible_operation"
 FAILED_RUNS = "failed_runs"
 AMBIGUITY = "blocking_ambiguity"
 COST = "cost_limit"
+
+REASONS = frozenset({LOW_CONFIDENCE, SECURITY, IRREVERSIBLE, FAILED_RUNS, AMBIGUITY, COST})
+"""Of requests that loki makes itself."""
 
 MANY = 10
 """Names of files that a sentence lists; chosen, not measured."""
@@ -227,6 +231,12 @@ def of_cost(dollars: float, rules: Rules) -> Trigger | None:
         "high",
         ("Wait: what was spent over an hour ago does not count",),
     )
+
+
+def is_about_done(review: HumanReview) -> bool:
+    """Whether a request of ours asks whether work counts as done; others ask before it goes on."""
+    about = review.extra.get("about")
+    return review.reason == SECURITY and isinstance(about, Mapping) and "criteria" in about
 
 
 def of_security(title: str, files: Sequence[str]) -> Trigger:

@@ -1,0 +1,162 @@
+"""``loki status``: what waits for you and how to answer it, what runs, and how the rest stands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loki.cli.common import amount, line, show_json, span, speaks_plainly
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from loki.people.waiting import Waiting
+    from loki.waiting.status import Status
+
+_COLORS = {"success": "green", "failed": "red"}
+
+_NAMES = {
+    "human_review": "review",
+    "approval": "approval",
+    "command": "command",
+    "stage": "stage",
+    "escalation": "escalation",
+    "dead_letter": "dead letter",
+    "recurring": "recurring task",
+    "candidate": "to be learned",
+    "blocked": "blocked",
+    "signal": "signal",
+    "breaker": "circuit breaker",
+}
+
+
+@speaks_plainly
+def command(
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Show what waits for you, with the command that answers it; then what runs, and how the rest stands.
+
+    Everything that needs a person is here: requests for a decision, approvals of criteria, of commands
+    and of stages, escalations, and what loki would like to learn. Each says what is asked, since when,
+    how long it waits, and how to answer.
+
+    Example: `loki status`; `loki status --json`
+    """
+    from loki.waiting.status import status
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    found = status(workspace)
+    if json:
+        show_json(found.to_dict())
+        return
+    now = workspace.clock.now()
+    where = "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
+    typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now))))
+
+
+def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
+    if not found.waiting:
+        yield "Nothing waits for you."
+        return
+    count = len(found.waiting)
+    verb = "waits" if count == 1 else "wait"
+    yield typer.style(f"{amount(count, 'thing')} {verb} for you:", bold=True)
+    for one in found.waiting:
+        yield ""
+        yield from _waiting(one, found.project, now, where)
+
+
+def _waiting(one: Waiting, project: str, now: datetime, where: str) -> Iterator[str]:
+    head = typer.style(line(one.id), bold=True)
+    yield f"{head}  {_NAMES[one.kind]}: {line(one.title, 80)}"
+    if one.task_id and one.task_id != one.id:
+        yield f"  task    {line(one.task_id)}"
+    yield f"  asked   {line(one.asked)}"
+    if since := _ago(one.since, now):
+        until = _left(one.until, now)
+        yield f"  since   {since}{f'; {until}' if until else ''}"
+    if one.page:
+        yield f"  read    {line(str(_shown(Path(project) / '.loki' / one.page)))}"
+    width = max(len(answer.name) for answer in one.answers)
+    for number, answer in enumerate(one.answers):
+        label = "answer" if number == 0 else ""
+        yield f"  {label:<7} {answer.name:<{width}}  {answer.command}{where}"
+
+
+def _rest(found: Status, now: datetime) -> Iterator[str]:
+    if found.running or found.begun:
+        yield ""
+        yield typer.style("Running now, or stopped without an end:", bold=True)
+    for one in found.running:
+        by = f" by {line(str(one['worker']))}" if one["worker"] else ""
+        yield f"  {line(str(one['id']))}  {_ago(str(one['since']), now)}{by}: {line(str(one['title']), 60)}"
+    for one in found.begun:
+        if one["id"] not in {other["id"] for other in found.running}:
+            yield f"  {line(str(one['id']))}  {_ago(str(one['since']), now)}: {line(str(one['title']), 60)}"
+    if found.queue:
+        yield ""
+        yield (
+            typer.style("Queue:", bold=True)
+            + " "
+            + ", ".join(f"{count} {name}" for name, count in found.queue.items() if count)
+        )
+    yield from _breakers(found)
+    if found.signals:
+        yield ""
+        told = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
+        yield typer.style("Signals pending:", bold=True) + f" {', '.join(told)}"
+    yield from _outcomes(found, now)
+
+
+def _breakers(found: Status) -> Iterator[str]:
+    if found.breakers:
+        yield ""
+        yield typer.style("Circuit breakers that are not closed:", bold=True)
+    for one in found.breakers:
+        after = one["retry_after"]
+        when = "" if after is None else f", may be asked again in {span(max(0.0, after) * 1000)}"
+        error = f": {line(str(one['last_error']), 80)}" if one["last_error"] else ""
+        yield f"  {line(str(one['name']))}  {one['state']}{when}{error}"
+
+
+def _outcomes(found: Status, now: datetime) -> Iterator[str]:
+    if found.outcomes:
+        yield ""
+        yield typer.style("Last outcomes:", bold=True)
+    width = max((len(str(one["id"])) for one in found.outcomes), default=0)
+    for one in found.outcomes:
+        state = str(one["status"])
+        shown = typer.style(f"{state:<11}", fg=_COLORS.get(state, "yellow"))
+        ago = _ago(str(one["at"]), now)
+        yield f"  {line(str(one['id'])):<{width}}  {shown}  {ago}: {line(str(one['reason']), 80)}"
+
+
+def _ago(text: str, now: datetime) -> str:
+    """How long ago a moment was; "" where nobody knows."""
+    from loki.base.time import moment
+
+    at = moment(text)
+    if at is None:
+        return ""
+    return f"{span(max(0.0, (now - at).total_seconds()) * 1000)} ago"
+
+
+def _left(text: str, now: datetime) -> str:
+    from loki.base.time import moment
+
+    at = moment(text)
+    if at is None:
+        return ""
+    return f"given up in {span(max(0.0, (at - now).total_seconds()) * 1000)} if nobody answers"
+
+
+def _shown(path: Path) -> Path:
+    """A path as a person would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,153 @@
+"""A person's yes or no to anything that waits, by the id that ``loki status`` shows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loki.base.error import UsageError
+from loki.people.human_review import Standing
+from loki.people.waiting import BY_ID, Waiting
+from loki.waiting import reviews
+from loki.waiting.sources import waiting
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+GOES_ON = frozenset({"stage", "escalation"})
+"""Kinds where an answer is to go on: `loki.answering.resume` and pipelines take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an answer has led to.
+
+    Attributes:
+        waiting: what was answered.
+        done: what was done, a sentence.
+        next: the command that goes on, or "".
+        resumes: id of the task that can go on now, or "".
+        run: id of the pipeline's run that can go on now, or "".
+    """
+
+    waiting: Waiting
+    done: str
+    next: str = ""
+    resumes: str = ""
+    run: str = ""
+
+
+def find(there: Sequence[Waiting], wanted: str) -> Waiting:
+    """What waits under an id, the beginning of one, or for a task of which one thing waits.
+
+    Raises:
+        UsageError: there is none, or several.
+    """
+    mine = [one for one in there if one.kind in BY_ID]
+    exact = [one for one in mine if one.id == wanted]
+    found = exact or [one for one in mine if wanted and one.id.startswith(wanted)]
+    found = found or [one for one in mine if wanted and one.task_id == wanted]
+    found = found or [one for one in mine if wanted and one.task_id.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(f"{one.id} ({one.title})" for one in found)
+        raise UsageError(f"{wanted!r} stands for several: {listed}")
+    others = [one for one in there if one.id == wanted or (wanted and one.id.startswith(wanted))]
+    if others:
+        commands = "; ".join(answer.command for answer in others[0].answers)
+        raise UsageError(f"{others[0].id} is answered otherwise: {commands}")
+    listed = ", ".join(one.id for one in mine)
+    waits = f"there waits: {listed}" if listed else "nothing waits for you; `loki status` says more"
+    raise UsageError(f"nothing of the id {wanted!r} waits; {waits}")
+
+
+def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context: str = "") -> Said:
+    """Say yes; for `GOES_ON` only what goes on is told.
+
+    Args:
+        workspace: the project.
+        one: what waits.
+        by: who says so.
+        note: why.
+        context: what the agent has to know.
+
+    Raises:
+        UsageError: it waits no longer, or this is no answer to it.
+    """
+    if context and one.kind in {"approval", "command", "candidate"}:
+        raise UsageError(
+            f"{one.id} wants a yes or a no: expected no --context; `loki reject {one.id} --note "
+            '"what is missing"` tells the agent'
+        )
+    if one.kind == "human_review":
+        said = Standing.CLARIFIED if context else Standing.APPROVED
+        reviews.answer(workspace, one.id, said, by, context or note)
+        return _goes_on(workspace, one, f"{said.value}: {one.id}")
+    if one.kind in {"approval", "command"}:
+        workspace.approve(one.task_id, one.target, by=by, note=note)
+        return _goes_on(workspace, one, f"approved: {one.target}")
+    if one.kind == "candidate":
+        workspace.review().approve(one.id, by, workspace.clock.now())
+        return Said(one, f"learned: {one.id}")
+    return _going_on(one)
+
+
+def reject(
+    workspace: Workspace, one: Waiting, by: str, note: str = "", *, abort: bool = False
+) -> Said:
+    """Say no.
+
+    Args:
+        workspace: the project.
+        one: what waits.
+        by: who says so.
+        note: why; the agent is told.
+        abort: give the task up, and restore its files.
+
+    Raises:
+        UsageError: it waits no longer, or a reason is missing.
+    """
+    if one.kind == "human_review":
+        said = Standing.ABORTED if abort else Standing.REJECTED
+        reviews.answer(workspace, one.id, said, by, note)
+        if abort:
+            return Said(one, f"given up: {one.task_id or one.id}; its files are as they were")
+        return _goes_on(workspace, one, f"rejected: {one.id}")
+    if one.kind == "escalation" or (abort and one.task_id):
+        reviews.give_up(workspace, one.task_id)
+        return Said(one, f"given up: {one.task_id}; its files are as they were")
+    if one.kind in {"approval", "command"}:
+        workspace.approve(one.task_id, one.target, approved=False, by=by, note=note)
+        return _goes_on(workspace, one, f"rejected: {one.target}")
+    if one.kind == "candidate":
+        workspace.review().reject(one.id, note, by, workspace.clock.now())
+        return Said(one, f"not learned: {one.id}")
+    return _going_on(one)
+
+
+def _going_on(one: Waiting) -> Said:
+    if one.kind == "stage":
+        return Said(one, "", run=one.target)
+    return Said(one, "", resumes=one.task_id)
+
+
+def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
+    """What goes on now, unless something else of the task waits still."""
+    from loki.action.resumption import DONE, status_of
+    from loki.memory import task_record
+
+    record = task_record.load(workspace.store, one.task_id) if one.task_id else {}
+    left = [o for o in waiting(workspace) if o.task_id == one.task_id and o.kind in BY_ID]
+    if left and one.task_id:
+        return Said(one, done, f"loki approve {left[0].id}")
+    if run := str(record.get("run") or ""):
+        return Said(one, done, f"loki pipeline resume {shlex.quote(run)}", run=run)
+    if reviews.is_queued(workspace, one.task_id):
+        return Said(one, done, "loki work")
+    if not record or status_of(record) in DONE:
+        return Said(one, done)
+    command = f"loki resume {shlex.quote(one.task_id)}"
+    return Said(one, done, command, resumes=one.task_id)

@@ -1,0 +1,53 @@
+"""A task that nobody answered for becomes a dead letter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loki.action.resumption import status_of
+from loki.base.time import isoformat
+from loki.memory import task_record
+from loki.memory.dead_letter import DeadLetter, blocked_reason
+from loki.memory.dead_letters import DeadLetters
+from loki.recognition.failure import Failure
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+TRIGGER = "human_review_expired"
+
+
+def bury(workspace: Workspace, task_id: str, reason: str) -> None:
+    """Make a task a dead letter, with its page; one that has ended otherwise stays as it is.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        reason: why, a sentence.
+
+    Raises:
+        UsageError: another run is at work here; nothing was done.
+    """
+    with workspace.exclusive():
+        record = task_record.load(workspace.store, task_id)
+        if record and status_of(record) in {"escalated", ""}:
+            _write(workspace, record, reason)
+
+
+def _write(workspace: Workspace, record: dict[str, Any], reason: str) -> None:
+    task_id, title = str(record["id"]), str(record.get("title") or "")
+    now = isoformat(workspace.clock.now())
+    execution = int(record.get("execution") or 1)
+    history = workspace.history(task_id)
+    made = [one for one in history.attempts() if one.execution == execution]
+    found = (one.recognized() for one in reversed(made))
+    failure = next(filter(None, found), None) or Failure.of(reason, tool="loki")
+    files = workspace.journal(task_id).changes()
+    page = f"tasks/{task_id}/dead-letter-{task_id}.md"
+    letter = DeadLetter(task_id, title, made, failure, blocked_reason(TRIGGER), now, files)
+    kept = DeadLetters(workspace.store, workspace.patterns).keep(letter, page)
+    before = record.get("outcome") or {"task_id": task_id, "attempts": len(made)}
+    outcome = {**before, "status": "failed", "reason": reason, "trigger": TRIGGER, "page": page}
+    history.end(execution, outcome, title=title, at=now)
+    after = {**record, "outcome": outcome, "updated_at": now, "dead_letter": kept.to_dict()}
+    task_record.save(workspace.store, after)

@@ -1,0 +1,308 @@
+"""What a person is asked about the tasks of a project, and what follows from the answer."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import LokiError, UsageError
+from loki.people.human_review import (
+    Answered,
+    Asked,
+    Block,
+    Bury,
+    Effect,
+    GiveUp,
+    HumanReview,
+    Notify,
+    Resume,
+    Standing,
+    TimePassed,
+    step,
+)
+from loki.people.human_reviews import Decision, HumanReviews
+from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
+from loki.queueing import queue_of
+from loki.stores.files import FileStore
+from loki.waiting.notify import notifier
+from loki.waiting.spending import spending
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loki.action.executor import Executor
+    from loki.action.reviewing import Reviewing
+    from loki.action.task import TaskSpec
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+ANSWER = "loki approve {id}"
+
+
+def of(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
+    """The requests of a project.
+
+    Args:
+        workspace: the project.
+        strict: for answers: one that cannot be kept is none.
+    """
+    store = FileStore(workspace.folder) if strict else workspace.store
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    return HumanReviews(store, workspace.clock, timeout)
+
+
+def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Reviewing:
+    """What asks a person about a task before the loop goes on."""
+    from loki.action.reviewing import Reviewing
+
+    rules = Rules(**workspace.config.review.model_dump(exclude={"timeout"}))
+    return Reviewing(
+        spec,
+        rules,
+        of(workspace),
+        workspace.store,
+        str(workspace.root),
+        spending(workspace) if rules.cost_per_hour else lambda: 0.0,
+        executor.is_allowed,
+        lambda review: asked(workspace, review),
+    )
+
+
+def asked(workspace: Workspace, review: HumanReview) -> None:
+    """What follows where a request is new: its task is blocked, people are told."""
+    _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
+    for effect in effects:
+        _perform(workspace, review, effect)
+
+
+def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = "") -> Decision:
+    """Keep a person's answer, and do what follows from it.
+
+    Args:
+        workspace: the project.
+        id_: of the request.
+        said: approved, clarified, rejected, aborted or cancelled.
+        by: who answers.
+        note: why, or what the agent has to know.
+
+    Raises:
+        UsageError: there is no such request, or it is answered already, or this is no answer to it.
+        StoreError: the answer could not be kept.
+    """
+    here = of(workspace, strict=True)
+    review = next((one for one in here.open() if one.id == id_), None)
+    if review is not None and is_about_done(review) and said is Standing.CLARIFIED:
+        raise UsageError(
+            f"{id_} asks whether the work counts as done: expected a yes, or `loki reject {id_} "
+            '--note "what is missing"`, which the agent is told'
+        )
+    decision = here.decide(id_, by=by, note=note, answer=said)
+    carry_out(workspace, decision)
+    return decision
+
+
+def settle(workspace: Workspace) -> list[Decision]:
+    """Take what people wrote to ``HUMAN_APPROVED``, give up what nobody answered in time, and do
+    what follows from answers where a process was killed before it had.
+
+    Returns:
+        The decisions that something was done for.
+    """
+    here = of(workspace)
+    here.answers()
+    for review in here.expired(workspace.clock.now()):
+        try:
+            here.expire(review.id)
+        except UsageError:  # somebody answered just now
+            continue
+    done = []
+    for decision in here.undone():
+        try:
+            carry_out(workspace, decision)
+        except LokiError as error:
+            logger.warning("%s: left for later: %s", decision.id, error)
+            continue
+        done.append(decision)
+    return done
+
+
+def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
+    """A person goes on with a task: what it waited for is answered by that.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        context: what they said; "" for nothing.
+        by: who.
+    """
+    here = of(workspace)
+    for review in here.of_task(task_id):
+        said = Standing.CLARIFIED if context else Standing.CANCELLED
+        if is_about_done(review):
+            if (decided := _security_decided(workspace, review)) is None:
+                continue
+            said = decided
+        _quietly(workspace, review, said, by, context)
+
+
+def given_up(workspace: Workspace, task_id: str, by: str) -> None:
+    """A task is given up: nobody is asked about it any more."""
+    for review in of(workspace).of_task(task_id):
+        _quietly(workspace, review, Standing.ABORTED, by, "")
+
+
+def told(workspace: Workspace, task_id: str, since: str) -> str:
+    """What the agent is told of people's answers; "" for nothing.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        since: only of answers at or after this, ISO 8601 UTC.
+    """
+    found = []
+    for decision in of(workspace).decisions(task_id):
+        if decision.at >= since:
+            found += [e.told for e in _effects(workspace, decision) if isinstance(e, Resume)]
+    return "\n".join(filter(None, found))
+
+
+def carry_out(workspace: Workspace, decision: Decision) -> None:
+    """Do what follows from a decision; done twice, it is done once.
+
+    Raises:
+        LokiError: it could not be done now.
+    """
+    _keep_approvals(workspace, decision)
+    for effect in _effects(workspace, decision):
+        _perform(workspace, decision.review, effect)
+    of(workspace).done(decision.id)
+
+
+def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
+    if decision.answer is Standing.EXPIRED:
+        timeout = timedelta(seconds=workspace.config.review.timeout)
+        until = decision.review.until(timeout) or workspace.clock.now()
+        return step(decision.review, Standing.OPEN, TimePassed(), until, timeout)[1]
+    event = Answered(decision.answer, decision.by, decision.note)
+    return step(decision.review, Standing.OPEN, event, workspace.clock.now())[1]
+
+
+def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str, note: str) -> None:
+    """Keep an answer whose consequences are under way already."""
+    here = of(workspace)
+    try:
+        here.decide(review.id, by=by, note=note, answer=said)
+    except UsageError:  # somebody answered just now
+        return
+    here.done(review.id)
+    unblock(workspace, review.task_id)
+
+
+def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
+    """What a decision is about: a command, by its very words; criteria, of the content shown."""
+    from loki.people.command_approval import CommandApprovals
+
+    review, yes = decision.review, decision.answer is Standing.APPROVED
+    if not yes and decision.answer is not Standing.REJECTED:
+        return
+    about = review.extra.get("about")
+    about = about if isinstance(about, Mapping) else {}
+    if review.reason == IRREVERSIBLE and (words := _strings(about.get("command"))):
+        commands = CommandApprovals(FileStore(workspace.folder), review.task_id)
+        commands.decide(words, yes, decision.by, decision.at, decision.note)
+    if is_about_done(review):
+        for criterion in _strings(about.get("criteria")):
+            try:
+                workspace.approve(
+                    review.task_id, criterion, approved=yes, by=decision.by, note=decision.note
+                )
+            except UsageError as error:  # it waits for that no longer
+                logger.warning("%s: %s", review.id, error)
+
+
+def _strings(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | None:
+    """What people said of the criteria that a request is about; None: not all is said."""
+    from loki.memory import task_record
+    from loki.people.approval import Approvals
+
+    awaited = task_record.load(workspace.store, review.task_id).get("approval") or {}
+    approvals = Approvals(workspace.store, review.task_id)
+    digest = str(awaited.get("digest", ""))
+    said = [approvals.standing(str(name), digest) for name in awaited.get("criteria") or []]
+    if any(one is not None and not one.approved for one in said):
+        return Standing.REJECTED
+    return Standing.APPROVED if said and all(said) else None
+
+
+# --- effects ----------------------------------------------------------------------------------------
+
+
+def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
+    if isinstance(effect, Block):
+        block(workspace, effect.task_id, effect.reason)
+    elif isinstance(effect, Resume):
+        unblock(workspace, effect.task_id)
+    elif isinstance(effect, GiveUp):
+        give_up(workspace, effect.task_id)
+    elif isinstance(effect, Bury):
+        from loki.waiting.burial import bury
+
+        bury(workspace, effect.task_id, effect.reason)
+    else:
+        assert isinstance(effect, Notify)
+        kind: Any = effect.kind
+        command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
+        notifier(workspace).notify(
+            kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command
+        )
+
+
+def block(workspace: Workspace, task_id: str, reason: str) -> None:
+    """The task is not claimed from the queue; nothing where it is in none."""
+    with suppress(UsageError):
+        queue_of(workspace).block(task_id, reason)
+
+
+def unblock(workspace: Workspace, task_id: str) -> None:
+    """The task may be claimed again; nothing where it is in no queue."""
+    with suppress(UsageError):
+        queue_of(workspace).unblock(task_id)
+
+
+def is_queued(workspace: Workspace, task_id: str) -> bool:
+    """Whether a worker will take the task by itself."""
+    return bool(task_id) and queue_of(workspace).where(task_id) in {"pending", "in-progress"}
+
+
+def give_up(workspace: Workspace, task_id: str) -> None:
+    """Give a task up, and undo its changes.
+
+    Raises:
+        UsageError: files changed since; nothing was done.
+    """
+    from loki.action.resumption import DONE, status_of
+    from loki.memory import task_record
+
+    with suppress(UsageError):
+        queue_of(workspace).abandon(task_id, "given up by a person")
+    record = task_record.load(workspace.store, task_id)
+    if not record or status_of(record) in DONE or record.get("run"):
+        return  # it ended well meanwhile, or a pipeline's run ends it
+    if (record.get("outcome") or {}).get("trigger") == "aborted":
+        return
+    undone = workspace.abort(task_id)
+    if undone.conflicts:
+        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+        raise UsageError(
+            f"nothing of {task_id} was undone, because files changed since ({listing}); "
+            f"`loki resume {task_id} --abort --force` overwrites them"
+        )

@@ -1,0 +1,304 @@
+"""What waits for a person in a project: one function a room, workspace in, list out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import StoreError
+from loki.base.time import isoformat
+from loki.people.human_review import HumanReview
+from loki.people.review_trigger import is_about_done
+from loki.people.waiting import Answer, Waiting, id_of
+from loki.waiting import reviews
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+Source = Callable[["Workspace", Mapping[str, Mapping[str, Any]]], list[Waiting]]
+"""From a project and the records of its tasks by id."""
+
+
+def waiting(workspace: Workspace) -> list[Waiting]:
+    """Everything that waits for a person, the most urgent kind first, the oldest first of each.
+
+    Example:
+        >>> import tempfile
+        >>> from loki import Workspace
+        >>> waiting(Workspace(tempfile.mkdtemp()))
+        []
+    """
+    records = task_records(workspace)
+    found: list[Waiting] = []
+    for source in SOURCES:
+        found += sorted(source(workspace, records), key=lambda one: (one.since, one.id))
+    return found
+
+
+def task_records(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """What is kept of each task, by its id."""
+    from loki.memory import task_record
+
+    return {id_: task_record.load(workspace.store, id_) for id_ in workspace.tasks()}
+
+
+# --- requests for a person's decision ---------------------------------------------------------------
+
+
+def human_reviews(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Open requests: HUMAN_REVIEW_NEEDED."""
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    return [_review(one, records, timeout) for one in reviews.of(workspace).open()]
+
+
+def _review(
+    review: HumanReview, records: Mapping[str, Mapping[str, Any]], timeout: timedelta
+) -> Waiting:
+    id_, until = shlex.quote(review.id), review.until(timeout)
+    record = records.get(review.task_id) or {}
+    more = Answer("say more", f'loki approve {id_} --context "…"')
+    answers = [
+        Answer("approve", f"loki approve {id_}"),
+        Answer("reject", f'loki reject {id_} --note "why"'),
+        *([] if is_about_done(review) else [more]),
+    ]
+    if record and not record.get("run"):
+        answers.append(Answer("give up", f"loki reject {id_} --abort"))
+    return Waiting(
+        review.id,
+        "human_review",
+        str(record.get("title") or review.task_id or review.reason),
+        review.context or review.reason,
+        review.timestamp,
+        tuple(answers),
+        review.task_id,
+        isoformat(until) if until else "",
+        str((record.get("outcome") or {}).get("page") or ""),
+    )
+
+
+# --- tasks ------------------------------------------------------------------------------------------
+
+
+def approvals(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Criteria that only a person can approve, where no request asks about them already."""
+    from loki.people.approval import Approvals
+
+    asked = {one.task_id for one in reviews.of(workspace).open() if is_about_done(one)}
+    found = []
+    for id_, record in records.items():
+        outcome, awaited = record.get("outcome") or {}, record.get("approval") or {}
+        if outcome.get("trigger") != "approval" or id_ in asked:
+            continue
+        decided = Approvals(workspace.store, id_)
+        digest = str(awaited.get("digest", ""))
+        found += [
+            _approval(id_, record, name)
+            for name in map(str, awaited.get("criteria") or [])
+            if decided.standing(name, digest) is None
+        ]
+    return found
+
+
+def _approval(task: str, record: Mapping[str, Any], criterion: str) -> Waiting:
+    id_ = id_of("approval", task, criterion)
+    checks = [c for c in record.get("checks") or [] if isinstance(c, Mapping)]
+    said = [str(c.get("description") or "") for c in checks if c.get("name") == criterion]
+    text = said[0] if said and said[0] else criterion
+    files = (
+        ", ".join(map(str, (record.get("outcome") or {}).get("files_modified") or [])) or "nothing"
+    )
+    return Waiting(
+        id_,
+        "approval",
+        str(record.get("title")),
+        f"Does this hold: {text}? Every other check passes; it changed {files}.",
+        str(record.get("updated_at") or ""),
+        (
+            Answer("approve", f"loki approve {id_}"),
+            Answer("reject", f'loki reject {id_} --note "why"'),
+        ),
+        task,
+        page=str((record.get("outcome") or {}).get("page") or ""),
+        target=criterion,
+    )
+
+
+def commands(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Commands that agents may not run by themselves, of tasks that are not done."""
+    from loki.action.resumption import DONE, status_of
+    from loki.base.invisible import written_out
+    from loki.base.secret import holds_mask
+    from loki.people.command_approval import CommandApprovals
+
+    found = []
+    for task, record in records.items():
+        aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
+        if not record or status_of(record) in DONE or aborted:
+            continue
+        for name in CommandApprovals(workspace.store, task).undecided():
+            id_ = id_of("command", task, name)
+            answers = (
+                Answer("approve", f"loki approve {id_}"),
+                Answer("reject", f'loki reject {id_} --note "why"'),
+            )
+            if holds_mask(name):
+                words = f'loki resume {shlex.quote(task)} --approve "command: …"'
+                answers = (Answer("approve, with the secret's words", words), answers[1])
+            found.append(
+                Waiting(
+                    id_,
+                    "command",
+                    str(record.get("title")),
+                    f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?",
+                    str(record.get("updated_at") or ""),
+                    answers,
+                    task,
+                    target=name,
+                )
+            )
+    return found
+
+
+def escalations(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Tasks that stopped because they need a person, and pages that others wrote."""
+    from loki.people.escalations import Escalations
+
+    found, seen = [], set[str]()
+    for page in Escalations(workspace.store, workspace.clock).open():
+        for task in page.tasks:
+            if task not in seen and not _is_asked_otherwise(records.get(task) or {}):
+                seen.add(task)
+                asked = f"{page.reason or page.trigger}. {page.asks}".strip()
+                found.append(
+                    _escalation(task, records.get(task) or {}, page.title, asked, page.page)
+                )
+    for task, record in records.items():
+        outcome = record.get("outcome") or {}
+        is_open = outcome.get("status") == "escalated" and task not in seen
+        if is_open and not _is_asked_otherwise(record):
+            reason = f"{outcome.get('reason')}."
+            page_name = str(outcome.get("page") or "")
+            found.append(_escalation(task, record, str(record.get("title")), reason, page_name))
+    return found
+
+
+def _is_asked_otherwise(record: Mapping[str, Any]) -> bool:
+    outcome = record.get("outcome") or {}
+    if outcome.get("status") == "escalated" and outcome.get("trigger") in {
+        "approval",
+        "human_review",
+    }:
+        return True
+    return bool(record.get("run"))  # a stage: the pipeline's run asks
+
+
+def _escalation(task: str, record: Mapping[str, Any], title: str, asked: str, page: str) -> Waiting:
+    id_ = id_of("escalation", task)
+    answers = [
+        Answer("go on, after you mended it", f"loki approve {id_}"),
+        Answer("go on, with what you know", f'loki approve {id_} --context "…"'),
+    ]
+    if record:
+        answers.append(Answer("give up", f"loki reject {id_}"))
+    since = str(record.get("updated_at") or "")
+    return Waiting(id_, "escalation", title, asked, since, tuple(answers), task, page=page)
+
+
+def stages(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Stages of pipelines that wait for leave, or could not go on alone."""
+    from loki.action import pipeline_record
+
+    found = []
+    for data in pipeline_record.runs(workspace.store):
+        run, stage, phase = str(data["run"]), str(data.get("at")), data.get("phase")
+        if phase not in {"approval", "escalated"}:
+            continue
+        id_ = id_of("stage", run, stage, str(phase))
+        is_approval = phase == "approval"
+        first = (
+            Answer("let it begin", f"loki approve {id_}")
+            if is_approval
+            else Answer("go on, with what you know", f'loki approve {id_} --context "…"')
+        )
+        asked = (
+            f"May stage {stage} of {run} begin?"
+            if is_approval
+            else (f"Stage {stage} of {run} needs you: {data.get('reason') or 'no reason given'}.")
+        )
+        found.append(
+            Waiting(
+                id_,
+                "stage",
+                f"{data.get('pipeline')}: {stage}",
+                asked,
+                str(data.get("updated_at") or ""),
+                (first, Answer("end the run", f'loki reject {id_} --note "why"')),
+                target=run,
+            )
+        )
+    return found
+
+
+# --- what is learned, and what has stopped ----------------------------------------------------------
+
+
+def candidates(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Patterns and rules that loki would learn."""
+    try:
+        agenda = workspace.review().agenda(workspace.clock.now())
+    except StoreError:
+        return []
+    return [
+        Waiting(
+            one.id,
+            "candidate",
+            one.name.splitlines()[0] if one.name else one.id,
+            f"Is this {one.kind} to be learned? It was drawn from "
+            f"{', '.join(source.task for source in one.sources) or 'nothing'}.",
+            one.created_at,
+            (
+                Answer("learn it", f"loki approve {one.id}"),
+                Answer("not this one", f'loki reject {one.id} --note "why"'),
+                Answer("look at all of them", "loki review"),
+            ),
+            page=one.document,
+        )
+        for one in agenda.candidates
+    ]
+
+
+def breakers(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Circuit breakers that stay open until somebody closes them."""
+    return [
+        Waiting(
+            name,
+            "breaker",
+            name,
+            "It is isolated: no call goes out before somebody closes it.",
+            isoformat(one.last_state_change) if one.last_state_change else "",
+            (Answer("close it", f"loki breakers close {shlex.quote(name)}"),),
+        )
+        for name, one in workspace.breakers().snapshot().items()
+        if one.is_isolated
+    ]
+
+
+SOURCES: Sequence[Source] = (
+    human_reviews,
+    approvals,
+    commands,
+    stages,
+    escalations,
+    candidates,
+    breakers,
+)
+
+
+def of_ids(found: Sequence[Waiting]) -> Iterator[str]:
+    """The ids that can be answered."""
+    from loki.people.waiting import BY_ID
+
+    return (one.id for one in found if one.kind in BY_ID)

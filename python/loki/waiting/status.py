@@ -1,0 +1,144 @@
+"""How a project stands, on one page: what waits for a person, what runs, and how the rest does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import LokiError
+from loki.people.waiting import Waiting
+from loki.waiting import reviews
+from loki.waiting.sources import task_records, waiting
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+LAST = 5
+"""Outcomes that are shown; chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a project stands.
+
+    Attributes:
+        project: its folder.
+        waiting: what waits for a person, the most urgent first.
+        running: ids of tasks that a worker has now, with what is known of it.
+        begun: tasks that have not ended: they run, or were killed.
+        queue: how many tasks stand in each list; empty where there is no queue.
+        breakers: circuit breakers that are not closed.
+        signals: how many of each kind are pending.
+        outcomes: of the tasks that ended last, the newest first.
+    """
+
+    project: str
+    waiting: list[Waiting]
+    running: list[dict[str, Any]] = field(default_factory=list)
+    begun: list[dict[str, Any]] = field(default_factory=list)
+    queue: dict[str, int] = field(default_factory=dict)
+    breakers: list[dict[str, Any]] = field(default_factory=list)
+    signals: dict[str, int] = field(default_factory=dict)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {
+            "project": self.project,
+            "waiting": [one.to_dict() for one in self.waiting],
+            "running": self.running,
+            "begun": self.begun,
+            "queue": self.queue,
+            "breakers": self.breakers,
+            "signals": self.signals,
+            "outcomes": self.outcomes,
+        }
+
+
+def status(workspace: Workspace) -> Status:
+    """How a project stands now; what nobody answered in time is given up first.
+
+    Example:
+        >>> import tempfile
+        >>> from loki import Workspace
+        >>> status(Workspace(tempfile.mkdtemp())).waiting
+        []
+    """
+    reviews.settle(workspace)
+    records = task_records(workspace)
+    running, queue = _queue(workspace)
+    return Status(
+        str(workspace.root),
+        waiting(workspace),
+        running,
+        [_begun(id_, one) for id_, one in records.items() if one and not one.get("outcome")],
+        queue,
+        _breakers(workspace),
+        _signals(workspace),
+        _outcomes(records),
+    )
+
+
+def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    from loki.queueing import queue_of
+    from loki.recurrence.queued import LISTS
+
+    try:
+        lists = queue_of(workspace).lists()
+    except LokiError:
+        return [], {}
+    counts: dict[str, int] = {name: len(lists.of(name)) for name in LISTS}
+    running: list[dict[str, Any]] = [
+        {
+            "id": task.id,
+            "title": task.title,
+            "worker": task.claim.worker if task.claim else "",
+            "since": task.claim.since if task.claim else "",
+        }
+        for task in lists.of("in-progress")
+    ]
+    return running, counts if any(counts.values()) else {}
+
+
+def _begun(id_: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": id_, "title": record.get("title"), "since": record.get("updated_at")}
+
+
+def _breakers(workspace: Workspace) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "state": one.state,
+            "retry_after": one.retry_after,
+            "last_error": one.last_error,
+        }
+        for name, one in workspace.breakers().snapshot().items()
+        if one.state != "CLOSED"
+    ]
+
+
+def _signals(workspace: Workspace) -> dict[str, int]:
+    from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED
+    from loki.people.signals import Signals
+
+    branch = workspace.position()[0]
+    found = Signals(workspace.store, workspace.clock, branch=branch).pending()
+    asked = {HUMAN_REVIEW_NEEDED, HUMAN_APPROVED}  # shown as what waits for a person
+    return dict(Counter(one.label for one in found if one.kind not in asked))
+
+
+def _outcomes(records: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    ended = [(id_, one) for id_, one in records.items() if one.get("outcome")]
+    ended.sort(key=lambda pair: str(pair[1].get("updated_at") or ""), reverse=True)
+    return [
+        {
+            "id": id_,
+            "title": one.get("title"),
+            "status": one["outcome"].get("status"),
+            "reason": one["outcome"].get("reason"),
+            "at": one.get("updated_at"),
+        }
+        for id_, one in ended[:LAST]
+    ]
