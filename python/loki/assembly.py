@@ -58,6 +58,7 @@ def performer(
     from loki.memory import task_record
     from loki.people.approval import Approvals
     from loki.people.command_approval import CommandApprovals
+    from loki.people.human_reviews import HumanReviews
     from loki.people.signals import Signals
     from loki.waiting.reviews import reviewing
     from loki.working.unfinished import Continuing
@@ -131,7 +132,13 @@ def performer(
         cancelled,
         Limits(**config.briefing.model_dump()),
         signals,
-        DriftWatch(spec, signals, judge, Settings(**config.drift.model_dump())),
+        DriftWatch(
+            spec,
+            signals,
+            judge,
+            Settings(**config.drift.model_dump()),
+            HumanReviews(store, clock),
+        ),
         Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
         reviewing=reviewing(workspace, spec, executor),
     )

@@ -19,6 +19,7 @@ from loki.memory import ledger
 from loki.memory.attempt import DRIFT, Attempt
 from loki.memory.carried import Carried
 from loki.memory.handoff import Handoff
+from loki.memory.ledger import DONE
 from loki.people.signal import CONTEXT_CLEAR_REQUESTED, Signal
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Conversation:
         if not self._begun:
             self._begun = True
             # What an earlier session was killed over is on record all the same.
-            if self.recorder.history.attempts():
+            attempts = self.recorder.history.attempts()
+            if attempts and attempts[-1].result not in DONE:
                 self.carried.keep_ledger(self._ledger("running", ""))
             self._told = self.carried.load()
         request = self._request()

@@ -8,7 +8,7 @@ Under test: ``tests/py/action/test_drift_watch.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from loki.decision.drift import Drift, Proposed
 from loki.decision.relation import Goal, Kind, Touched
 from loki.decision.wording import defined_in, imported_in, names_in
 from loki.memory.quote import one_line
+from loki.people.human_review import Standing
 from loki.people.signal import DRIFT_DETECTED, Signal
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from loki.action.judge import Judge
     from loki.action.task import TaskSpec
     from loki.action.tree import Tree
+    from loki.people.human_reviews import HumanReviews
     from loki.people.signals import Signals
     from loki.recognition.failure import Failure
 
@@ -44,8 +46,8 @@ MOST_READ = 60
 _PATH = re.compile(r"[\w./@+-]+")
 _GAP = re.compile(r"\s+|,(?=\s*[\])}])")
 
-AskPerson = Callable[[str, str, str], object]
-"""Asks a person to look: (severity, reason, agent)."""
+REASON = "drift"
+"""Why a person is asked, as a request for them says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class DriftWatch:
         signals: those of the project; None: nobody says anything, and nothing is kept.
         judge: whose reviewer looks at a second drift, where there is one.
         settings: what counts.
-        ask_person: asks a person where drift is severe; None: the escalation's page alone does.
+        reviews: where a person is asked to look at severe drift; None: the escalation's page alone
+            says so.
 
     Attributes:
         count: drifts since the context was cleared last.
@@ -83,7 +86,7 @@ class DriftWatch:
     signals: Signals | None = None
     judge: Judge | None = None
     settings: Settings = field(default_factory=Settings)
-    ask_person: AskPerson | None = None
+    reviews: HumanReviews | None = None
 
     def __post_init__(self) -> None:
         """Nothing that was said before this session acts on it."""
@@ -118,7 +121,12 @@ class DriftWatch:
         found = list(self._said_by_others())
         if self.settings.detect:
             goal = goal_of(self.task, tree, proposal.change, said, failure, known, shown)
-            own = drift.detect(proposed_of(proposal, tree), goal)
+            allowed = self._allowed()
+            own = [
+                one
+                for one in drift.detect(proposed_of(proposal, tree), goal)
+                if not one.keys <= allowed
+            ]
             least = drift.rank(self.settings.least)
             found += [one for one in own if drift.rank(one.severity) >= least]
             self._mention([one for one in own if drift.rank(one.severity) < least])
@@ -161,9 +169,28 @@ class DriftWatch:
                 data = {**record_of(one, self.task), "agent": effect.agent or "loki"}
                 with suppress(LokiError):  # what cannot be kept is in the attempt's record, too
                     self._seen.add(self.signals.give(DRIFT_DETECTED, data=data).id)
-        if effect.ask and self.ask_person is not None:
-            severity = drift.worst(effect.drifts) or "high"
-            self.ask_person(severity, effect.ask, effect.agent)
+        if effect.ask and self.reviews is not None:
+            with suppress(LokiError):
+                self.reviews.ask(
+                    reason=REASON,
+                    task_id=self.task.id,
+                    context=_QUESTION.format(why=effect.ask, goal=one_line(self.task.title, 300)),
+                    severity=drift.worst(effect.drifts) or "high",
+                    agent=effect.agent,
+                    about={"drifts": sorted(frozenset().union(*(d.keys for d in effect.drifts)))},
+                )
+
+    def _allowed(self) -> frozenset[str]:
+        """What a person approved: that very drift passes."""
+        if self.reviews is None:
+            return frozenset()
+        decided = self.reviews.decisions(self.task.id)
+        approved = [one for one in decided if one.answer is Standing.APPROVED]
+        about = [one.review.extra.get("about") for one in approved if one.review.reason == REASON]
+        keys = [one.get("drifts") for one in about if isinstance(one, dict)]
+        return frozenset(
+            key for found in keys if isinstance(found, list) for key in map(str, found)
+        )
 
     def _lines(self) -> list[Signal]:
         if self.signals is None or not self.settings.signals:
@@ -195,6 +222,11 @@ class DriftWatch:
 
 SIGNAL = "signal"
 """Kind of a drift that somebody else saw."""
+
+_QUESTION = """{why}
+
+The task is: {goal}
+Nothing of it was applied. Approve where the task needs it; the agent may then propose it again."""
 
 _CRITERION = """The proposed change serves the task, although it looks like this:
 {drifts}

@@ -130,7 +130,7 @@ class Carried:
 
     def load(self) -> str:
         """What a session begins with: the ledger and the recent handoffs; "" where there is none."""
-        ledgers = [n for n in self._notes(ledger.FOLDER) if n.state != DONE]
+        ledgers = [n for n in self._notes(ledger.FOLDER) if n.state not in DONE]
         ledgers.sort(key=lambda note: (note.task_id != self._task, note.document))
         handoffs = sorted(self._notes(handoff.FOLDER), key=lambda note: (note.at, note.document))
         return shown(ledgers, handoffs[-RECENT:])

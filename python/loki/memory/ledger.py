@@ -20,8 +20,8 @@ FOLDER = "memory/ledgers/"
 FILES = 20
 """Files that a ledger names; the others are counted. Chosen, not measured."""
 
-DONE = "success"
-"""State of a task that nobody has to go on with."""
+DONE = frozenset({"success", "unverified"})
+"""States of a task that nobody has to go on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def of(
     decided = [a for a in attempts if a.decision and a.decision.get("reason")]
     last = reflections[-1] if reflections else None
     failed = next((a for a in reversed(attempts) if a.error), None)
-    questions = [f"Not mended yet: {failed.error}"] if failed and state != DONE else []
+    questions = [f"Not mended yet: {failed.error}"] if failed and state not in DONE else []
     if last is not None and last.why:
         questions.append(f"Likely why, unproven: {last.why}")
     strategy = next((a.strategy_used for a in reversed(attempts) if a.strategy_used), None)

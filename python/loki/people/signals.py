@@ -205,7 +205,8 @@ class Signals:
         found = parse(file, text, None if at is None else datetime.fromtimestamp(at, timezone.utc))
         done = self._done(found) if found and found[0].about.form == "log" else 0
         known = {} if ends is None else ends
-        return tuple(self._placed(one, done, known) for one in found)
+        # A datetime has microseconds: too few to tell a file from the same one given anew.
+        return tuple(self._placed(replace(one, written_at=at), done, known) for one in found)
 
     def _placed(self, signal: Signal, done: int, ends: dict[str | None, datetime | None]) -> Signal:
         """The signal with its standing."""

@@ -245,3 +245,15 @@ def test_what_many_processes_give_is_all_there(tmp_path: Path) -> None:
     while waiting := signals.pending("DOCS_NEEDED"):
         assert signals.consume(waiting[0])
     assert not (tmp_path / "signals/DOCS_NEEDED").exists()
+
+
+def test_an_empty_signal_goes_although_its_time_is_finer_than_microseconds(
+    signals: Signals, tmp_path: Path
+) -> None:
+    bare = tmp_path / "signals/CONTEXT_CLEAR_REQUESTED"
+    bare.parent.mkdir(parents=True, exist_ok=True)
+    bare.write_text("")
+    os.utime(bare, ns=(1_795_307_297_196_020_123, 1_795_307_297_196_020_123))
+    (given,) = signals.pending()
+    assert signals.consume(given)
+    assert not bare.exists()
