@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loki.agents.fallback import FallbackAgent
     from loki.agents.model import ModelAgent
     from loki.base.time import Duration
-    from loki.config import AgentConfig
+    from loki.settings import AgentConfig
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -271,7 +271,7 @@ def agent_config(workspace: Workspace, name: str) -> AgentConfig:
     """
     from loki.agents.preset import presets
     from loki.agents.providers import EXAMPLES, PROVIDERS, is_model
-    from loki.config import AgentConfig
+    from loki.settings import AgentConfig
 
     known = workspace.config.agents
     names = [one.strip() for one in name.split(",")]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loki.agents.model import ModelAgent
     from loki.agents.resilient import ResilientLLM
     from loki.base.time import Duration
-    from loki.config import AgentConfig
+    from loki.settings import AgentConfig
     from loki.workspace import Workspace
 
 
@@ -139,7 +139,7 @@ def _llm_of(said: AgentConfig) -> LLM:
 def _llm_named(workspace: Workspace, given: Any) -> Any:
     """The model that a name stands for; anything else as it is."""
     from loki.agents.providers import is_model
-    from loki.config import AgentConfig
+    from loki.settings import AgentConfig
 
     if not isinstance(given, str):
         return given

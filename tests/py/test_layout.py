@@ -41,7 +41,7 @@ JOINS = {
     "__main__",
 }
 FACES = {"cli", "analysis", "page", "adapters", "pytest_plugin"}
-SHARED = {"_core", "config"}
+SHARED = {"_core", "config", "settings"}
 
 
 def wing(module: str) -> str:
@@ -75,7 +75,7 @@ def allowed(importer: str, imported: str) -> bool:
         return there not in FACES or here in {"__main__", "cli", *FACES}
     if there == "_core":
         return True
-    if there == "config":  # what settings look like needs base alone
+    if there in {"config", "settings"}:  # what settings look like needs base alone
         return here != "base"
     if here in EDGES:
         return there in ORDER

@@ -9,7 +9,7 @@ import pytest
 from loki.agents.preset import Preset, breaker_of, preset, preset_of, presets, program_of
 from loki.agents.report_form import FORMS
 from loki.base.error import UsageError
-from loki.config import AgentConfig
+from loki.settings import AgentConfig
 
 CLAUDE = ("--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits")
 CODEX = ("--json", "--skip-git-repo-check", "--sandbox", "workspace-write")
