@@ -19,6 +19,7 @@ from benchmarks import (
     history,
     loop,
     masker,
+    queue,
     recognition,
     references,
     report,
@@ -226,6 +227,12 @@ def test_what_is_measured_runs(tmp_path: Path) -> None:
     rows = list(history.rows(tmp_path, 12))
     assert len(rows) == len(history.COMMANDS)
     assert (tmp_path / "report.html").exists()
+
+
+def test_processes_that_share_a_queue_are_measured(tmp_path: Path) -> None:
+    found = queue.measure(tmp_path, 12, 3, 8)
+    assert (found["tasks"], found["processes"], found["ended"]) == (12, 3, 8)
+    assert found["longest_ms"] > 0
 
 
 def test_the_loop_is_measured_effect_by_effect(tmp_path: Path) -> None:
