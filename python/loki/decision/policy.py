@@ -218,7 +218,7 @@ def _spent(situation: Situation) -> Decision | None:
 def _repeated(situation: Situation) -> Decision | None:
     due = _due(situation)
     answered = situation.past.answers_to(situation.failure)
-    if due not in answered:
+    if due not in answered or situation.landing:  # the project is another one each time
         return None
     other = next_untried(situation.pattern, answered)
     tried = ", ".join(sorted(answered))

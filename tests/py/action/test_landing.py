@@ -85,6 +85,19 @@ def test_a_conflict_is_a_failed_attempt_of_its_kind_that_arms_no_sign() -> None:
     assert state.files == ()
 
 
+def test_the_same_conflict_again_is_no_reason_to_give_up_before() -> None:
+    state = landing(max_retries=3)
+    for _ in range(3):
+        state, _ = step(state, Landed(failure=CONFLICT), NOON)
+        state, effects = step(state, Reflected(), NOON)
+        assert isinstance(effects[-1], Help)
+        state = replace(state, phase=Phase.LAND)
+    state, _ = step(state, Landed(failure=CONFLICT), NOON)
+    state, _ = step(state, Reflected(), NOON)
+    assert state.outcome is not None
+    assert state.outcome.status == "failed"
+
+
 def test_conflicts_use_up_the_retries() -> None:
     state, _ = step(landing(max_retries=0), Landed(failure=CONFLICT), NOON)
     state, _ = step(state, Reflected(), NOON)
