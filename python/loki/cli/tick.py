@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -33,7 +34,7 @@ def command(
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
     json: Annotated[bool, typer.Option("--json", help="What was done as JSON.")] = False,
 ) -> None:
-    """Run the recurring tasks that are due, and wait for them.
+    """Run the recurring tasks that are due, and wait for them; act on the signals that wait.
 
     Each runs once, whatever was missed while nothing watched, and in one process at a time: several
     of these may run. With --watch it goes on until Ctrl-C, which ends what runs and counts no failure
@@ -42,6 +43,8 @@ def command(
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki import scheduling
+    from loki.signalling.following import followed
+    from loki.signalling.handling import handle
     from loki.workspace import Workspace
 
     log_to_console()
@@ -53,14 +56,17 @@ def command(
             raise UsageError("--for and --until are for --watch")
         done = dispatcher.tick()
         dispatcher.close()
+        handle(workspace)
         tell(done, json=json, also_nothing=True)
         return
-    dispatcher.watch(
-        _end(for_, until, workspace.clock.now()),
-        heard=lambda done: tell(done, json=json),
-        has_changed=scheduling.Changes(workspace.folder),
-        is_simulated=scheduling.is_simulated(workspace),
-    )
+    is_simulated = scheduling.is_simulated(workspace)
+    with nullcontext() if is_simulated else followed(workspace):
+        dispatcher.watch(
+            _end(for_, until, workspace.clock.now()),
+            heard=lambda done: tell(done, json=json),
+            has_changed=scheduling.Changes(workspace.folder),
+            is_simulated=is_simulated,
+        )
 
 
 def _end(for_: str | None, until: str | None, now: datetime) -> datetime | None:

@@ -119,7 +119,7 @@ def _kind(
 def _one(dispatch: Dispatch, signal: Signal, consumer: Consumer) -> Handled:
     try:
         result = consumer(dispatch, signal)
-    except LokiError as error:
+    except (LokiError, OSError) as error:
         result = Waits(str(error))
     if isinstance(result, Done):
         dispatch.signals.consume(signal)

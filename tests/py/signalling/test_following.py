@@ -1,0 +1,37 @@
+"""Signals are acted on beside other work, and nothing of it is left when that ends."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import loki
+from loki.recurrence.queue import Queue
+from loki.recurrence.queued import QueuedTask
+from loki.signalling.following import followed
+from support.signals import give, queued, waiting
+
+LONG = 30.0
+
+
+def test_a_signal_is_acted_on_while_other_work_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted = threading.Event()
+    submit = Queue.submit
+
+    def told(self: Queue, task: QueuedTask) -> QueuedTask:
+        try:
+            return submit(self, task)
+        finally:
+            submitted.set()
+
+    monkeypatch.setattr(Queue, "submit", told)
+    with followed(loki.Workspace(tmp_path)):
+        give(tmp_path, "DOCS_NEEDED", description="the API")
+        assert submitted.wait(LONG)
+    assert [task.title for task in queued(tmp_path)] == ["Document: the API"]
+    assert waiting(tmp_path) == []
+    assert not any(thread.name == "loki-signals" for thread in threading.enumerate())
