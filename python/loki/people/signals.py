@@ -271,10 +271,16 @@ class Signals:
         waiting = sorted((one for one in self._each(kind) if one.file != file), key=_order)
         if not waiting:
             return
-        following = waiting[0]
+        following, was_there = waiting[0], [False]
+
+        def take(text: str | None) -> None:
+            was_there[0] = text is not None
+
         self.store.update(file, lambda old: Masked(following.text) if old is None else old)
         if self.store.get(file) == following.text:
-            self.store.update(following.file, lambda _old: None)
+            self.store.update(following.file, take)
+            if not was_there[0]:  # somebody has consumed it meanwhile
+                self.store.update(file, lambda old: None if old == following.text else old)
 
     def _done(self, lines: Sequence[Signal]) -> int:
         """How many lines of a log are done; of one that somebody has begun anew, none."""

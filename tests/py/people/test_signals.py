@@ -14,7 +14,7 @@ import pytest
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory.run import LOG
-from loki.memory.store import ForgivingStore, Store
+from loki.memory.store import ForgivingStore, Rewrite, Store
 from loki.people.signal import MAX_SIZE
 from loki.people.signals import Signals
 from loki.stores.files import FileStore
@@ -132,6 +132,29 @@ def test_one_that_was_killed_while_moving_up_stands_once(signals: Signals, tmp_p
     assert signals.consume(only)
     assert signals.pending() == []
     assert not waiting.exists()
+
+
+class Shared(FileStore):
+    """A store whose second signal somebody else consumes while it moves up."""
+
+    armed = False
+
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
+        waiting = self.folder / "signals/DOCS_NEEDED.d/two.json"
+        if self.armed and document == "signals/DOCS_NEEDED" and self.get(document) is None:
+            waiting.unlink(missing_ok=True)
+        super().update(document, change, durable=durable)
+
+
+def test_what_is_consumed_while_it_moves_up_does_not_come_back(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    store = Shared(tmp_path)
+    signals = Signals(store, clock)
+    first, _ = (signals.give("DOCS_NEEDED", "", {"id": id_}) for id_ in ("one", "two"))
+    store.armed = True
+    assert signals.consume(first)
+    assert signals.pending() == []
 
 
 def test_the_drift_log_stays_and_each_line_is_handled_once(

@@ -14,6 +14,7 @@ import pytest
 import loki
 from loki.people.signals import Signals
 from support.project import QUICK, RIGHT, make_project
+from support.signals import TESTS, queued
 
 REVIEW = (
     '{"reason": "credentials", "context": "password=hunter2", "task_id": "other", "agent": "me"}'
@@ -119,3 +120,25 @@ def test_a_proposal_gives_signals_beside_its_edits(project: Path) -> None:
     (docs,) = pending(project)
     assert docs.data["description"] == "add adds now"
     assert docs.said("agent") == "caller"
+
+
+def test_what_an_agent_says_is_ready_is_tested_once_its_task_has_succeeded(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / ".loki").mkdir(exist_ok=True)
+    (project / ".loki/verification-gates.yml").write_text(TESTS)
+    ready = "touch .loki/signals/FEATURE_READY_adding"
+    note = "echo add adds > .loki/signals/DOCS_NEEDED"
+    done = work(project, agent(tmp_path, ready, note, MEND))
+    assert json.loads(done.stdout)["status"] == "success", done.stderr
+    ticked = subprocess.run(
+        [sys.executable, "-m", "loki", "tick"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "signal FEATURE_READY adding: " in ticked.stderr
+    assert "passed: TESTS_PASSED adding" in ticked.stderr
+    assert [task.title for task in queued(project)] == ["Document: add adds"]
+    assert pending(project) == []
