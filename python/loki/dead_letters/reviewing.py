@@ -16,7 +16,7 @@ from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.log import tell
 from loki.dead_letters import page
 from loki.dead_letters.facts import FactFinder
-from loki.people.escalations import Escalations
+from loki.people.escalations import Escalations, OpenEscalation
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter import HUMAN, Letter
 from loki.recurrence.dead_letter_question import INSTRUCTIONS, answers, question
@@ -49,6 +49,7 @@ class Reviewed:
         facts: what was found about it, and answered.
         decision: what becomes of it.
         page: of its open escalation, or "".
+        asked: tasks that this page asked about before the review.
         new_task: id of the task of reduced scope that was made of it, or "".
         done: the decision was carried out, or there was nothing to do; else somebody else was quicker,
             or it was only to be looked at.
@@ -58,6 +59,7 @@ class Reviewed:
     facts: Facts
     decision: Decision
     page: str = ""
+    asked: tuple[str, ...] = ()
     new_task: str = ""
     done: bool = False
 
@@ -114,13 +116,13 @@ class Reviews:
         if not dry_run:
             self.complete()
         finder = FactFinder(self.workspace, self.queue.lists())
-        given = said or {}
-        found = []
+        given, found = said or {}, []
+        asked = self._asked()
         for id_, letter in finder.letters.items():
             if tasks is not None and id_ not in tasks:
                 continue
             own = given.get(id_, given.get("", NO_ANSWERS))
-            looked = self._look(finder, letter, own, ask=not dry_run)
+            looked = self._look(finder, letter, own, asked, ask=not dry_run)
             found.append(looked if dry_run else self._carry_out(looked))
             told(found[-1])
         if tasks is None and not dry_run:
@@ -146,7 +148,7 @@ class Reviews:
         self._notify(
             "dead_letter", f"given up: {letter.task.title}: {letter.error_summary}", task_id
         )
-        looked = self._look(finder, letter, NO_ANSWERS, ask=False)
+        looked = self._look(finder, letter, NO_ANSWERS, self._asked(), ask=False)
         return self._carry_out(looked) if looked.decision.action == "escalate" else None
 
     def decided(self, letter: Letter, said: Answers, decision: Decision) -> Reviewed:
@@ -162,7 +164,19 @@ class Reviews:
 
     # --- one dead letter ------------------------------------------------------------------------------
 
-    def _look(self, finder: FactFinder, letter: Letter, said: Answers, *, ask: bool) -> Reviewed:
+    def _asked(self) -> Mapping[str, OpenEscalation]:
+        """By task, the page that asks about it."""
+        return {task: one for one in self.escalations.open() for task in one.tasks}
+
+    def _look(
+        self,
+        finder: FactFinder,
+        letter: Letter,
+        said: Answers,
+        asked: Mapping[str, OpenEscalation],
+        *,
+        ask: bool,
+    ) -> Reviewed:
         by = said.by or (self.by if said != NO_ANSWERS else "")
         facts = finder.facts(letter, replace(said, by=by))
         decision = decide(letter, facts)
@@ -172,8 +186,10 @@ class Reviews:
                 facts, answers=facts.answers.over(heard) if said != NO_ANSWERS else heard
             )
             decision = decide(letter, facts)
-        open_ = self.escalations.of(letter.task.id)
-        return Reviewed(letter, facts, decision, open_.page if open_ else "")
+        open_ = asked.get(letter.task.id)
+        if open_ is None:
+            return Reviewed(letter, facts, decision)
+        return Reviewed(letter, facts, decision, open_.page, open_.tasks)
 
     def _ask(self, letter: Letter, facts: Facts) -> Answers:
         """What a reviewer says; nothing where it cannot be asked."""
@@ -261,15 +277,14 @@ class Reviews:
         return replace(looked, new_task=new)
 
     def _escalate(self, looked: Reviewed) -> Reviewed:
+        raw, trigger = looked.letter.task.raw, looked.decision.trigger
+        needed = {looked.task_id, *(trigger.others if trigger else ())}
+        is_told = raw.get("escalation") == looked.page and raw.get("recovery_strategy") == HUMAN
+        if is_told and needed <= set(looked.asked):
+            return looked
         before = self.escalations.of(looked.task_id)
         name = self.escalations.ask(page.escalation(self.workspace, looked))
-        if (
-            looked.letter.recovery_strategy != HUMAN
-            or looked.letter.task.raw.get("escalation") != name
-        ):
-            self.queue.bury(
-                {"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name}
-            )
+        self.queue.bury({"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name})
         if before is None:
             text = f"{looked.letter.task.title}: {looked.decision.reason}"
             self._notify("escalation", text, looked.task_id, name)
