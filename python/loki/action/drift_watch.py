@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from loki.action.agent import Proposal
@@ -93,6 +94,7 @@ class DriftWatch:
         self.count = 0
         self.sent_back: tuple[Drift, ...] = ()
         self._judged: Proposal | None = None
+        self._session = token_hex(6)  # by which lines of its own are told from others'
         self._seen = {one.id for one in self._lines()}
 
     def look(
@@ -166,9 +168,9 @@ class DriftWatch:
         """Keep drift where the signals of the project are, and ask a person where one has to look."""
         for one in effect.drifts:
             if self.signals is not None and one.kind != SIGNAL:
-                data = {**record_of(one, self.task), "agent": effect.agent or "loki"}
+                said = {"agent": effect.agent or "loki", "session": self._session}
                 with suppress(LokiError):  # what cannot be kept is in the attempt's record, too
-                    self._seen.add(self.signals.give(DRIFT_DETECTED, data=data).id)
+                    self.signals.give(DRIFT_DETECTED, data={**record_of(one, self.task), **said})
         if effect.ask and self.reviews is not None:
             with suppress(LokiError):
                 self.reviews.ask(
@@ -198,7 +200,7 @@ class DriftWatch:
         return [
             one
             for one in self.signals.pending(DRIFT_DETECTED)
-            if one.said("task_id") == self.task.id
+            if one.said("task_id") == self.task.id and one.said("session") != self._session
         ]
 
     def _said_by_others(self) -> Iterator[Drift]:
