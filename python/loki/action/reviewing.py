@@ -47,7 +47,7 @@ from loki.people.review_trigger import (
 
 logger = logging.getLogger("loki")
 
-Asked = Callable[[HumanReview], None]
+Asked = Callable[[], None]
 
 
 @dataclass
@@ -62,7 +62,8 @@ class Reviewing:
         root: the project's folder.
         spent: US dollars that all tasks took in the last hour.
         allowed: tells whether the project lets a command run.
-        asked: told of each request that is new.
+        asked: called where a request may be new.
+        told: told of each end.
     """
 
     task: TaskSpec
@@ -72,7 +73,8 @@ class Reviewing:
     root: str
     spent: Callable[[], float] = lambda: 0.0
     allowed: Callable[[tuple[str, ...]], bool] = lambda _: True
-    asked: Asked = lambda _: None
+    asked: Asked = lambda: None
+    told: Callable[[Outcome], None] = lambda _: None
     _commands: CommandApprovals = field(init=False)
     _is_begun: bool = field(default=False, init=False)
     _change: Change | None = field(default=None, init=False)
@@ -94,10 +96,11 @@ class Reviewing:
 
     def answered(self, event: Event) -> Event:
         """What an agent answered; where it asks a person, that."""
-        if not isinstance(event, Answered) or not event.proposal.question:
+        if not isinstance(event, Answered):
             return event
         trigger = of_question(event.proposal.question, self.rules)
-        needed = self._ask(trigger, event.proposal.agent)
+        # Or it gave the signal for it.
+        needed = self._ask(trigger, event.proposal.agent) or self._open()
         return replace(needed, proposal=event.proposal) if needed else event
 
     def page(self, outcome: Outcome) -> str | None:
@@ -110,6 +113,7 @@ class Reviewing:
 
     def ended(self, outcome: Outcome) -> None:
         """Ask what has to be asked of a task that has ended."""
+        self.told(outcome)
         if outcome.status == "failed" and outcome.trigger != "aborted":
             self._ask(self._failed_runs())
         if outcome.awaiting and self.task.kind == "security" and self.rules.security:
@@ -151,6 +155,7 @@ class Reviewing:
         ]
         if not there:
             return None
+        self.asked()  # another program's, or an agent's, is new to us
         return ReviewNeeded(there[0].id, f"{there[0].reason}: {there[0].context}")
 
     def _is_agents_own(self, review: HumanReview) -> bool:
@@ -199,7 +204,6 @@ class Reviewing:
     def _ask(self, trigger: Trigger | None, agent: str = "") -> ReviewNeeded | None:
         if trigger is None:
             return None
-        known = {one.id for one in self.reviews.open()}
         about = trigger.data if len(json.dumps(dict(trigger.data))) < LONGEST else {}
         review = self.reviews.ask(
             reason=trigger.reason,
@@ -210,8 +214,7 @@ class Reviewing:
             alternatives=trigger.alternatives,
             about=about,
         )
-        if review.id not in known:
-            self.asked(review)
+        self.asked()
         return ReviewNeeded(review.id, trigger.context)
 
     def _decisions(self, answer: Standing) -> list[HumanReview]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -10,6 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
+from loki.people.waiting import LET_BEGIN
 
 if TYPE_CHECKING:
     from loki.people.waiting import Waiting
@@ -44,6 +47,14 @@ def approve(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
     ] = False,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
+    ] = None,
+    agent_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The same as a command."),
+    ] = None,
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -61,7 +72,7 @@ def approve(
 
     workspace, one = _begin(id_, project, json=json)
     said = answers.approve(workspace, one, by.strip() or _user(), note, context)
-    _end(said, project, context, resume=resume, json=json, yes=True, by=by, note=note)
+    _end(said, _Way(project, resume, json, True, by, note, context, agent, agent_command))
 
 
 @speaks_plainly
@@ -75,6 +86,14 @@ def reject(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
     ] = False,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
+    ] = None,
+    agent_command: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The same as a command."),
+    ] = None,
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -93,7 +112,7 @@ def reject(
     if not note.strip() and not abort and one.kind != "escalation":
         raise UsageError(f"rejecting {one.id} needs a reason: --note; the agent is told")
     said = answers.reject(workspace, one, by.strip() or _user(), note, abort=abort)
-    _end(said, project, "", resume=resume, json=json, yes=False, by=by, note=note)
+    _end(said, _Way(project, resume, json, False, by, note, "", agent, agent_command))
 
 
 def _begin(id_: str | None, project: Path, *, json: bool) -> tuple[Workspace, Waiting]:
@@ -130,46 +149,64 @@ def _begin(id_: str | None, project: Path, *, json: bool) -> tuple[Workspace, Wa
     return workspace, mine[0]
 
 
-def _end(
-    said: Said,
-    project: Path,
-    context: str,
-    *,
-    resume: bool,
-    json: bool,
-    yes: bool,
-    by: str,
-    note: str,
-) -> None:
-    """Say what was done and what is next, or do that."""
-    from loki.waiting.answers import GOES_ON
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How an answer was given, and how it is to go on."""
 
-    if said.done and not (json and resume):
-        if json:
-            data = {"id": said.waiting.id, "done": said.done, "next": said.next or None}
-            show_json(data)
+    project: Path
+    resume: bool
+    json: bool
+    yes: bool
+    by: str
+    note: str
+    context: str = ""
+    agent: str | None = None
+    agent_command: str | None = None
+
+
+def _end(said: Said, way: _Way) -> None:
+    """Say what was done and what is next, or do that."""
+    if said.done and not (way.json and way.resume):
+        if way.json:
+            next_ = said.next or None
+            show_json({"id": said.waiting.id, "done": said.done, "next": next_})
         else:
             typer.echo(said.done)
-    must_go_on = said.waiting.kind in GOES_ON and not said.done
-    if must_go_on and said.run:
-        from loki.cli.pipeline import resume as go_on
+    is_to_go_on = way.resume or not said.done
+    if is_to_go_on and said.run:
+        _go_on_with_run(said, way)
+    elif is_to_go_on and said.resumes:
+        from loki.cli.resume import command as go_on
 
-        approves = yes and said.waiting.answers[0].name == "let it begin"
-        go_on(said.run, approve=approves, reject=not yes, note=note, by=by, context=context,
-              project=project, json=json)  # fmt: skip
-    elif said.resumes and (must_go_on or resume):
-        from loki.cli.resume import command as go_on_with
-
-        go_on_with(
-            said.resumes, context=context if must_go_on else None, project=project, json=json
+        go_on(
+            said.resumes,
+            context=None if said.done else way.context,
+            agent=way.agent,
+            agent_command=way.agent_command,
+            project=way.project,
+            json=way.json,
         )
-    elif said.run and resume:
-        from loki.cli.pipeline import resume as go_on
-
-        go_on(said.run, project=project, json=json)
-    elif said.next and not json:
-        where = "" if str(project) == "." else f" --project {project}"
+    elif said.next and not way.json:
+        where = "" if str(way.project) == "." else f" --project {shlex.quote(str(way.project))}"
         typer.echo(f"Next: {said.next}{where}")
+
+
+def _go_on_with_run(said: Said, way: _Way) -> None:
+    from loki.cli.pipeline import resume as go_on
+
+    is_answer = not said.done
+    approves = is_answer and way.yes and said.waiting.answers[0].name == LET_BEGIN
+    go_on(
+        said.run,
+        approve=approves,
+        reject=is_answer and not way.yes,
+        note=way.note,
+        by=way.by,
+        context=way.context if is_answer else "",
+        agent_command=way.agent_command,
+        project=way.project,
+        json=way.json,
+    )
 
 
 def _user() -> str:

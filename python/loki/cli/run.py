@@ -139,11 +139,13 @@ def command(
     Example: `loki run --task "fix the login test" --check "pytest -q" --agent claude`, or with a model:
     `--agent anthropic:claude-opus-4-5`
     """
+    from loki.waiting import reviews
     from loki.workspace import Workspace
 
     log_to_console()
     take_signals()
     workspace = Workspace(project)
+    reviews.settle(workspace)
     worker = agent_said(
         workspace,
         agent,

@@ -107,6 +107,7 @@ def _rest(found: Status, now: datetime) -> Iterator[str]:
             + ", ".join(f"{count} {name}" for name, count in found.queue.items() if count)
         )
     yield from _breakers(found)
+    yield from _recurring(found, now)
     if found.signals:
         yield ""
         told = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
@@ -123,6 +124,31 @@ def _breakers(found: Status) -> Iterator[str]:
         when = "" if after is None else f", may be asked again in {span(max(0.0, after) * 1000)}"
         error = f": {line(str(one['last_error']), 80)}" if one["last_error"] else ""
         yield f"  {line(str(one['name']))}  {one['state']}{when}{error}"
+
+
+def _recurring(found: Status, now: datetime) -> Iterator[str]:
+    """Those that fail or do not run, and the one that runs next."""
+    if not found.recurring:
+        return
+    yield ""
+    yield typer.style("Recurring tasks:", bold=True) + f" {len(found.recurring)}"
+    runs = [one for one in found.recurring if one["status"] in {"scheduled", "backing_off"}]
+    for one in found.recurring:
+        is_next = runs[:1] == [one]
+        failures = int(one["consecutive_failures"])
+        if is_next or failures or one["status"] not in {"scheduled", "done"}:
+            failed = f", failed {failures} times in a row" if failures else ""
+            when = _in(str(one["next_run_at"] or ""), now) if one in runs else ""
+            yield f"  {line(str(one['id']))}  {one['status']}{failed}{f', next {when}' if when else ''}"
+
+
+def _in(text: str, now: datetime) -> str:
+    from loki.base.time import moment
+
+    at = moment(text)
+    if at is None:
+        return ""
+    return f"in {span((at - now).total_seconds() * 1000)}" if at > now else "now"
 
 
 def _outcomes(found: Status, now: datetime) -> Iterator[str]:

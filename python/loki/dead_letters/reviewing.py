@@ -31,6 +31,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
+    from loki.config import NotificationKind
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -295,8 +296,11 @@ class Reviews:
         by = looked.facts.answers.by
         self.escalations.answer(looked.task_id, f"{what}{by and f', by {by}'}", words)
 
-    def _notify(self, kind: str, text: str, task_id: str, about: str = "") -> None:
+    def _notify(self, kind: NotificationKind, text: str, task_id: str, about: str = "") -> None:
         """Tell people; one that cannot be told finds it in the lists all the same."""
+        from loki.waiting.notify import notifier
+
+        notifier(self.workspace).notify(kind, text, task_id=task_id, id=about, answer="loki status")
 
 
 def _with_approach(task: QueuedTask, approach: str) -> str:

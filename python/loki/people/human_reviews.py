@@ -257,6 +257,15 @@ class HumanReviews:
             self._signals.consume(signal)
         return taken
 
+    def untold(self) -> list[HumanReview]:
+        """Open requests of which nobody has said that people were told."""
+        told = {r.get("id") for r in self._store.scan(LOG) if r.get("event") == "told"}
+        return [one for one in self.open() if one.id not in told]
+
+    def told(self, id_: str) -> None:
+        """People were told of a request."""
+        self._store.append(LOG, {"event": "told", "id": id_, "at": isoformat(self._clock.now())})
+
     # --- what follows from a decision: carried out once, also where a process is killed ---------
 
     def undone(self) -> list[Decision]:

@@ -27,6 +27,10 @@ BY_ID: frozenset[WaitingKind] = frozenset(
 """Kinds that ``loki approve`` and ``loki reject`` answer."""
 
 
+LET_BEGIN = "let it begin"
+"""The answer by which a stage of a pipeline begins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One way to answer.

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.people.human_reviews import HumanReviews
 from loki.people.signal import HUMAN_APPROVED
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
-from loki.stores.files import FileStore
+from loki.waiting import reviews
 
 if TYPE_CHECKING:
     from loki.people.signal import Signal
 
 
 def answer(dispatch: Dispatch, signal: Signal) -> Done | Waits:
-    """Keep what a person has decided; why one is refused is logged."""
-    workspace = dispatch.workspace
-    reviews = HumanReviews(FileStore(workspace.folder), workspace.clock)
+    """Keep what a person has decided, and do what follows; why one is refused is logged."""
     named = signal.said("request_id")
-    taken = [one for one in reviews.answers() if one.id == named]
+    taken = [one for one in reviews.settle(dispatch.workspace) if one.id == named]
     if taken:
         return Done(f"{named} is {taken[0].answer.value} by {taken[0].by}")
     return Done(f"refused: it answers no open request ({named or 'it names none'})")

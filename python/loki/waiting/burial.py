@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loki.action import specification
 from loki.action.resumption import status_of
 from loki.base.time import isoformat
+from loki.dead_letters import burial
 from loki.memory import task_record
 from loki.memory.dead_letter import DeadLetter, blocked_reason
 from loki.memory.dead_letters import DeadLetters
+from loki.queueing import queue_of
 from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
@@ -32,6 +35,10 @@ def bury(workspace: Workspace, task_id: str, reason: str) -> None:
         record = task_record.load(workspace.store, task_id)
         if record and status_of(record) in {"escalated", ""}:
             _write(workspace, record, reason)
+        elif not record and queue_of(workspace).where(task_id) in {"pending", "in-progress"}:
+            now = isoformat(workspace.clock.now())
+            entry = {"task_id": task_id, "error_summary": reason, "last_failure": now}
+            queue_of(workspace).bury({**entry, "recovery_strategy": "requires_human_review"})
 
 
 def _write(workspace: Workspace, record: dict[str, Any], reason: str) -> None:
@@ -51,3 +58,6 @@ def _write(workspace: Workspace, record: dict[str, Any], reason: str) -> None:
     history.end(execution, outcome, title=title, at=now)
     after = {**record, "outcome": outcome, "updated_at": now, "dead_letter": kept.to_dict()}
     task_record.save(workspace.store, after)
+    if not record.get("run"):  # a stage is no task of the queue
+        spec = specification.from_dict(record, ())
+        burial.bury(workspace, spec, letter, record.get("agent"))

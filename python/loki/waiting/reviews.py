@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from loki.action.ending import HUMAN_REVIEW
 from loki.base.error import LokiError, UsageError
 from loki.people.human_review import (
     Answered,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from loki.action.executor import Executor
     from loki.action.reviewing import Reviewing
-    from loki.action.task import TaskSpec
+    from loki.action.task import Outcome, TaskSpec
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -69,15 +70,33 @@ def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Revie
         str(workspace.root),
         spending(workspace) if rules.cost_per_hour else lambda: 0.0,
         executor.is_allowed,
-        lambda review: asked(workspace, review),
+        lambda: tell(workspace),
+        lambda outcome: ended(workspace, spec, outcome),
     )
 
 
-def asked(workspace: Workspace, review: HumanReview) -> None:
-    """What follows where a request is new: its task is blocked, people are told."""
-    _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
-    for effect in effects:
-        _perform(workspace, review, effect)
+def ended(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
+    """Tell people of a task that needs one, or was given up; of requests `tell` does."""
+    is_security = spec.kind == "security" and workspace.config.review.security
+    is_asked = outcome.trigger == HUMAN_REVIEW or (is_security and bool(outcome.awaiting))
+    if outcome.status == "escalated" and not is_asked:
+        kind: Any = "escalation"
+    elif outcome.status == "failed" and outcome.page:
+        kind = "dead_letter"
+    else:
+        return
+    text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
+    notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
+
+
+def tell(workspace: Workspace) -> None:
+    """Do what follows where a request is new: its task is blocked, people are told."""
+    here = of(workspace)
+    for review in here.untold():
+        here.told(review.id)  # before: people who are told twice are told too often
+        _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
+        for effect in effects:
+            _perform(workspace, review, effect)
 
 
 def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = "") -> Decision:
@@ -114,6 +133,7 @@ def settle(workspace: Workspace) -> list[Decision]:
         The decisions that something was done for.
     """
     here = of(workspace)
+    tell(workspace)
     here.answers()
     for review in here.expired(workspace.clock.now()):
         try:

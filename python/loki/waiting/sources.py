@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ from loki.base.error import StoreError
 from loki.base.time import isoformat
 from loki.people.human_review import HumanReview
 from loki.people.review_trigger import is_about_done
-from loki.people.waiting import Answer, Waiting, id_of
-from loki.waiting import reviews
+from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
+from loki.waiting import reviews, standing
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
+
+STOPPED = frozenset({"dead_letter", "blocked"})
 
 Source = Callable[["Workspace", Mapping[str, Mapping[str, Any]]], list[Waiting]]
 """From a project and the records of its tasks by id."""
@@ -33,7 +35,10 @@ def waiting(workspace: Workspace) -> list[Waiting]:
     records = task_records(workspace)
     found: list[Waiting] = []
     for source in SOURCES:
-        found += sorted(source(workspace, records), key=lambda one: (one.since, one.id))
+        new = sorted(source(workspace, records), key=lambda one: (one.since, one.id))
+        # What has stopped because a person is asked something is asked about once.
+        asked = {one.task_id for one in found if one.task_id}
+        found += [one for one in new if one.kind not in STOPPED or one.task_id not in asked]
     return found
 
 
@@ -219,7 +224,7 @@ def stages(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> l
         id_ = id_of("stage", run, stage, str(phase))
         is_approval = phase == "approval"
         first = (
-            Answer("let it begin", f"loki approve {id_}")
+            Answer(LET_BEGIN, f"loki approve {id_}")
             if is_approval
             else Answer("go on, with what you know", f'loki approve {id_} --context "…"')
         )
@@ -292,13 +297,9 @@ SOURCES: Sequence[Source] = (
     commands,
     stages,
     escalations,
+    standing.dead_letters,
+    standing.recurring,
     candidates,
+    standing.blocked,
     breakers,
 )
-
-
-def of_ids(found: Sequence[Waiting]) -> Iterator[str]:
-    """The ids that can be answered."""
-    from loki.people.waiting import BY_ID
-
-    return (one.id for one in found if one.kind in BY_ID)

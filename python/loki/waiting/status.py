@@ -11,6 +11,7 @@ from loki.base.error import LokiError
 from loki.people.waiting import Waiting
 from loki.waiting import reviews
 from loki.waiting.sources import task_records, waiting
+from loki.waiting.standing import recurring_summary
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -32,6 +33,7 @@ class Status:
         breakers: circuit breakers that are not closed.
         signals: how many of each kind are pending.
         outcomes: of the tasks that ended last, the newest first.
+        recurring: how each recurring task stands, the one that runs next first.
     """
 
     project: str
@@ -42,6 +44,7 @@ class Status:
     breakers: list[dict[str, Any]] = field(default_factory=list)
     signals: dict[str, int] = field(default_factory=dict)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
+    recurring: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -52,6 +55,7 @@ class Status:
             "begun": self.begun,
             "queue": self.queue,
             "breakers": self.breakers,
+            "recurring": self.recurring,
             "signals": self.signals,
             "outcomes": self.outcomes,
         }
@@ -78,6 +82,7 @@ def status(workspace: Workspace) -> Status:
         _breakers(workspace),
         _signals(workspace),
         _outcomes(records),
+        recurring_summary(workspace),
     )
 
 

@@ -18,6 +18,7 @@ from loki.base.error import UsageError
 from loki.memory import task_record
 from loki.memory.call import Call, Calls
 from loki.people.human_review import HumanReview, Standing
+from loki.queueing import queue_of
 from loki.testing import ManualClock
 from loki.waiting import reviews
 from support.project import QUICK, RIGHT, WRONG, make_project
@@ -365,6 +366,7 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     assert (outcome["status"], outcome["trigger"]) == ("failed", "human_review_expired")
     assert f"nobody answered {review.id} within 24 h" in outcome["reason"]
     assert (project / ".loki/tasks/t/dead-letter-t.md").exists()
+    assert [one.id for one in queue_of(workspace).tasks("dead-letter")] == ["t"]
     kinds = [
         json.loads(line)["kind"] for line in told.read_text().replace("}{", "}\n{").splitlines()
     ]

@@ -1,0 +1,123 @@
+"""What has stopped and does not go on by itself: dead letters, recurring tasks, blocked tasks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import LokiError
+from loki.base.time import isoformat
+from loki.people.waiting import Answer, Waiting
+
+if TYPE_CHECKING:
+    from loki.recurrence.queued import QueuedTask
+    from loki.recurrence.recurring import RecurringTask
+    from loki.workspace import Workspace
+
+Records = Mapping[str, Mapping[str, Any]]
+
+FOR_A_PERSON = "requires_human_review"
+"""The recovery strategy of dead letters that only a person brings further."""
+
+TRIAGE = "triage"
+
+
+def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
+    """Dead letters that only a person brings further; the others are reviewed by themselves."""
+    return [
+        _dead_letter(task, records.get(task.id) or {})
+        for task in _tasks(workspace, "dead-letter")
+        if task.raw.get("recovery_strategy") == FOR_A_PERSON
+    ]
+
+
+def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
+    id_ = shlex.quote(task.id)
+    why = str(task.raw.get("error_summary") or "no reason is known")
+    return Waiting(
+        task.id,
+        "dead_letter",
+        task.title,
+        f"It was given up: {why}. Is it to be tried again, or abandoned?",
+        str(task.raw.get("last_failure") or ""),
+        (
+            Answer("try it again", f"loki dead-letters retry {id_}"),
+            Answer("abandon it", f'loki dead-letters abandon {id_} --reason "why"'),
+        ),
+        task.id,
+        page=str((record.get("outcome") or {}).get("page") or ""),
+    )
+
+
+def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
+    """Tasks of the queue that nobody may claim."""
+    return [
+        Waiting(
+            task.id,
+            "blocked",
+            task.title,
+            f"It is blocked: {task.blocked.reason or 'nobody said why'}. May it go on?",
+            task.blocked.since,
+            (Answer("let it go on", f"loki queue unblock {shlex.quote(task.id)}"),),
+            task.id,
+        )
+        for task in _tasks(workspace, "pending")
+        if task.blocked is not None
+    ]
+
+
+def recurring(workspace: Workspace, _records: Records) -> list[Waiting]:
+    """Recurring tasks that stopped as failed, or that a triage has paused."""
+    return [found for task in _recurring(workspace) if (found := _stopped(task)) is not None]
+
+
+def _stopped(task: RecurringTask) -> Waiting | None:
+    held = task.stopped or task.paused
+    if held is None or held.status == "done":
+        return None
+    if held.status == "paused" and TRIAGE not in held.by:
+        return None  # by a person, who knows
+    did = "It stopped, failed" if held.status == "failed" else f"It was paused by {held.by}"
+    id_ = shlex.quote(task.id)
+    return Waiting(
+        task.id,
+        "recurring",
+        task.title or task.id,
+        f"{did}: {held.reason or 'nobody said why'}. Mend the cause, then let it go on.",
+        isoformat(held.since),
+        (
+            Answer("let it go on", f"loki recur resume {id_}"),
+            Answer("look at it", f"loki recur show {id_}"),
+            Answer("remove it", f"loki recur remove {id_}"),
+        ),
+    )
+
+
+def recurring_summary(workspace: Workspace) -> list[dict[str, Any]]:
+    """How each recurring task stands, the one that runs next first."""
+    found = [
+        {
+            "id": task.id,
+            "status": task.status,
+            "consecutive_failures": task.consecutive_failures,
+            "next_run_at": isoformat(task.next_run_at) if task.next_run_at else None,
+        }
+        for task in _recurring(workspace)
+    ]
+    return sorted(found, key=lambda one: (str(one["next_run_at"] or "9"), str(one["id"])))
+
+
+def _recurring(workspace: Workspace) -> list[RecurringTask]:
+    from loki.recurrence.recurring_tasks import RecurringTasks
+
+    return RecurringTasks(workspace.store).usable()
+
+
+def _tasks(workspace: Workspace, name: Any) -> Iterable[QueuedTask]:
+    from loki.queueing import queue_of
+
+    try:
+        return queue_of(workspace).tasks(name)
+    except LokiError:
+        return ()

@@ -1,0 +1,258 @@
+"""Everything that waits is in one place, and each command that is printed there works as printed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import loki
+from loki.action.agent import Briefing, Proposal
+from loki.action.change import Change
+from loki.cli.app import app
+from loki.memory.candidate import Candidate, Candidates, Source
+from loki.people.waiting import Waiting
+from loki.queueing import queue_of
+from loki.recurrence.queued import QueuedTask
+from loki.recurrence.recurring import CyclePart, Hold, RecurringTask
+from loki.recurrence.recurring_tasks import RecurringTasks
+from loki.stores.files import FileStore
+from loki.waiting import reviews
+from loki.waiting.sources import waiting
+from support.project import QUICK, RIGHT, make_project
+
+AT = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
+
+STUCK = f"{sys.executable} -S stuck.py"
+SCRIPT = """\
+import os, sys
+if not os.path.exists("mended"):
+    sys.exit("PermissionError: [Errno 13] Permission denied: '/srv/data'")
+"""
+CONFIG = """\
+[agents.ops]
+command = "sh mend.sh"
+"""
+PIPELINE = """\
+version: 1
+name: ship
+stages:
+  - {id: deploy, agent: ops, description: Make add add., checks: [CHECK], requires_approval: true}
+"""
+
+
+def run(*arguments: str) -> Result:
+    """A command of loki's, in this process."""
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def task(workspace: loki.Workspace, id_: str, agent: Any, *checks: str, **more: Any) -> None:
+    with workspace.task(f"make {id_} right", checks=checks or [QUICK], id=id_, **more) as entered:
+        entered.run(agent)
+
+
+def writes(
+    text: str, *commands: str, confidence: float | None = None
+) -> Callable[[Briefing], Proposal]:
+    return lambda _: Proposal(Change.write({"calc.py": text}, commands), "mended", confidence)
+
+
+def _review(workspace: loki.Workspace) -> None:
+    task(workspace, "unsure", writes(RIGHT, confidence=0.1), complexity="high")
+
+
+def _security(workspace: loki.Workspace) -> None:
+    task(workspace, "secure", writes(RIGHT), kind="security")
+
+
+def _approval(workspace: loki.Workspace) -> None:
+    task(workspace, "named", writes(RIGHT), QUICK, "approval: the name is good")
+
+
+def _command(workspace: loki.Workspace) -> None:
+    task(workspace, "asks", writes(RIGHT, "true"), max_attempts=1)
+
+
+def _escalation(workspace: loki.Workspace) -> None:
+    (workspace.root / "stuck.py").write_text(SCRIPT)
+    agent = "sed -i s/a.-.b/a+b/ calc.py"
+    ran = run("run", "--task", "get unstuck", "--check", STUCK, "--agent-command", agent)
+    assert ran.exit_code == 3
+
+
+def _stage(workspace: loki.Workspace) -> None:
+    (workspace.root / "ship.yml").write_text(PIPELINE.replace("CHECK", json.dumps(QUICK)))
+    (workspace.root / ".loki").mkdir(exist_ok=True)
+    (workspace.root / ".loki/config.toml").write_text(CONFIG)
+    (workspace.root / "mend.sh").write_text("sed -i s/a.-.b/a+b/ calc.py\n")
+    assert run("pipeline", "run", "ship.yml").exit_code == 3
+
+
+def _candidate(workspace: loki.Workspace) -> None:
+    rule = Candidate.rule("Never edit gen/ by hand.", [Source("t", "it came back")], "2026-04-04")
+    Candidates(FileStore(workspace.folder)).propose(rule)
+
+
+def _blocked(workspace: loki.Workspace) -> None:
+    queue_of(workspace).submit(QueuedTask("later", "do it later"))
+    queue_of(workspace).block("later", "the server is down")
+
+
+def _recurring(workspace: loki.Workspace) -> None:
+    held = Hold(since=AT, reason="it failed 3 times", status="failed")
+    cycle = CyclePart.model_validate({"delay": "10m"})
+    recurring = RecurringTask(id="nightly", schedule=cycle, command=("true",), stopped=held)
+    RecurringTasks(FileStore(workspace.folder)).add(recurring)
+
+
+def _breaker(workspace: loki.Workspace) -> None:
+    workspace.breakers()["api/claude"].isolate()
+
+
+MAKE: dict[str, Callable[[loki.Workspace], None]] = {
+    "human_review": _review,
+    "security": _security,
+    "approval": _approval,
+    "command": _command,
+    "escalation": _escalation,
+    "stage": _stage,
+    "candidate": _candidate,
+    "blocked": _blocked,
+    "recurring": _recurring,
+    "breaker": _breaker,
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_project(tmp_path / "calc")
+    monkeypatch.chdir(root)
+    return root
+
+
+def the_one(project: Path) -> Waiting:
+    (one,) = waiting(loki.Workspace(project))
+    return one
+
+
+@pytest.mark.parametrize("made", MAKE)
+def test_every_command_works_as_printed(
+    made: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MAKE[made](loki.Workspace(project))
+    one = the_one(project)
+    assert one.kind == ("human_review" if made == "security" else made)
+    shown = run("status")
+    assert shown.exit_code == 0
+    assert "1 thing waits for you:" in shown.output
+    assert one.asked.split("\n", maxsplit=1)[0][:40] in shown.output
+    for number, answer in enumerate(one.answers):
+        assert answer.command in shown.output
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(project, copy)
+        monkeypatch.chdir(copy)
+        (copy / "mended").touch()
+        words = shlex.split(answer.command)
+        assert words[0] == "loki"
+        done = run(*words[1:])
+        assert done.exit_code in {0, 3, 4}, f"{answer.command}: {done.output}"
+        left = [other.id for other in waiting(loki.Workspace(copy))]
+        looks = answer.name.startswith("look")
+        assert (one.id in left) is looks, f"{answer.command} left {left}: {done.output}"
+
+
+def test_nothing_waits_is_said_plainly(project: Path) -> None:
+    assert run("status").output == "Nothing waits for you.\n"
+    done = run("approve")
+    assert (done.exit_code, "nothing waits for you" in done.output) == (2, True)
+    assert json.loads(run("status", "--json").output)["waiting"] == []
+
+
+def test_what_goes_on_is_said_or_done(project: Path) -> None:
+    _review(loki.Workspace(project))
+    one = the_one(project)
+    done = run("approve", one.id[:9])
+    assert done.exit_code == 0
+    assert done.output == f"approved: {one.id}\nNext: loki resume unsure\n"
+    again = run("approve", one.id)
+    assert again.exit_code == 2
+    assert "nothing of the id" in again.output
+
+
+def test_one_command_can_be_all_of_it(project: Path) -> None:
+    _approval(loki.Workspace(project))
+    done = run("approve", "named", "--by", "ann", "--resume")
+    assert done.exit_code == 0, done.output
+    assert "approved: the name is good" in done.output
+    assert "success after 1 attempt" in done.output
+    assert '"ann"' in (project / ".loki/tasks/named/approvals.jsonl").read_text()
+
+
+def test_several_are_listed_and_a_beginning_may_stand_for_several(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    here = reviews.of(workspace)
+    ids = [
+        here.ask(reason="cost_limit", task_id=name, context=f"Go on, {name}?").id for name in "ab"
+    ]
+    done = run("approve")
+    assert done.exit_code == 2
+    assert all(id_ in done.output for id_ in ids)
+    assert "stands for several" in run("approve", "review").output
+    assert run("approve", "b").exit_code == 0
+    assert [one.id for one in waiting(workspace)] == [ids[0]]
+
+
+def test_a_no_wants_a_reason(project: Path) -> None:
+    _review(loki.Workspace(project))
+    done = run("reject")
+    assert done.exit_code == 2
+    assert "needs a reason: --note" in done.output
+    assert the_one(project).kind == "human_review"
+
+
+def test_a_blocked_task_is_asked_about_once_and_goes_on_with_the_answer(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    queue_of(workspace).submit(QueuedTask("unsure", "make unsure right"))
+    _review(workspace)
+    queued = queue_of(workspace).find("unsure")
+    assert queued is not None
+    assert queued.blocked is not None
+    assert "low_confidence" in queued.blocked.reason
+    one = the_one(project)
+    assert one.kind == "human_review"
+    done = run("approve", one.id)
+    assert "Next: loki work\n" in done.output
+    queued = queue_of(workspace).find("unsure")
+    assert queued is not None
+    assert queued.blocked is None
+
+
+def test_json_tells_the_same(project: Path) -> None:
+    _review(loki.Workspace(project))
+    (one,) = json.loads(run("status", "--json").output)["waiting"]
+    assert one["answers"][0]["command"] == f"loki approve {one['id']}"
+    assert one["until"] > one["since"]
+    data = json.loads(run("approve", one["id"], "--json").output)
+    assert data == {"id": one["id"], "done": f"approved: {one['id']}", "next": "loki resume unsure"}
+
+
+def test_a_review_of_another_program_is_shown_with_its_answers(project: Path) -> None:
+    signals = project / ".loki/signals"
+    signals.mkdir(parents=True)
+    theirs = {"timestamp": "2999-01-25T10:30:00Z", "reason": "security_decision",
+              "task_id": "task-099", "context": "Requires AWS \u001b[2J credentials"}  # fmt: skip
+    (signals / "HUMAN_REVIEW_NEEDED").write_text(json.dumps(theirs))
+    shown = run("status").output
+    assert "task-099" in shown
+    assert "\u001b[2J" not in shown
+    one = the_one(project)
+    assert run("approve", one.id).exit_code == 0
+    assert not (signals / "HUMAN_REVIEW_NEEDED").exists()
