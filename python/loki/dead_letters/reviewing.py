@@ -31,7 +31,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
-    from loki.config import NotificationKind
+    from loki.settings import NotificationKind
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
