@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
-from loki.base.secret import holds_mask
+from loki.base.secret import holds_mask, holds_secret, mask_secrets
 from loki.recurrence.queue import Queue
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
-    from loki.action.agent import Agent, Reviewer
     from loki.recurrence.queued import QueuedTask
-    from loki.session import Task
     from loki.workspace import Workspace
 
 
@@ -49,92 +46,35 @@ def submit(
         try:
             _keep_no_secret(task)
             if validate:
-                prepared(workspace, task)
-                agent_of(workspace, task)
+                _must_be_workable(workspace, task)
         except UsageError as error:
             where = f"task {task.id}: " if len(tasks) > 1 else ""
             raise UsageError(f"{where}{error}") from error
     return queue_of(workspace).submit_all(tasks)
 
 
-def prepared(workspace: Workspace, task: QueuedTask) -> Task:
-    """A queued task, to be worked on inside ``with``, with the checks that it names or the default ones.
+def must_be_whole(task: QueuedTask) -> None:
+    """Refuse a task whose commands cannot be run as they were kept.
 
     Raises:
-        UsageError: it cannot begin: a check's program does not exist, or nobody can judge it.
+        UsageError: one of them held a secret.
     """
-    _must_be_whole(task)
-    reviewer = reviewer_of(workspace, task)
-    checks = task.checks or workspace.default_checks(task.kind, task.complexity, reviewer)
-    title = task.title if not task.description else f"{task.title}\n\n{task.description}"
-    return workspace.task(
-        title,
-        id=task.id,
-        kind=task.kind,
-        complexity=task.complexity,
-        checks=checks,
-        scope=task.scope,
-        reviewer=reviewer,
-        max_attempts=task.max_attempts,
-        max_time=task.max_time or None,
-        max_tokens=task.max_tokens,
-        max_cost=task.max_cost,
-    )
+    for command in _commands(task):
+        if holds_mask(command):
+            raise UsageError(
+                f"`{command}` held a secret, which loki does not keep: submit the task again, with a "
+                "program that takes it from its environment"
+            )
 
 
-def agent_of(workspace: Workspace, task: QueuedTask) -> Agent | None:
-    """Who works on a queued task; None: it does not say.
+def _must_be_workable(workspace: Workspace, task: QueuedTask) -> None:
+    from loki.working import queued
 
-    Raises:
-        UsageError: it cannot work: no such program, no key, or its command held a secret.
-    """
-    from loki import assembly
-    from loki.action.words import unrunnable
-    from loki.agents.command import CommandAgent
-
-    _must_be_whole(task)
     if task.agent and task.agent_command:
-        raise UsageError("who works? Expected an agent or an agent's command, not both")
-    if task.briefing not in {"", "stdin", "argument"}:
-        raise UsageError(f"briefing is {task.briefing!r}: expected 'stdin' or 'argument'")
-    if task.agent:
-        return assembly.agent(
-            workspace,
-            task.agent,
-            task.agent_timeout or None,
-            reflect=task.reflect,
-            pass_environment=task.pass_env,
-        )
-    if not task.agent_command:
-        return None
-    found = CommandAgent(
-        task.agent_command,
-        briefing=task.briefing or None,  # type: ignore[arg-type]
-        timeout=task.agent_timeout or workspace.config.loop.agent_timeout,
-        reflect=task.reflect,
-        pass_environment=task.pass_env or None,
-    )
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
-    return found
-
-
-def reviewer_of(workspace: Workspace, task: QueuedTask) -> Reviewer | None:
-    """Who judges what no command can check; None: it does not say.
-
-    Raises:
-        UsageError: there is no such program.
-    """
-    from loki.action.words import unrunnable
-    from loki.agents.reviewer import CommandReviewer
-
-    if not task.reviewer_command:
-        return None
-    limit = task.agent_timeout or workspace.config.loop.agent_timeout
-    reviewer = CommandReviewer(task.reviewer_command, timeout=limit)
-    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown reviewer: {problem}")
-    return reviewer
+        raise UsageError("who works? Expected --agent or --agent-command, not both")
+    queued.task_of(workspace, task)
+    if task.agent or task.agent_command:
+        queued.agent_of(workspace, task, queued.DefaultAgent())
 
 
 def _commands(task: QueuedTask) -> Iterator[str]:
@@ -143,24 +83,9 @@ def _commands(task: QueuedTask) -> Iterator[str]:
 
 
 def _keep_no_secret(task: QueuedTask) -> None:
-    from loki.action.specification import MASKED, kept_command
-
-    for command in filter(None, _commands(task)):
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise UsageError(f"`{command}` is no command: {error}") from error
-        if MASKED in kept_command(words):
+    for command in _commands(task):
+        if holds_secret(command):
             raise UsageError(
                 "a command holds a secret, which loki does not keep: expected a program that takes "
-                f"it from its environment. It was `{kept_command(words)['command'][0]}`"
-            )
-
-
-def _must_be_whole(task: QueuedTask) -> None:
-    for command in _commands(task):
-        if holds_mask(command):
-            raise UsageError(
-                f"`{command}` held a secret, which loki does not keep: submit the task again, with a "
-                "program that takes it from its environment"
+                f"it from its environment. It was `{mask_secrets(command)}`"
             )

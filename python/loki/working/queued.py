@@ -10,6 +10,7 @@ from loki.action.task import Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.memory import task_record
+from loki.queueing import must_be_whole
 from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
     Raises:
         UsageError: it cannot be worked on as it was submitted.
     """
+    must_be_whole(queued)
     reviewer = _reviewer(workspace, queued)
     record = task_record.load(workspace.store, queued.id)
     if status_of(record) == "escalated" and not awaits_approval(record):

@@ -106,7 +106,9 @@ def test_says_what_it_waits_for(tmp_path: Path) -> None:
         (("--task", "A", "--id", "../a"), "task id is '../a'"),
         (("--task", "A", "--id", "a", "--depends-on", "a", "--no-validate"), "a -> a"),
         (("--task", "A", "--check", "curl --password hunter2hunter2"), "holds a secret"),
-        (("--task", "A", "--agent-command", "a 'b", "--no-validate"), "is no command"),
+        (("--task", "A", "--check", "curl --password 'hunter2hunter2'", "--no-validate"), "holds a secret"),
+        (("--task", "A", "--agent-command", "a --token=\"hunter2hunter2\""), "holds a secret"),
+        (("--task", "A", "--agent-command", "a 'b"), "quot"),
         (("--json-file", "/no/such/file"), "cannot read /no/such/file"),
     ],
 )  # fmt: skip
@@ -117,6 +119,12 @@ def test_what_cannot_begin_is_not_queued(tmp_path: Path, words: tuple[str, ...],
     assert (result.exit_code, why in result.stderr) == (2, True), result.output
     assert "hunter2" not in result.output
     assert pending(tmp_path) == []
+
+
+def test_what_somebody_judges_is_no_command(tmp_path: Path) -> None:
+    words = ("--task", "A", "--check", "approval: it doesn't hurt", "--id", "a")
+    assert submit(tmp_path, *words).exit_code == 0
+    assert pending(tmp_path)[0]["checks"] == ["approval: it doesn't hurt"]
 
 
 def test_unless_it_is_not_to_be_looked_at(tmp_path: Path) -> None:
