@@ -251,10 +251,14 @@ def _tell(outcome: Outcome, project: str) -> str:
         lines.append(
             "To have it worked on all the same, say what kind of work it is: --kind feature."
         )
+    where = "" if project == "." else f" --project {shlex.quote(project)}"
     if outcome.page:
         page = Path(project) / ".loki" / outcome.page
         lines.append(f"read:    {page if page.exists() else NOT_KEPT}")
-    where = "" if project == "." else f" --project {shlex.quote(project)}"
+        if outcome.status == "failed":
+            lines.append(
+                f"given up: loki dead-letters{where} lists it, tries it again, or drops it"
+            )
     if outcome.status == "escalated":
         lines.append("You decide:")
         lines += [f"  {n}. {choice}{where}" for n, choice in enumerate(_choices(outcome), 1)]

@@ -74,7 +74,8 @@ def command(
 
     Any number of these commands may run on one project; they share the queue. While a circuit breaker
     is open, fewer tasks run, those in the background stop, and what is not urgent waits. Ctrl-C gives
-    the tasks in flight back to the queue; a second one ends everything at once.
+    the tasks in flight back to the queue; a second one ends everything at once. Once a day the dead
+    letters are reviewed first.
 
     Exit codes, the most severe of what happened: 130 interrupted, 1 loki itself could not work, 4 a
     task is out of attempts, 3 one needs a person, 5 one spent its budget, 6 an open circuit breaker
@@ -84,6 +85,7 @@ def command(
     """
     import logging
 
+    from loki.cli.dead_letter_text import told
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent
     from loki.working.upkeep import after_work, before_work, signals_followed
@@ -94,7 +96,7 @@ def command(
     log_to_console(logging.INFO if verbose else logging.WARNING)
     workspace = Workspace(project)
     take_signals()
-    before_work(workspace)
+    before_work(workspace, lambda one: typer.echo(told(one, decided=True), err=True))
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,

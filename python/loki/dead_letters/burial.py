@@ -156,7 +156,6 @@ def _asked(spec: TaskSpec, agent: Mapping[str, Any] | None) -> QueuedTask:
     return QueuedTask(
         spec.id,
         spec.title,
-        spec.title,
         kind=spec.kind,
         complexity=spec.complexity,
         checks=tuple(check.shown for check in spec.checks),

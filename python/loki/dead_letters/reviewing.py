@@ -259,7 +259,7 @@ class Reviews:
         simpler = QueuedTask(
             new,
             scope.title,
-            scope.description or scope.title,
+            scope.description,
             task.priority,
             kind=task.kind,
             complexity=task.complexity,
@@ -304,8 +304,8 @@ class Reviews:
 
 
 def _with_approach(task: QueuedTask, approach: str) -> str:
-    described = task.description.strip() or task.title
-    return f"{described}\n\nGo about it in this way, which was not tried yet: {approach.strip()}"
+    how = f"Go about it in this way, which was not tried yet: {approach.strip()}"
+    return "\n\n".join(filter(None, (task.description.strip(), how)))
 
 
 def review_when_due(

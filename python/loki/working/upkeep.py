@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loki.base.error import LokiError
 
 if TYPE_CHECKING:
+    from loki.dead_letters.reviewing import Reviewed
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
 
 
-def before_work(workspace: Workspace) -> None:
+def before_work(workspace: Workspace, told: Callable[[Reviewed], None]) -> None:
     """Review the dead letters where that is due, and act on the signals that wait.
+
+    Args:
+        workspace: the project.
+        told: told of each dead letter as it is done.
 
     Raises:
         StoreError: they cannot be read or written.
@@ -25,7 +30,7 @@ def before_work(workspace: Workspace) -> None:
     from loki.dead_letters.reviewing import review_when_due
     from loki.signalling.handling import handle
 
-    review_when_due(workspace)
+    review_when_due(workspace, told=told)
     handle(workspace)
 
 

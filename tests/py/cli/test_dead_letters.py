@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import loki
-from support.dead_letters import give_up, letter, make_project, places, raw, write_letters
+from support.dead_letters import commit, give_up, letter, make_project, places, raw, write_letters
 
 
 def call(*arguments: str, cwd: Path) -> tuple[int, str, str]:
@@ -83,6 +83,19 @@ def test_from_a_task_that_was_given_up_to_one_that_succeeds(tmp_path: Path) -> N
     assert code == 0, error
     assert places(loki.Workspace(tmp_path)) == {id_: "completed"}
     assert answered("list", cwd=tmp_path)["metadata"]["total_recovered"] == 1
+
+
+def test_loki_work_reviews_before_it_works(workspace: loki.Workspace) -> None:
+    commit(workspace.root, "begin", "2026-01-01T00:00:00Z")
+    id_ = give_up(workspace, "fit the part").task_id
+    (workspace.root / "note.txt").write_text("x")
+    fixed = commit(workspace.root, f"Fix the caller, for {id_}", "2026-01-27T00:00:00Z")
+    right = f"""{sys.executable} -c 'open("part.py", "w").write("right = 1")'"""
+    code, _, error = call("work", "--agent-command", right, cwd=workspace.root)
+    assert code == 0, error
+    assert f"{id_}: queued again: what blocked it may be fixed by {fixed[:12]}" in error
+    assert places(workspace) == {id_: "completed"}
+    assert "right" in (workspace.root / "part.py").read_text()
 
 
 def test_a_person_abandons_several_and_says_why(workspace: loki.Workspace) -> None:

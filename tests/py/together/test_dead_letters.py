@@ -61,7 +61,7 @@ def test_an_exhausted_loop_is_a_dead_letter_with_every_field(workspace: loki.Wor
     assert entry["recovery_strategy"] == "retry_with_simpler_approach"
     data = entry["task_data"]
     assert (data["title"], data["dependencies"], data["priority"]) == ("fit the part", [], "medium")
-    assert data["description"]
+    assert data["description"] == ""
     assert metadata(workspace) == {
         "last_reviewed": None,
         "total_abandoned": 0,
