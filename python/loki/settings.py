@@ -162,7 +162,7 @@ class RecurrenceConfig(BaseModel):
     triage_cooldown: Seconds = 86400.0
     """From one triage of a task to the next."""
     triage_agent: str | None = Field(default=None, min_length=1)
-    """Who looks: a name as for ``--agent``; nobody where nothing is said."""
+    """Who looks: a name as for ``--agent``; the failing task's own agent where nothing is said."""
     failure_backoff_multiplier: float = Field(default=2.0, ge=1, allow_inf_nan=False)
     failure_backoff_max_delay: Seconds = 86400.0
     parallel: int = Field(default=4, ge=1, le=64)
