@@ -33,7 +33,7 @@ _FIELD = re.compile(
     r"(?:[:=][*_`]{0,3}\s?(.*)|)$",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(r"(?<=\S)[ \t;,]+(?=(?:ROOT_CAUSE|EVIDENCE|ACTION_TAKEN):)")
+_BESIDE = re.compile(r"(?<=[^\s;,])[ \t;,]{1,8}(?=(?:ROOT_CAUSE|EVIDENCE|ACTION_TAKEN):)")
 _WORD = re.compile(
     r"\b(?:(NO[-_ ]?OP)|(FILE[-_ ]?FIX)|(PAUSE)|(RECOMMEND[-_ ]?CONFIG))\b", re.IGNORECASE
 )

@@ -181,7 +181,22 @@ def test_no_choice_of_prompt_lines_changes_an_answer(lines: list[str], kind: str
 
 @pytest.mark.parametrize(
     "piece",
-    ["{", '{"a":', "VERDICT=\n", " ", "*", "\n{", '\n{"a": [', "VERDICT=PAUSE ", "|\n", "PAUSE "],
+    [
+        "{",
+        '{"a":',
+        "VERDICT=\n",
+        " ",
+        "*",
+        "\n{",
+        '\n{"a": [',
+        "VERDICT=PAUSE ",
+        "|\n",
+        "PAUSE ",
+        ";",
+        " ,",
+        "~",
+        "x EVIDENCE",
+    ],
 )
 def test_it_takes_linear_time(piece: str) -> None:
     """Four times the text takes no more than about four times as long."""
@@ -190,9 +205,9 @@ def test_it_takes_linear_time(piece: str) -> None:
         text = piece * (length // len(piece))
         best = 1e9
         for _ in range(3):
-            begin = time.perf_counter()
+            begin = time.process_time()
             parse(text, text)
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.process_time() - begin)
         return best
 
     assert took(LONGEST) < 12 * took(LONGEST // 4) + 0.1
