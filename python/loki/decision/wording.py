@@ -64,7 +64,7 @@ def words_of(text: str) -> frozenset[str]:
 
     Example:
         >>> sorted(words_of("Fix the failing login test of the UserStore"))
-        ['login', 'stor', 'us']
+        ['login', 'stor', 'us', 'userstor']
     """
     # "FreeBSD" is written "freebsd" elsewhere: whole words count beside their parts.
     whole = [name for name in _NAME.findall(text) if name.isalpha() and not name.islower()]
@@ -171,7 +171,7 @@ def defined_in(text: str) -> frozenset[str]:
     """The names that lines of code define, as far as a glance tells.
 
     Example:
-        >>> sorted(defined_in("def read_all(path):\n    return 1\nexport const MAX_AGE = 3\n"))
+        >>> sorted(defined_in("def read_all(path): return 1\\nexport const MAX_AGE = 3\\n"))
         ['MAX_AGE', 'read_all']
     """
     return frozenset(_DEFINED.findall(text)) | frozenset(_CONSTANT.findall(text))
@@ -181,7 +181,7 @@ def imported_in(text: str) -> frozenset[str]:
     """The names in lines of code that import, as far as a glance tells.
 
     Example:
-        >>> sorted(imported_in("from app.store import Store\nx = 1\nconst a = require('./b')\n"))
+        >>> sorted(imported_in("from app.store import Store\\nx = 1\\nconst a = require('./b')\\n"))
         ['Store', 'a', 'app', 'b', 'const', 'from', 'import', 'require', 'store']
     """
     return names_in("\n".join(_IMPORT.findall(text)))
