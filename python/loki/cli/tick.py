@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
+from loki.cli.common import amount, line, log_to_console, speaks_plainly
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def command(
         typer.Option(help="With --watch: end at this moment, like 2026-04-04T18:00:00Z."),
     ] = None,
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="What was done as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="What was done, a line of JSON for each round.")
+    ] = False,
 ) -> None:
     """Run the recurring tasks that are due, and wait for them; act on the signals that wait.
 
@@ -85,7 +88,7 @@ def tell(done: Round, *, json: bool, also_nothing: bool = False) -> None:
     if not (done.runs or done.put_off or also_nothing):
         return
     if json:
-        show_json(_as_data(done))
+        typer.echo(jsonlib.dumps(_as_data(done)))
         return
     for id_, run in done.runs:
         missed = f", for {amount(run.missed, 'missed run')}, too" if run.missed else ""
