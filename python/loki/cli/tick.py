@@ -46,20 +46,22 @@ def command(
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki import scheduling
-    from loki.signalling.following import followed
-    from loki.signalling.handling import handle
+    from loki.cli.dead_letter_text import told
+    from loki.signalling.following import attend, followed
+    from loki.working.upkeep import before_work
     from loki.workspace import Workspace
 
     log_to_console()
     take_signals()
     workspace = Workspace(project)
+    before_work(workspace, lambda one: typer.echo(told(one, decided=True), err=True))
     dispatcher = scheduling.dispatcher(workspace)
     if not watch:
         if for_ is not None or until is not None:
             raise UsageError("--for and --until are for --watch")
         done = dispatcher.tick()
         dispatcher.close()
-        handle(workspace)
+        attend(workspace)
         tell(done, json=json, also_nothing=True)
         return
     is_simulated = scheduling.is_simulated(workspace)

@@ -86,9 +86,10 @@ def command(
     import logging
 
     from loki.cli.dead_letter_text import told
+    from loki.signalling.following import attend, followed
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent
-    from loki.working.upkeep import after_work, before_work, signals_followed
+    from loki.working.upkeep import before_work
     from loki.workspace import Workspace
 
     if agent is not None and agent_command is not None:
@@ -106,11 +107,11 @@ def command(
         tell=_tell,
     )
     _stop_by_signal(crew)
-    with signals_followed(workspace):
+    with followed(workspace):
         code = crew.run()
     take_signals()
     if code != INTERRUPTED:
-        after_work(workspace)
+        attend(workspace)  # to the signals that the last tasks gave
     if json:
         show_json({"tasks": [one.to_dict() for one in crew.settled], "exit_code": code})
     else:

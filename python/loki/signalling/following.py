@@ -1,4 +1,4 @@
-"""Acts on signals as they come, beside other work."""
+"""Acts on signals, and on what people decided, as they come, beside other work."""
 
 from __future__ import annotations
 
@@ -12,11 +12,23 @@ from loki.base.error import LokiError
 from loki.people.signal import FOLDER
 from loki.signalling.handling import handle
 from loki.signalling.watch import changes
+from loki.waiting import reviews
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
+
+
+def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> None:
+    """Act on the signals that wait, do what people decided, and give up what nobody answered in time.
+
+    Args:
+        workspace: the project.
+        cancelled: ends whatever runs for a signal when set.
+    """
+    reviews.settle(workspace)
+    handle(workspace, cancelled=cancelled)
 
 
 @contextmanager
@@ -41,6 +53,6 @@ def followed(workspace: Workspace) -> Iterator[None]:
 def _follow(workspace: Workspace, over: threading.Event) -> None:
     try:
         for _ in changes(workspace.folder / FOLDER, over):
-            handle(workspace, cancelled=over)
+            attend(workspace, over)
     except (LokiError, OSError) as error:
         logger.warning("signals are not acted on any more: %s", error)
