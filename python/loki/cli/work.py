@@ -81,7 +81,7 @@ def command(
     task is out of attempts, 3 one needs a person, 5 one spent its budget, 6 an open circuit breaker
     keeps tasks waiting, 0 all is well; 2 usage.
 
-    Example: `loki submit "fix the login test" --check "pytest -q"`, then `loki work --agent claude`
+    Example: `loki submit --task "fix the login test" --check "pytest -q"`, then `loki work --agent claude`
     """
     import logging
 
