@@ -135,12 +135,15 @@ class Queue:
         """
         worker.fileno()
         with self._changing() as lists:
-            self._reap(lists)
+            self._reap(lists, worker)
             task = next(queue_moves.claimable(lists, capacity), None)
             if task is None:
                 return None
             now = self.clock.now()
-            return queue_moves.claim(lists, task, worker.lease(task, now, self._end(now)))
+            claim = queue_moves.claim(lists, task, worker.lease(task, now, self._end(now)))
+            lists.save()
+            worker.held.add((claim.id, claim.lease.generation))
+            return claim
 
     def renew(self, claim: Claim) -> Claim | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
@@ -226,13 +229,18 @@ class Queue:
         with self._changing() as lists:
             return self._reap(lists)
 
-    def _reap(self, lists: Lists) -> list[str]:
+    def _reap(self, lists: Lists, worker: Worker | None = None) -> list[str]:
         now, over, folder = self.clock.now(), [], self._store.folder
         for task in lists.of("in-progress"):
-            if task.claim is not None and is_over(task.claim, folder, now):
+            lease = task.claim
+            if lease is None:
+                continue
+            if worker is not None and not worker.knows(task.id, lease):
+                lists.move(replace(task, claim=None), "pending")  # nobody was told of this claim
+            elif is_over(lease, folder, now):
                 to = self._give_back(lists, self._lived(replace(task, lost=task.lost + 1), None))
                 over.append(task.id)
-                tell(task.id, f"worker={task.claim.worker} is gone; back in {to}", warning=True)
+                tell(task.id, f"worker={lease.worker} is gone; back in {to}", warning=True)
         return over
 
     def _give_back(self, lists: Lists, task: QueuedTask) -> ListName:

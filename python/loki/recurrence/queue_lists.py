@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from loki.base.error import StoreError
 from loki.memory.store import Store
 from loki.recurrence import queued_form
 from loki.recurrence.queue_file import QueueFile, Reader, complaints, parse
@@ -227,8 +228,11 @@ def show_current(store: Store, lists: Lists) -> None:
     def change(old: str | None) -> str | None:
         return text if not old or _is_ours(old, lists) else old
 
-    # Told again with the next claim: nobody need wait for the disk.
-    store.update(CURRENT, change, durable=False)
+    try:
+        # Told again with the next claim: nobody need wait for the disk, and no claim depends on it.
+        store.update(CURRENT, change, durable=False)
+    except StoreError as error:
+        logger.warning("%s", error)
 
 
 def _is_ours(text: str, lists: Lists) -> bool:

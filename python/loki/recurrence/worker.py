@@ -40,6 +40,7 @@ class Worker:
 
     Attributes:
         id: its name; host: of its machine; boot: id of its boot, or ""; pid: its process.
+        held: task and generation of each claim that it was given.
 
     Example:
         >>> import tempfile
@@ -57,6 +58,7 @@ class Worker:
         self.id = id or f"{host}-{self.pid}-{secrets.token_hex(4)}"
         self._path = lock_path(folder, self.id)
         self._handle: int | None = None
+        self.held: set[tuple[str, int]] = set()
 
     def __enter__(self) -> Worker:
         file.make_folder(self._path.parent)
@@ -112,6 +114,10 @@ class Worker:
             until,
             task.lifetime_attempts,
         )
+
+    def knows(self, task: str, lease: Lease) -> bool:
+        """Whether a claim is another's, or was given to this worker: a full disk may come between."""
+        return lease.worker != self.id or (task, lease.generation) in self.held
 
     def fileno(self) -> int:
         """Descriptor of the lock; pass it on to what must be over before the work is another's.
