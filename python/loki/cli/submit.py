@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -154,8 +155,9 @@ def command(
     lists = queueing.queue_of(workspace).lists()
     for one in queued:
         typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
-    where = "" if project == Path() else f" --project {project}"
-    typer.echo(f"{amount(len(lists.of('pending')), 'task')} pending: loki queue{where}")
+    where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
+    count = amount(len(lists.of("pending")), "task")
+    typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")
 
 
 def _waits(task: QueuedTask, where: Any) -> str:

@@ -82,7 +82,7 @@ def test_says_what_it_waits_for(tmp_path: Path) -> None:
         tmp_path, "--task", "B", "--check", "true", "--depends-on", "a", "--depends-on", "c"
     ).stdout
     assert "waits for a (pending), c (which nobody has submitted yet)" in told
-    assert "2 tasks pending: loki queue" in told
+    assert "2 tasks pending; work on them: loki work --project " in told
 
 
 @pytest.mark.parametrize(
