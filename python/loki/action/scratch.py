@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -37,6 +38,44 @@ def copy(tree: Tree, destination: str) -> Tree:
             continue  # gone since the tree was taken
     is_git = os.path.lexists(os.path.join(destination, ".git"))
     return Tree(Path(os.path.realpath(root)), entries, dict(tree.skipped), is_git, stats, taken)
+
+
+def update(copied: Tree, now: Tree) -> Tree:
+    """Bring files of a copy to what they are in the original by now; what else is in it stays.
+
+    Args:
+        copied: the copy's tree, as it was taken.
+        now: the original's, as it is.
+
+    Returns:
+        The copy's tree as it would be, had it been taken now.
+
+    Raises:
+        OSError: it could not be written; the copy is of no use then.
+    """
+    changed = copied.difference(now)
+    root = str(copied.root)
+    entries, stats = dict(copied.entries), dict(copied._stats)
+    taken = time.time_ns()
+    for path in changed.paths:
+        target = os.path.join(root, path)
+        # A link on the way could lead into the original.
+        if os.path.realpath(os.path.dirname(target)) != os.path.dirname(target):
+            raise NotADirectoryError(errno.ENOTDIR, "lies beyond a link in the copy", path)
+        if os.path.lexists(target):
+            os.unlink(target)
+        entries.pop(path, None)
+        stats.pop(path, None)
+    for path in (*changed.changed, *changed.added):
+        target = os.path.join(root, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        try:
+            entries[path], stats[path] = _copy_file(os.path.join(now.root, path), target)
+        except FileNotFoundError:
+            continue  # gone since the tree was taken
+        if not entries[path].is_symlink:
+            os.utime(target)  # what was built from the file before is out of date
+    return Tree(copied.root, entries, dict(now.skipped), copied.is_git, stats, taken)
 
 
 def _copy_file(source: str, target: str) -> tuple[Entry, tuple[int, ...]]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loki.action.scratch import update
 from loki.action.tree import Tree
 from loki.action.work import borrow
 from loki.agents.scratch_folder import remove_folder, scratch_folder
@@ -49,6 +50,16 @@ class Copy:
         """The project as it is now."""
         self._seen = Tree.scan(self.project, self._seen)
         return self._seen
+
+    def catch_up(self) -> None:
+        """What has changed in the project comes into the copy; what was done there stays.
+
+        Needs the project, and that nothing of it was done to the same paths.
+
+        Raises:
+            OSError: it could not be written; the copy is of no use then.
+        """
+        self.base = update(self.base, self.now())
 
     def begin_again(self) -> None:
         """The project as it is now, in the same place. Needs the project.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.change import Change
 from loki.action.landing import Landed
-from loki.action.transaction import Conflict, EditConflict
+from loki.action.transaction import ApplyError, Conflict, EditConflict
 from loki.base.log import tell
 from loki.recognition.failure import Failure
 from loki.working.project import Stopped, held, landing, undo_journal
@@ -92,6 +92,13 @@ class Lander:
             return self._conflict([Conflict(path, why) for path in theirs])
         return self._verify(change)
 
+    def _catch_up(self, change: Change) -> None:
+        try:
+            self.copy.catch_up()
+            self.performer.regressions.restart()
+        except OSError:  # such as a file where a folder was
+            self._begin_again(change)
+
     def _moved(self) -> tuple[str, ...]:
         """The paths that are others in the project than in the copy as it was taken."""
         return self.copy.base.difference(self.copy.now()).paths
@@ -105,7 +112,10 @@ class Lander:
         tell(
             self._task, "the project has moved on: the checks run once more with what is new in it"
         )
-        self._begin_again(change)
+        try:
+            self._catch_up(change)
+        except ApplyError as error:  # a file where the work has a folder, or the other way round
+            return self._conflict([Conflict(change.paths[0], str(error))])
         # Somebody who does not ask may change it even while it is held.
         is_sure = self._rounds > FREE_ROUNDS and self._passes() and not self._moved()
         return self._apply(change) if is_sure else Landed(moved=True)

@@ -236,3 +236,62 @@ def test_the_index_and_history_of_git_are_left_alone(tmp_path: Path) -> None:
     assert outcome.status == "success"
     assert (git("diff", "--cached"), git("log", "--all", "--format=%H")) == (staged, log)
     assert b"?? new.py" in git("status", "--porcelain")
+
+
+def test_what_is_new_in_the_project_comes_into_the_copy(project: Path) -> None:
+    """Files that changed, came, went, and a folder that became a file; beside the work."""
+    (project / "folder").mkdir()
+    (project / "folder" / "a.txt").write_text("a\n")
+    seen: list[str] = []
+
+    def agent(briefing: Briefing) -> dict[str, str]:
+        (project / "check.py").write_text("print('new')\n")
+        (project / "tests" / "test_calc.py").unlink()
+        (project / "deep" / "er").mkdir(parents=True)
+        (project / "deep" / "er" / "b.txt").write_text("b\n")
+        (project / "run.sh").write_text("#!/bin/sh\n")
+        (project / "run.sh").chmod(0o755)
+        (project / "folder" / "a.txt").unlink()
+        (project / "folder").rmdir()
+        (project / "folder").write_text("a file\n")
+        seen.append(str(briefing.root))
+        return FIX
+
+    check = (
+        "test -e tests/test_calc.py || { grep -q new check.py && test -f deep/er/b.txt "
+        "&& test -x run.sh && test -f folder && grep -q 'a + b' calc.py; }"
+    )
+    outcome, after = in_copy(project, agent, checks=[f'sh -c "{check}"'])
+    assert (outcome.status, outcome.attempts) == ("success", 1)
+    assert after["calc.py"] == RIGHT.encode()
+    assert after["folder"] == b"a file\n"
+
+
+def test_what_is_new_never_goes_through_a_link_of_the_copy(project: Path) -> None:
+    """``vendor`` was ignored, and a link to the project's own; meanwhile it is a part of the project."""
+    (project / "vendor").mkdir()
+    (project / "vendor" / "lib.py").write_text("x = 1\n")
+    ignore = project / ".gitignore"
+    ignore.write_text("__pycache__/\nvendor\n")
+
+    def agent(_: Briefing) -> dict[str, str]:
+        ignore.write_text("__pycache__/\n")
+        (project / "vendor" / "lib.py").write_text("x = 2\n")
+        return {"mine.py": "y = 1\n"}
+
+    outcome, after = in_copy(project, agent, checks=["test -f vendor/lib.py"])
+    assert outcome.status == "success"
+    assert after["vendor/lib.py"] == b"x = 2\n"
+    assert not (project / "vendor").is_symlink()
+
+
+def test_a_file_where_the_work_has_a_folder_is_a_conflict(project: Path) -> None:
+    def agent(briefing: Briefing) -> dict[str, str]:
+        if briefing.attempt > 1:
+            return {"other/a.txt": "a\n"}
+        (project / "new").write_text("a file\n")
+        return {"new/a.txt": "a\n"}
+
+    outcome, after = in_copy(project, agent)
+    assert (outcome.status, outcome.attempts) == ("success", 2)
+    assert (after["new"], after["other/a.txt"]) == (b"a file\n", b"a\n")
