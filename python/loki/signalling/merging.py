@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from loki.action.branch import DELETED, MERGED, default_branch, end_of
 from loki.action.listing import git
 from loki.action.process import run
+from loki.base.time import isoformat
 from loki.people.signal import MERGE_REQUESTED
+from loki.people.waiting import Answer, Waiting
+from loki.signalling import signals_of
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
 from loki.signalling.feature import own_tests, run_check
 
 if TYPE_CHECKING:
     from loki.action.check import Check
     from loki.people.signal import Signal
+    from loki.workspace import Workspace
 
 UNDER_WAY = "state/merging.json"
 """What loki was merging, written before it begins."""
@@ -46,6 +51,31 @@ def merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         if reason or isinstance(check, str):
             return Waits(f"{reason or check}; {by_hand}")
         return _merge(dispatch, signal, check, by_hand)
+
+
+def waiting(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """Merges that wait for a person: where loki may make them, those that it has not made, too."""
+    may = workspace.config.signals.merge == "auto"
+    asked = "the tests passed; merge it" + (
+        " (loki does so once nothing is in doubt; what is, says `loki signals handle`)"
+        if may
+        else ""
+    )
+    return [
+        Waiting(
+            one.id,
+            "signal",
+            one.label,
+            asked,
+            isoformat(one.given_at) if one.given_at else "",
+            (
+                Answer("merge", f"git merge --no-ff {shlex.quote(one.name)}"),
+                Answer("leave it", f"loki signals clear {one.id}"),
+            ),
+            one.said("task_id"),
+        )
+        for one in signals_of(workspace).pending(MERGE_REQUESTED)
+    ]
 
 
 def _against(dispatch: Dispatch, signal: Signal, root: str) -> str:

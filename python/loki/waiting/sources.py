@@ -12,6 +12,7 @@ from loki.base.time import isoformat
 from loki.people.human_review import HumanReview
 from loki.people.review_trigger import is_about_done
 from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
+from loki.signalling import merging
 from loki.waiting import reviews, standing
 
 if TYPE_CHECKING:
@@ -301,5 +302,6 @@ SOURCES: Sequence[Source] = (
     standing.recurring,
     candidates,
     standing.blocked,
+    merging.waiting,
     breakers,
 )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shlex
 import signal as system
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from typer.testing import CliRunner
 
 import loki
+from loki.cli.app import app
 from loki.signalling import merging
 from loki.signalling.handling import handle
+from loki.waiting.sources import waiting
 from support.signals import git, give, mend, project_on_a_branch, told
 
 MERGED = ["MERGE_REQUESTED feature/add: feature/add is merged"]
@@ -107,3 +111,14 @@ def test_a_branch_that_is_gone_is_not_asked_for_any_more(asked: Path) -> None:
     assert told(handle(loki.Workspace(asked))) == [
         "MERGE_REQUESTED feature/add: feature/add is deleted"
     ]
+
+
+def test_a_merge_that_waits_is_among_all_that_waits_for_a_person(asked: Path) -> None:
+    (one,) = [found for found in waiting(loki.Workspace(asked)) if found.kind == "signal"]
+    assert one.title == "MERGE_REQUESTED feature/add"
+    assert one.answers[0].command == "git merge --no-ff feature/add"
+    cleared = CliRunner().invoke(
+        app, [*shlex.split(one.answers[1].command)[1:], "--project", str(asked)]
+    )
+    assert cleared.exit_code == 0
+    assert waiting(loki.Workspace(asked)) == []
