@@ -180,8 +180,12 @@ class Webhook:
             {"Content-Type": "application/json", "User-Agent": "loki", "Connection": "close"},
             method="POST",
         )
-        with self._opener.open(request, timeout=self._timeout):
-            pass
+        try:
+            with self._opener.open(request, timeout=self._timeout):
+                pass
+        except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
+            raise
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

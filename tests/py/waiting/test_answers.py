@@ -106,6 +106,12 @@ def _blocked(workspace: loki.Workspace) -> None:
     queue_of(workspace).block("later", "the server is down")
 
 
+def _dead_letter(workspace: loki.Workspace) -> None:
+    queue_of(workspace).submit(QueuedTask("gone", "do it at all"))
+    entry = {"task_id": "gone", "recovery_strategy": "requires_human_review"}
+    queue_of(workspace).bury({**entry, "error_summary": "it failed 9 times"})
+
+
 def _recurring(workspace: loki.Workspace) -> None:
     held = Hold(since=AT, reason="it failed 3 times", status="failed")
     cycle = CyclePart.model_validate({"delay": "10m"})
@@ -126,6 +132,7 @@ MAKE: dict[str, Callable[[loki.Workspace], None]] = {
     "stage": _stage,
     "candidate": _candidate,
     "blocked": _blocked,
+    "dead_letter": _dead_letter,
     "recurring": _recurring,
     "breaker": _breaker,
 }
