@@ -16,7 +16,7 @@ from loki.recurrence.dispatcher import Dispatcher
 from loki.recurrence.outcome import Knobs
 from loki.recurrence.recurring_tasks import FOLDER, RecurringTasks
 from loki.recurrence.run import Ran
-from loki.scheduling import agent_run
+from loki.scheduling import agent_run, telling
 from loki.triaging import Triages
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
         knobs(workspace),
         workspace.config.recurrence.parallel,
     )
-    triages = Triages(workspace, tasks, found.cancelled, waits=is_simulated(workspace))
+    found.tell = telling.noticed(workspace)
+    waits, tell = is_simulated(workspace), telling.paused(workspace)
+    triages = Triages(workspace, tasks, found.cancelled, waits=waits, tell=tell)
     found.after_round.append(triages.tick)
     found.closing.append(triages.close)
     return found

@@ -99,5 +99,5 @@ def _pause(
         lambda task: outcome.paused(task, now, conclusion.reason, f"triage {record.id}"),
     )
     tasks.log(now, "paused", record.task_id, by=record.id, reason=conclusion.reason)
-    tell(record.task_id, f"paused by its triage {record.id}: {conclusion.reason}")
+    tell(record.task_id, f"was paused by its triage {record.id}: {conclusion.reason}")
     return conclusion.said

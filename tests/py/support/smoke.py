@@ -35,7 +35,7 @@ class Smoke:
         (root / ".loki").mkdir(parents=True)
 
     def config(self, agent: str | None = None, **knobs: Any) -> None:
-        """Settings of ``[recurrence]``; agent: the script of the triage agent ``doc``."""
+        """Settings of ``[recurrence]``, and who is told; agent: the script of the triage agent ``doc``."""
         lines = [
             "[recurrence]",
             *(f"{name} = {json.dumps(value)}" for name, value in knobs.items()),
@@ -43,7 +43,15 @@ class Smoke:
         if agent is not None:
             program = json.dumps(str(self.program("doc", agent)))
             lines += ['triage_agent = "doc"', "[agents.doc]", f"command = {program}"]
+        told = json.dumps(str(self.program("tell", "cat >> $TOOLS/told; echo >> $TOOLS/told")))
+        lines += ["[notify]", f"command = {told}"]
         (self.root / ".loki" / "config.toml").write_text("\n".join(lines) + "\n")
+
+    def told(self) -> list[dict[str, str]]:
+        """What people were told."""
+        path = self.tools / "told"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line]
 
     def program(self, name: str, script: str) -> Path:
         """An executable outside the project; it runs with ``$TOOLS``, their folder."""

@@ -100,6 +100,7 @@ def test_5_a_cycle_backs_off_and_stops_after_its_restarts(project: Smoke) -> Non
     assert all(is_about(one, n * MINUTE) for one, n in zip(delays, (2, 4, 8), strict=True))
     assert (shown["status"], shown["consecutive_failures"]) == ("failed", 4)
     assert "loki resume sync" in project.loki("recur", "show", "sync")
+    assert [one["kind"] for one in project.told()] == ["recurring_stopped"]
     project.loki("resume", "sync")
     project.watch(MINUTE)
     assert len(project.runs("sync")) == 5

@@ -84,7 +84,9 @@ def test_9_pause_keeps_the_counter(project: Smoke) -> None:
     assert shown["paused"]["by"] == "triage .triage-backup-1"
     assert shown["paused"]["reason"] == "it deletes data"
     assert len(project.runs()) == 3
-    assert "it deletes data" in project.loki("show", "backup")
+    (told,) = project.told()
+    assert (told["kind"], told["answer"]) == ("recurring_paused", "loki resume backup")
+    assert "backup was paused by its triage .triage-backup-1: it deletes data" in told["text"]
     project.loki("resume", "backup")
     task = project.task()
     assert (task["paused"], task["consecutive_failures"]) == (None, 3)
