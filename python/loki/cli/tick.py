@@ -41,7 +41,7 @@ def command(
 
     Each runs once, whatever was missed while nothing watched, and in one process at a time: several
     of these may run. With --watch it goes on until Ctrl-C, which ends what runs and counts no failure
-    for it.
+    for it. Before that, dead letters are reviewed where that is due.
 
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """

@@ -74,8 +74,7 @@ def command(
 
     Any number of these commands may run on one project; they share the queue. While a circuit breaker
     is open, fewer tasks run, those in the background stop, and what is not urgent waits. Ctrl-C gives
-    the tasks in flight back to the queue; a second one ends everything at once. Once a day the dead
-    letters are reviewed first.
+    the tasks in flight back to the queue; a second one ends everything at once.
 
     Exit codes, the most severe of what happened: 130 interrupted, 1 loki itself could not work, 4 a
     task is out of attempts, 3 one needs a person, 5 one spent its budget, 6 an open circuit breaker

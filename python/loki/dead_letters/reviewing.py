@@ -306,31 +306,3 @@ class Reviews:
 def _with_approach(task: QueuedTask, approach: str) -> str:
     how = f"Go about it in this way, which was not tried yet: {approach.strip()}"
     return "\n\n".join(filter(None, (task.description.strip(), how)))
-
-
-def review_when_due(
-    workspace: Workspace,
-    reviewers: Sequence[object] = (),
-    told: Callable[[Reviewed], None] = lambda _: None,
-) -> list[Reviewed]:
-    """Review the dead letters where that is due, before new work: for whoever starts work.
-
-    Args:
-        workspace: the project.
-        reviewers: agents that answer what no fact decides; none: nobody does.
-        told: told of each dead letter as it is done.
-
-    Returns:
-        What was reviewed; none where it is not due.
-
-    Raises:
-        StoreError: what was decided could not be kept.
-
-    Example:
-        >>> import tempfile
-        >>> from loki.workspace import Workspace
-        >>> review_when_due(Workspace(tempfile.mkdtemp()))
-        []
-    """
-    reviews = Reviews(workspace, reviewers)
-    return reviews.review(told=told) if reviews.is_due() else []

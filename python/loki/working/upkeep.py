@@ -20,7 +20,7 @@ def before_work(workspace: Workspace, told: Callable[[Reviewed], None]) -> None:
     Raises:
         StoreError: they cannot be read or written.
     """
-    from loki.dead_letters.reviewing import review_when_due
+    from loki.dead_letters.due import review_when_due
     from loki.signalling.following import attend
 
     review_when_due(workspace, told=told)

@@ -98,6 +98,14 @@ def test_loki_work_reviews_before_it_works(workspace: loki.Workspace) -> None:
     assert "right" in (workspace.root / "part.py").read_text()
 
 
+def test_loki_tick_reviews_once_a_day(workspace: loki.Workspace) -> None:
+    write_letters(workspace, [letter("a")])
+    for reviewed in (True, False):
+        code, _, error = call("tick", cwd=workspace.root)
+        assert code == 0, error
+        assert ("a: stays: nothing has changed" in error) is reviewed
+
+
 def test_a_person_abandons_several_and_says_why(workspace: loki.Workspace) -> None:
     write_letters(workspace, [letter("a"), letter("b"), letter("c")])
     data = answered("abandon", "a", "b", "--reason", "dropped", "--by", "ann", cwd=workspace.root)

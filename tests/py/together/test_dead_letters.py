@@ -11,7 +11,8 @@ import pytest
 
 import loki
 from loki.agents.command import CommandAgent
-from loki.dead_letters.reviewing import Reviewed, Reviews, review_when_due
+from loki.dead_letters.due import review_when_due
+from loki.dead_letters.reviewing import Reviewed, Reviews
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter_review import Answers, Scope
 from loki.recurrence.queued import QueuedTask
