@@ -228,6 +228,10 @@ class Dispatcher:
             if not isinstance(task, RecurringTask) or task.running is None:
                 return
             left = task.running
+            known = [run for run in self.tasks.runs(id_) if run.number == left.number]
+            if known:  # it had ended, and died before that was counted
+                self._count(id_, known[0])
+                return
             run = RunRecord(
                 number=left.number,
                 scheduled_at=left.scheduled_at,
@@ -340,7 +344,9 @@ class Dispatcher:
         self._record(task.id, run, Ran(run.status))
 
     def _record(self, id_: str, run: RunRecord, ran: Ran) -> None:
-        run = self.tasks.add_run(id_, run, ran.stdout, ran.stderr)
+        self._count(id_, self.tasks.add_run(id_, run, ran.stdout, ran.stderr))
+
+    def _count(self, id_: str, run: RunRecord) -> None:
         steps: list[Step] = []
 
         def outcome(task: RecurringTask) -> RecurringTask:

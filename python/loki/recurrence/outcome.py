@@ -15,6 +15,9 @@ from loki.recurrence.recurring import MOST_FAILURES, CyclePart, Hold, RecurringT
 from loki.recurrence.run import RunRecord, Start
 from loki.recurrence.schedule import Cron
 
+STOPPED = "stopped"
+"""The event of a cycle that failed once more than it may."""
+
 
 @dataclass(frozen=True)
 class Knobs:
@@ -144,7 +147,7 @@ def _stopped(task: RecurringTask, run: RunRecord, now: datetime) -> Step:
     if run.status == "failed" and task.failure_restarts > part.max_failure_restarts:
         why = f"failed {task.consecutive_failures} times in a row: {run.reason}".rstrip(": ")
         held = Hold(since=now, reason=why, status="failed")
-        return Step(task.with_(stopped=held), (Notice("stopped", why),))
+        return Step(task.with_(stopped=held), (Notice(STOPPED, why),))
     return Step(task)
 
 

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from loki import _core
+from loki.base.secret import mask_secrets
 from loki.base.time import nanoseconds, seconds
 from loki.recurrence.run import Moment
 from loki.recurrence.schedule import Cron, Cycle
@@ -206,6 +207,17 @@ class Unreadable:
     reason: str
 
 
+UNSAFE = (
+    "a secret stands in its command: put it into an environment variable, and name that in "
+    "pass_environment (--pass-env)"
+)
+
+
+@lru_cache(maxsize=1024)
+def _holds_secret(text: str) -> bool:
+    return mask_secrets(text) != text
+
+
 def read(id_: str, text: str) -> RecurringTask | Unreadable:
     """A task from its file, whatever is in it.
 
@@ -221,7 +233,10 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
         data = json.loads(text)
         if isinstance(data, dict):
             data["id"] = id_
-        return RecurringTask.model_validate(data)
+        task = RecurringTask.model_validate(data)
+        if _holds_secret("\n".join(task.command)):  # writing the file would mask it
+            return Unreadable(id_, UNSAFE)
+        return task
     except ValidationError as error:
         problem = error.errors()[0]
         if problem["type"] == "model_type":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from loki.base.error import StoreError
 from loki.base.manual_clock import ManualClock
 from loki.recurrence import command_run
 from loki.recurrence.dispatcher import Dispatcher
-from loki.recurrence.outcome import Knobs
+from loki.recurrence.outcome import STOPPED, Knobs, Notice
 from loki.recurrence.recurring_tasks import FOLDER, RecurringTasks
 from loki.recurrence.run import Ran
 from loki.scheduling import agent_run, telling
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from loki.recurrence.recurring import RecurringTask
     from loki.recurrence.run import PutOff, RunRecord, Start, Verdict
     from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
 
 
 def recurring_tasks(workspace: Workspace) -> RecurringTasks:

@@ -183,6 +183,11 @@ def test_no_delay_leaves_its_bounds(
         ('{"schedule": {"cron": "* * * * *", "zone": "X"}, "command": ["x"]}', "unknown time zone"),
         ('{"schedule": {"cron": "* * * * *"}}', "either a `command` or an `agent`"),
         ('{"command": ["x"]}', "schedule"),
+        (
+            '{"schedule": {"cron": "@daily"}, "command": ["curl", "-H", "Authorization: Bearer '
+            'sk-ant-REDACTED"]}',
+            "a secret stands in its command",
+        ),
         ('{"schedule": {"delay": 60}, "command": ["x"]}', "schedule"),
         ('{"schedule": {"cron": "@daily"}, "command": ["x"], "runs": -1}', "runs"),
         (
