@@ -14,7 +14,7 @@ from loki.base.error import StoreError
 from loki.base.manual_clock import ManualClock
 from loki.recurrence import command_run
 from loki.recurrence.dispatcher import Dispatcher
-from loki.recurrence.outcome import STOPPED, Knobs, Notice
+from loki.recurrence.outcome import Knobs
 from loki.recurrence.recurring_tasks import FOLDER, RecurringTasks
 from loki.recurrence.run import Ran
 from loki.scheduling import agent_run, telling

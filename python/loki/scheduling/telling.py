@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loki.recurrence.outcome import STOPPED
+
 if TYPE_CHECKING:
     from loki.recurrence.outcome import Notice
     from loki.settings import NotificationKind
@@ -28,7 +30,7 @@ def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
     """Tells that a task stopped by itself; what else happens to it stands in the scheduler's log."""
 
     def tell(id_: str, notice: Notice) -> None:
-        if notice.event == "stopped":
+        if notice.event == STOPPED:
             _tell(workspace, "recurring_stopped", id_, f"stopped: {notice.text}")
 
     return tell
