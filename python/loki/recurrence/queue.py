@@ -67,7 +67,9 @@ class Queue:
     # --- looking ---------------------------------------------------------------------------------------
 
     def lists(self) -> Lists:
-        """All lists at one moment, to look at."""
+        """All lists at one moment, to look at; nothing is written."""
+        if not self._store.names("queue/"):  # a look alone makes no folder
+            return self._read()
         try:
             with self._store.lock(LOCK):
                 return self._read()
