@@ -135,15 +135,16 @@ def _stop_by_signal(crew: Crew) -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-def _tell(what: Claim | Settled, count: Count) -> None:
+def _tell(what: Claim | Settled, count: Count | None) -> None:
     """A line of progress on stderr."""
     from loki.working.settle import Settled
 
+    if not isinstance(what, Settled):
+        typer.echo(f"{what.id}: begun", err=True)
+        return
+    assert count is not None
     left = f"{count.in_progress} in progress, {count.pending} pending"
     left += f", {count.blocked} blocked" if count.blocked else ""
-    if not isinstance(what, Settled):
-        typer.echo(f"{what.id}: begun ({left})", err=True)
-        return
     told = typer.style(_TOLD[what.place], fg=_COLORS.get(what.place))
     tries = f" after {amount(what.outcome.attempts, 'attempt')}" if what.outcome else ""
     typer.echo(

@@ -22,7 +22,7 @@ from loki.action.process import outlived_by_commands
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.queueing import queue_of
 from loki.recurrence.queue import LEASE
-from loki.recurrence.queue_moves import claimable
+from loki.recurrence.queue_moves import claimable, held
 from loki.recurrence.worker import Worker
 from loki.working.capacity import Capacity
 from loki.working.lander import ClaimLost
@@ -96,8 +96,8 @@ class Crew:
         default: who works on tasks that name nobody.
         watch: stay when there is nothing to do, and take what comes.
         max_tasks: end after so many; None: no limit.
-        tell: called with each task that was begun (its claim) or ended (how), and with how the queue
-            stands; one call at a time.
+        tell: called with each task that was begun (its claim, and None) or has ended (how, and how the
+            queue stands then); one call at a time.
 
     Attributes:
         settled: what has ended, in order.
@@ -111,7 +111,7 @@ class Crew:
         default: DefaultAgent = DefaultAgent(),  # noqa: B008 - frozen
         watch: bool = False,
         max_tasks: int | None = None,
-        tell: Callable[[Claim | Settled, Count], object] = lambda *_: None,
+        tell: Callable[[Claim | Settled, Count | None], object] = lambda *_: None,
     ) -> None:
         if workers < 1:
             raise UsageError(f"workers is {workers}: expected 1 or more")
@@ -220,7 +220,8 @@ class Crew:
         if self._left is not None:
             self._left -= 1
         job = self._jobs[claim.id] = Job(claim)
-        self._say(claim)
+        with self._telling:
+            self._tell(claim, None)
         threading.Thread(target=self._work, args=(job,), name=f"loki-{claim.id}").start()
 
     def _wait_for_all(self) -> None:
@@ -275,10 +276,10 @@ class Crew:
             lambda copy: task_of(copy, queued),
             lambda copy: agent_of(copy, queued, default),
             job.cancelled,
-            lambda: self._queue.renew(job.claim) is not None,
+            lambda: held(self._queue.lists(), job.claim) is not None,
         )
 
-    def _say(self, what: Claim | Settled) -> None:
+    def _say(self, what: Settled) -> None:
         with self._telling:
             lists = self._queue.lists()
             pending = lists.of("pending")
