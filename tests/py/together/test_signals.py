@@ -13,6 +13,7 @@ import pytest
 
 import loki
 from loki.people.signals import Signals
+from loki.testing import ScriptedLLM
 from support.project import QUICK, RIGHT, make_project
 from support.signals import TESTS, queued
 
@@ -142,3 +143,26 @@ def test_what_an_agent_says_is_ready_is_tested_once_its_task_has_succeeded(
     assert "passed: TESTS_PASSED adding" in ticked.stderr
     assert [task.title for task in queued(project)] == ["Document: add adds"]
     assert pending(project) == []
+
+
+def test_a_model_gives_signals_with_its_edits_and_no_others(project: Path) -> None:
+    def said(kind: str) -> dict[str, Any]:
+        edits = {"calc.py": RIGHT, f".loki/signals/{kind}": "add adds now"}
+        return {
+            "description": "Mend it.",
+            "edits": [
+                {"path": path, "action": "write", "content": text} for path, text in edits.items()
+            ],
+            "commands": [],
+            "confidence": 0.9,
+        }
+
+    llm = ScriptedLLM([said("PLAN_APPROVED"), said("DOCS_NEEDED")])
+    workspace = loki.Workspace(project)
+    with workspace.task("make add add", checks=[QUICK], max_attempts=2) as task:
+        assert task.run(llm).status == "success"
+    (docs,) = pending(project)
+    assert docs.data["description"] == "add adds now"
+    assert docs.said("task_id") == task.spec.id
+    first = workspace.history(task.spec.id).attempts()[0]
+    assert "agents may not give" in str(first.to_dict())
