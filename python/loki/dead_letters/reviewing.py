@@ -16,6 +16,7 @@ from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.log import tell
 from loki.dead_letters import page
 from loki.dead_letters.facts import FactFinder
+from loki.dead_letters.telling import notify
 from loki.people.escalations import Escalations, OpenEscalation
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter import HUMAN, Letter
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
-
-Notify = Callable[..., object]
 
 NO_ANSWERS = Answers()
 
@@ -134,7 +133,8 @@ class Reviews:
         """Add what the list of dead letters lacks; see `loki.dead_letters.burial.complete`."""
         from loki.dead_letters.burial import complete
 
-        complete(self.workspace)
+        for id_ in complete(self.workspace):
+            self._notify("dead_letter", f"given up: {id_}", id_)
 
     def escalate(self, task_id: str) -> Reviewed | None:
         """Ask a person at once about a task that was just given up, where a trigger is shown.
@@ -146,9 +146,6 @@ class Reviews:
         letter = finder.letters.get(task_id)
         if letter is None:
             return None
-        self._notify(
-            "dead_letter", f"given up: {letter.task.title}: {letter.error_summary}", task_id
-        )
         looked = self._look(finder, letter, NO_ANSWERS, self._asked(), ask=False)
         return self._carry_out(looked) if looked.decision.action == "escalate" else None
 
@@ -288,7 +285,7 @@ class Reviews:
         self.queue.bury({"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name})
         if before is None:
             text = f"{looked.letter.task.title}: {looked.decision.reason}"
-            self._notify("escalation", text, looked.task_id, name)
+            self._notify("escalation", text, looked.task_id)
         return replace(looked, page=name)
 
     def _answer(self, looked: Reviewed, what: str, words: str) -> None:
@@ -296,11 +293,8 @@ class Reviews:
         by = looked.facts.answers.by
         self.escalations.answer(looked.task_id, f"{what}{by and f', by {by}'}", words)
 
-    def _notify(self, kind: NotificationKind, text: str, task_id: str, about: str = "") -> None:
-        """Tell people; one that cannot be told finds it in the lists all the same."""
-        from loki.waiting.notify import notifier
-
-        notifier(self.workspace).notify(kind, text, task_id=task_id, id=about, answer="loki status")
+    def _notify(self, kind: NotificationKind, text: str, task_id: str) -> None:
+        notify(self.workspace, kind, text, task_id)
 
 
 def _with_approach(task: QueuedTask, approach: str) -> str:

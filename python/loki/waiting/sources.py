@@ -209,6 +209,12 @@ def _escalation(task: str, record: Mapping[str, Any], title: str, asked: str, pa
     ]
     if record:
         answers.append(Answer("give up", f"loki reject {id_}"))
+    else:  # a dead letter of another program: there is nothing to resume
+        quoted = shlex.quote(task)
+        answers = [
+            Answer("try it again", f"loki dead-letters retry {quoted}"),
+            Answer("abandon it", f'loki dead-letters abandon {quoted} --reason "why"'),
+        ]
     since = str(record.get("updated_at") or "")
     return Waiting(id_, "escalation", title, asked, since, tuple(answers), task, page=page)
 

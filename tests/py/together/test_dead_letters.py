@@ -348,6 +348,31 @@ def test_when_a_condition_comes_true_nobody_is_asked_any_more(workspace: loki.Wo
     assert places(workspace) == {outcome.task_id: "pending"}
 
 
+def test_people_are_told_of_dead_letters_and_escalations_once(tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    program = tmp_path / "tell.py"
+    program.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')")
+    folder = tmp_path / "project"
+    (folder / ".loki").mkdir(parents=True)
+    config = f'[notify]\ncommand = "{sys.executable} {program}"\n'
+    (folder / ".loki" / "config.toml").write_text(config)
+    workspace = make_project(folder)
+    plain = give_up(workspace)
+    guarded = give_up(workspace, "fit the lock", kind="security")
+    for _ in range(2):
+        review(workspace)
+    kinds = [
+        (one["kind"], one["task_id"]) for one in map(json.loads, told.read_text().splitlines())
+    ]
+    assert sorted(kinds) == sorted(
+        [
+            ("dead_letter", plain.task_id),
+            ("dead_letter", guarded.task_id),
+            ("escalation", guarded.task_id),
+        ]
+    )
+
+
 def test_a_dry_run_changes_nothing(workspace: loki.Workspace) -> None:
     give_up(workspace)
     before = {p: p.read_bytes() for p in workspace.folder.rglob("*") if p.is_file()}
