@@ -298,6 +298,15 @@ def breakers(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) ->
     ]
 
 
+def recommendations(
+    workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
+) -> list[Waiting]:
+    """What triages recommend."""
+    from loki.triaging.recommendation import recommendations as found
+
+    return found(workspace, records)
+
+
 SOURCES: Sequence[Source] = (
     human_reviews,
     approvals,
@@ -306,6 +315,7 @@ SOURCES: Sequence[Source] = (
     escalations,
     standing.dead_letters,
     standing.recurring,
+    recommendations,
     candidates,
     standing.blocked,
     merging.waiting,

@@ -87,6 +87,8 @@ def test_9_pause_keeps_the_counter(project: Smoke) -> None:
     (told,) = project.told()
     assert (told["kind"], told["answer"]) == ("recurring_paused", "loki resume backup")
     assert "backup was paused by its triage .triage-backup-1: it deletes data" in told["text"]
+    (waits,) = json.loads(project.loki("status", "--json"))["waiting"]
+    assert (waits["id"], waits["kind"]) == ("backup", "recurring")
     project.loki("resume", "backup")
     task = project.task()
     assert (task["paused"], task["consecutive_failures"]) == (None, 3)
