@@ -2,7 +2,7 @@
 
 Every briefing is composed from what is on record, so letting go of a conversation means to tell less:
 no reflections and no context of before, but the ledger and the last handoffs. Why it is so:
-``docs/design/drift.md``. Under test: ``tests/py/action/test_conversation.py``.
+``docs/design/drift.md``. Under test: ``tests/py/together/test_context_clear.py``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from loki.action.recorder import Recorder
     from loki.action.task import Outcome
     from loki.people.signals import Signals
+
+RUNNING = "running"
 
 STOPPED = frozenset({"interrupted", "paused", "escalated", "failed"})
 """Ends of a session after which another may go on."""
@@ -79,7 +81,7 @@ class Conversation:
             # What an earlier session was killed over is on record all the same.
             attempts = self.recorder.history.attempts()
             if attempts and attempts[-1].result not in DONE:
-                self.carried.keep_ledger(self._ledger("running", ""))
+                self.carried.keep_ledger(self._ledger(RUNNING, ""))
             self._told = self.carried.load()
         request = self._request()
         due = trigger(self._now(drifts.count, request), self.limits)
@@ -141,7 +143,7 @@ class Conversation:
         attempts = self.recorder.history.attempts()
         if attempts:
             self.cleared = attempts[-1].attempt
-            self._keep("running", "", why)
+            self._keep(RUNNING, "", why)
         self._told = self.carried.load()
 
     def _keep(self, state: str, reason: str, why: str) -> None:
@@ -172,7 +174,8 @@ class Conversation:
             state=state,
             reason=reason,
             at=isoformat(recorder.clock.now()),
-            said=recorder.said,
+            # While it runs, its briefings tell what people said.
+            said=() if state == RUNNING else recorder.said,
             files=files,
             reflections=recorder.reflections.last(),
         )
