@@ -194,7 +194,8 @@ class QueueMachine(RuleBasedStateMachine):
         """Another program writes a list in its own form, and loki begins anew."""
         path = self.folder / "queue" / f"{name}.json"
         if path.exists():
-            data = json.loads(path.read_text("utf-8"))
+            found = json.loads(path.read_text("utf-8"))
+            data = {"tasks": found} if isinstance(found, list) else found
             tasks = [dict(reversed(one.items())) for one in data["tasks"]]
             is_bare = bare and len(data) == 1
             path.write_text(json.dumps(tasks if is_bare else {**data, "tasks": tasks}, indent=2))
