@@ -100,18 +100,20 @@ def _rest(found: Status, now: datetime) -> Iterator[str]:
         if one["id"] not in {other["id"] for other in found.running}:
             yield f"  {line(str(one['id']))}  {_ago(str(one['since']), now)}: {line(str(one['title']), 60)}"
     if found.queue:
+        blocked = found.queue.get("blocked", 0)
+        told = [
+            f"{count} {name}" + (f" ({blocked} blocked)" if name == "pending" and blocked else "")
+            for name, count in found.queue.items()
+            if count and name != "blocked"
+        ]
         yield ""
-        yield (
-            typer.style("Queue:", bold=True)
-            + " "
-            + ", ".join(f"{count} {name}" for name, count in found.queue.items() if count)
-        )
+        yield typer.style("Queue:", bold=True) + f" {', '.join(told)}"
     yield from _breakers(found)
     yield from _recurring(found, now)
     if found.signals:
         yield ""
-        told = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
-        yield typer.style("Signals pending:", bold=True) + f" {', '.join(told)}"
+        given = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
+        yield typer.style("Signals pending:", bold=True) + f" {', '.join(given)}"
     yield from _outcomes(found, now)
 
 

@@ -168,7 +168,7 @@ class Webhook:
         thread = threading.Thread(target=post, name="loki-webhook", daemon=True)
         thread.start()
         thread.join(self._timeout)
-        if thread.is_alive():
+        if thread.is_alive() or (failed and isinstance(failed[0], TimeoutError)):
             raise OSError(f"it took longer than {self._timeout:g} s")
         if failed:
             raise OSError(_said(failed[0])) from None  # its own words may hold the URL

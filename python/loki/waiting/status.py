@@ -29,7 +29,8 @@ class Status:
         waiting: what waits for a person, the most urgent first.
         running: ids of tasks that a worker has now, with what is known of it.
         begun: tasks that have not ended: they run, or were killed.
-        queue: how many tasks stand in each list; empty where there is no queue.
+        queue: how many tasks stand in each list, and of the pending ones are blocked; empty where
+            there is no queue.
         breakers: circuit breakers that are not closed.
         signals: how many of each kind are pending.
         outcomes: of the tasks that ended last, the newest first.
@@ -95,6 +96,7 @@ def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int]]:
     except LokiError:
         return [], {}
     counts: dict[str, int] = {name: len(lists.of(name)) for name in LISTS}
+    counts["blocked"] = sum(task.blocked is not None for task in lists.of("pending"))
     running: list[dict[str, Any]] = [
         {
             "id": task.id,

@@ -11,6 +11,7 @@ from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.memory import task_record
 from loki.queueing import must_be_whole
+from loki.waiting import reviews
 from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
     must_be_whole(queued)
     reviewer = _reviewer(workspace, queued)
     record = task_record.load(workspace.store, queued.id)
-    if status_of(record) == "escalated" and not awaits_approval(record):
+    # A worker is nobody who answers: what still asks a person is not settled by going on.
+    is_asked = bool(reviews.of(workspace).of_task(queued.id))
+    if status_of(record) == "escalated" and not awaits_approval(record) and not is_asked:
         return workspace.resume(queued.id, reviewer=reviewer)
     checks = queued.checks or workspace.default_checks(queued.kind, queued.complexity, reviewer)
     return workspace.task(

@@ -108,7 +108,8 @@ def give_back(
 def _asking(outcome: Outcome) -> str:
     """What a person has to know who finds the task blocked."""
     page = f"; read .loki/{outcome.page}" if outcome.page else ""
-    return f"{outcome.reason}{page}; answer it with `loki resume {outcome.task_id}`"
+    command = f"approve {outcome.review}" if outcome.review else f"resume {outcome.task_id}"
+    return f"{outcome.reason}{page}; answer it with `loki {command}`"
 
 
 def _if(holds: bool, place: Place) -> Place:

@@ -115,7 +115,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
     server.handler.hangs = threading.Event()
     told(server.url, timeout=0.2).notify("escalation", "look")
     server.handler.hangs.set()
-    assert "it took longer than 0.2 s" in caplog.text or "timed out" in caplog.text
+    assert "it took longer than 0.2 s" in caplog.text
     assert "T0P-S3CR3T" not in caplog.text
 
 

@@ -19,8 +19,10 @@ from loki.memory import task_record
 from loki.memory.call import Call, Calls
 from loki.people.human_review import HumanReview, Standing
 from loki.queueing import queue_of
+from loki.recurrence.queued import QueuedTask
 from loki.testing import ManualClock
 from loki.waiting import reviews
+from loki.working.queued import task_of
 from support.project import QUICK, RIGHT, WRONG, make_project
 
 AT = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
@@ -162,19 +164,17 @@ def test_given_up_is_undone_and_asked_about_no_more(project: Path) -> None:
 # --- what cannot be taken back --------------------------------------------------------------------------
 
 ALLOWED = '[execute]\nallow_commands = ["git *", "make *"]\n'
-PUSH = ("git push --force origin main",)
+PUBLISH = ("make publish",)
 
 
 def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> None:
     workspace = configure(project, ALLOWED)
-    outcome = work(workspace, proposes(commands=PUSH))
+    outcome = work(workspace, proposes(commands=PUBLISH))
     review = asked(workspace)
     assert (outcome.trigger, review.reason, review.severity) == (
         "human_review", "irreversible_operation", "critical",
     )  # fmt: skip
-    assert (
-        "`git push --force origin main`: it replaces or removes what is published" in review.context
-    )
+    assert "`make publish`: by its name it deploys or publishes" in review.context
     assert (project / "calc.py").read_text() == WRONG
 
     reviews.answer(workspace, review.id, Standing.REJECTED, "ann", "not on a Friday")
@@ -182,7 +182,7 @@ def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> N
 
     def stubborn(briefing: Briefing) -> Proposal:
         seen.append(briefing.text)
-        return proposes(commands=PUSH if len(seen) == 1 else (), text=RIGHT + "\n" * len(seen))(
+        return proposes(commands=PUBLISH if len(seen) == 1 else (), text=RIGHT + "\n" * len(seen))(
             briefing
         )
 
@@ -370,7 +370,8 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     kinds = [
         json.loads(line)["kind"] for line in told.read_text().replace("}{", "}\n{").splitlines()
     ]
-    assert kinds == ["human_review", "human_review_expired"]
+    assert kinds[0] == "human_review"
+    assert kinds.count("human_review_expired") == 1
 
 
 def test_an_answer_in_a_file_is_taken(project: Path) -> None:
@@ -381,3 +382,15 @@ def test_an_answer_in_a_file_is_taken(project: Path) -> None:
     (decision,) = reviews.settle(workspace)
     assert decision.by == "ann"
     assert resume(workspace, nobody).status == "success"
+
+
+def test_a_worker_is_nobody_who_answers(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    outcome = work(workspace, proposes(0.3), complexity="high")
+    queued = QueuedTask("t", "make add add", checks=(QUICK,), complexity="high")
+    with task_of(workspace, queued) as task:
+        again = task.run(nobody)
+    assert (again.trigger, again.review) == ("human_review", outcome.review)
+    reviews.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    with task_of(workspace, queued) as task:
+        assert task.run(nobody).status == "success"
