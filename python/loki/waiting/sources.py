@@ -172,7 +172,8 @@ def escalations(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) 
     """Tasks that stopped because they need a person, and pages that others wrote."""
     from loki.people.escalations import Escalations
 
-    found, seen = [], set[str]()
+    found = []
+    seen = {one.task_id for one in reviews.of(workspace).open()}  # asked about already
     for page in Escalations(workspace.store, workspace.clock).open():
         for task in page.tasks:
             if task not in seen and not _is_asked_otherwise(records.get(task) or {}):

@@ -263,3 +263,12 @@ def test_a_review_of_another_program_is_shown_with_its_answers(project: Path) ->
     one = the_one(project)
     assert run("approve", one.id).exit_code == 0
     assert not (signals / "HUMAN_REVIEW_NEEDED").exists()
+
+
+def test_what_stopped_a_task_and_what_is_asked_about_it_are_one_thing(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    _escalation(workspace)
+    task_id = the_one(project).task_id
+    reviews.of(workspace).ask(reason="drift", task_id=task_id, context="Is this wanted?")
+    one = the_one(project)
+    assert (one.kind, one.asked) == ("human_review", "Is this wanted?")
