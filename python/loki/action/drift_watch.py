@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,13 @@ class DriftWatch:
                     agent=effect.agent,
                     about={"drifts": sorted(frozenset().union(*(d.keys for d in effect.drifts)))},
                 )
+
+    def settle(self) -> None:
+        """Note that this task's lines are done, but for those behind a line of another task."""
+        if self.signals is not None:
+            lines = self.signals.pending(DRIFT_DETECTED)
+            for one in takewhile(lambda line: line.said("task_id") == self.task.id, lines):
+                self.signals.consume(one)
 
     def _allowed(self) -> frozenset[str]:
         """What a person approved: that very drift passes."""

@@ -361,6 +361,7 @@ class Performer:
             self.recorder.tree = Tree.scan(self.root, self._seen).digest()
         self.recorder.finish(effect)
         self._talk.end(effect.outcome)
+        self._watch.settle()
         if self.reviewing is not None:
             self.reviewing.ended(effect.outcome)
 

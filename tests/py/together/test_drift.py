@@ -14,6 +14,7 @@ import pytest
 import loki
 from loki.action.agent import Briefing, ReviewRequest, Verdict
 from loki.people.human_reviews import HumanReviews
+from loki.people.signals import Signals
 from loki.testing import ManualClock
 from support.project import RIGHT, WRONG, make_project
 
@@ -87,6 +88,8 @@ def test_a_first_drift_goes_back_to_reasoning_and_costs_no_retry(project: Path) 
     assert line["original_goal"] == TASK
     assert line["agent"] == "stray"
     assert line["drift_distance"] == 3
+    workspace = loki.Workspace(project)
+    assert not Signals(workspace.store, workspace.clock).pending(), "the log stays, and is done"
 
 
 def test_the_same_drift_again_passes_where_nobody_can_review_it(project: Path) -> None:
