@@ -145,7 +145,8 @@ def _stopped(task: RecurringTask, run: RunRecord, now: datetime) -> Step:
         held = Hold(since=now, reason=f"{task.iterations} iterations are done", status="done")
         return Step(task.with_(stopped=held), (Notice("done", held.reason),))
     if run.status == "failed" and task.failure_restarts > part.max_failure_restarts:
-        why = f"failed {task.consecutive_failures} times in a row: {run.reason}".rstrip(": ")
+        count = task.consecutive_failures
+        why = f"{count} failure{'' if count == 1 else 's'} in a row: {run.reason}".rstrip(": ")
         held = Hold(since=now, reason=why, status="failed")
         return Step(task.with_(stopped=held), (Notice(STOPPED, why),))
     return Step(task)

@@ -194,3 +194,20 @@ def test_what_a_person_sees_and_does(tmp_path: Path) -> None:
     assert "there are: backup" in loki(tmp_path, "recur", "show", "x", code=2)
     loki(tmp_path, "recur", "remove", "backup")
     assert "No recurring task here yet" in loki(tmp_path, "recur", "list")
+
+
+def test_people_are_told_of_a_task_that_stopped(tmp_path: Path) -> None:
+    (tmp_path / ".loki").mkdir()
+    (tmp_path / ".loki/config.toml").write_text('[notify]\ncommand = "tee -a told.json"\n')
+    loki(tmp_path, "recur", "add", "--every", "1m", "--id", "c", "--max-failure-restarts", "0",
+         "--", "false")  # fmt: skip
+    assert "The recurring task c stopped" in loki(tmp_path, "tick")
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert (told["kind"], told["task_id"], told["answer"]) == (
+        "recurring_stopped",
+        "c",
+        "loki resume c",
+    )
+    assert "resume c" in loki(tmp_path, "status")
+    loki(tmp_path, "resume", "c")
+    assert "resume c" not in loki(tmp_path, "status")
