@@ -8,7 +8,6 @@ no reflections and no context of before, but the ledger and the last handoffs. W
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from loki.decision.context_clear import Limits, Load, Trigger, trigger
 from loki.memory import ledger
 from loki.memory.attempt import DRIFT, Attempt
 from loki.memory.carried import Carried
+from loki.memory.course import Course
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import DONE
 from loki.people.signal import CONTEXT_CLEAR_REQUESTED, Signal
@@ -61,8 +61,16 @@ class Conversation:
         self._load = Load()
         self._errors: Counter[str] = Counter()
         self._begun = False
+        self._course: Course | None = None
         self._told = ""
         self._context = ""
+
+    @property
+    def course(self) -> Course:
+        """The attempts of the task's life, summed up; read once, as there may be many."""
+        if self._course is None:
+            self._course = Course.of(self.recorder.history.attempts())
+        return self._course
 
     @property
     def shown(self) -> str:
@@ -79,8 +87,8 @@ class Conversation:
         if not self._begun:
             self._begun = True
             # What an earlier session was killed over is on record all the same.
-            attempts = self.recorder.history.attempts()
-            if attempts and attempts[-1].result not in DONE:
+            last = self.course.last
+            if last is not None and last.result not in DONE:
                 self.carried.keep_ledger(self._ledger(RUNNING, ""))
             self._told = self.carried.load()
         request = self._request()
@@ -100,9 +108,15 @@ class Conversation:
     def saw(self, attempt: Attempt) -> None:
         """An attempt is over."""
         load = self._load
+        if self._course is not None:  # else it is read with the others
+            self._course = self._course.after(attempt)
         if attempt.error and attempt.result != DRIFT and not attempt.infrastructure:
             self._errors[attempt.fingerprint or attempt.error] += 1
         self._load = Load(0, load.iterations + 1, load.conversation)
+
+    def amended(self) -> None:
+        """What is on record of an attempt is another one now."""
+        self._course = None
 
     def heard(self, text: str) -> None:
         """Something was told or answered."""
@@ -115,7 +129,7 @@ class Conversation:
 
     def end(self, outcome: Outcome) -> None:
         """The session is over: the next one begins with what it leaves."""
-        if not self.recorder.attempts():
+        if self.recorder.tried.attempts == 0:
             return
         if outcome.status in STOPPED:
             self._keep(outcome.status, outcome.reason, f"{outcome.status}: {outcome.reason}")
@@ -140,16 +154,15 @@ class Conversation:
 
     def _renew(self, why: str) -> None:
         """Keep where the task stands, and go on from there."""
-        attempts = self.recorder.history.attempts()
-        if attempts:
-            self.cleared = attempts[-1].attempt
+        if self.course.last is not None:
+            self.cleared = self.course.last.attempt
             self._keep(RUNNING, "", why)
         self._told = self.carried.load()
 
     def _keep(self, state: str, reason: str, why: str) -> None:
-        kept = self._ledger(state, reason)
-        attempts = self.recorder.history.attempts()
-        last = attempts[-1]
+        kept, last = self._ledger(state, reason), self.course.last
+        if last is None:
+            return
         self.carried.keep(
             kept,
             Handoff(
@@ -158,24 +171,24 @@ class Conversation:
                 kept.updated_at,
                 why,
                 last.agent,
-                [a.error for a in attempts if a.result == DRIFT and a.error][-3:],
+                self.course.drifts,
                 f"{last.action or 'nothing'} → {last.error or last.result}",
                 kept.next_step,
             ),
         )
 
     def _ledger(self, state: str, reason: str) -> ledger.Ledger:
-        recorder = self.recorder
-        files: Sequence[str] = tuple(recorder.changes())
+        recorder, is_running = self.recorder, state == RUNNING
         return ledger.of(
             recorder.task.id,
             recorder.task.title,
-            recorder.history.attempts(),
+            self.course,
             state=state,
             reason=reason,
             at=isoformat(recorder.clock.now()),
             # While it runs, its briefings tell what people said.
-            said=() if state == RUNNING else recorder.said,
-            files=files,
+            said=() if is_running else recorder.said,
+            # What differs from before is read from the whole journal: once a session, at its end.
+            files=tuple(self.course.files if is_running else recorder.changes()),
             reflections=recorder.reflections.last(),
         )

@@ -118,6 +118,7 @@ class Performer:
         self._seen: Tree | None = None
         self._fresh: Tree | None = None
         self._warned: set[str] = set()
+        self._touched: set[str] | None = None
         self._is_started = False
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
             RunChecks: self._run_checks,
@@ -131,7 +132,7 @@ class Performer:
             Keep: self._keep_attempt,
             ReviewDrift: lambda effect: self._watch.review(effect, self._shown()),
             ReportDrift: self._watch.report,
-            Amend: self.recorder.amend,
+            Amend: self._amend,
             Observe: self.recorder.observe,
             Reflect: lambda _: Reflected(),  # by the facts; a session asks an agent that can
             Note: self.recorder.note,
@@ -260,13 +261,17 @@ class Performer:
         self.recorder.keep(effect)
         self._talk.saw(effect.attempt)
 
+    def _amend(self, effect: Amend) -> None:
+        self.recorder.amend(effect)
+        self._talk.amended()
+
     def _validate(self, effect: Validate) -> Event:
         drifted = self._watch.look(
             effect.proposal,
             self._shown(),
             said=self.recorder.said,
             failure=self._report.first_failure.failure if self._report.first_failure else None,
-            known={*self.recorder.failing_files, *self.executor.changed_files()},
+            known={*self.recorder.failing_files, *self._own_files()},
             shown=self._talk.shown,
         )
         if drifted is not None:
@@ -290,7 +295,15 @@ class Performer:
 
     def _execute(self, effect: Execute) -> Event:
         change = effect.proposal.change.based_on(self._shown())
-        return self.executor.execute(change, commands_only=effect.commands_only)
+        done = self.executor.execute(change, commands_only=effect.commands_only)
+        self._own_files().update(done.files)
+        return done
+
+    def _own_files(self) -> set[str]:
+        """Paths that the task has changed; the journal of a long one is read once."""
+        if self._touched is None:
+            self._touched = set(self.executor.changed_files())
+        return self._touched
 
     def taken(self, proposal: Proposal) -> Proposal:
         """The proposal, described where whoever made it did not say; its signals have been given."""
@@ -347,6 +360,7 @@ class Performer:
             self._seen,
         )
         helped = strategy.carry_out(effect.strategy, situation)
+        self._own_files().update(helped.files)
         self._fresh = None if ran else situation.looked_at
         return helped
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loki.memory.attempt import Attempt
+from loki.memory.course import Course
 from loki.memory.page import front_matter
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
-from loki.memory.tried import Approach, Tried
+from loki.memory.tried import Approach
 
 FOLDER = "memory/ledgers/"
 
@@ -63,7 +63,7 @@ class Ledger:
 def of(
     task_id: str,
     goal: str,
-    attempts: Sequence[Attempt],
+    course: Course,
     *,
     state: str = "running",
     reason: str = "",
@@ -76,18 +76,16 @@ def of(
 
     Args:
         task_id, goal, state, reason, said, files: as of `Ledger`.
-        attempts: of the task's life, oldest first.
+        course: the attempts of the task's life, summed up.
         at: when it is written, ISO 8601 UTC.
         reflections: notes on the last attempts, oldest first.
     """
-    tried = Tried.of(attempts)
-    decided = [a for a in attempts if a.decision and a.decision.get("reason")]
     last = reflections[-1] if reflections else None
-    failed = next((a for a in reversed(attempts) if a.error), None)
-    questions = [f"Not mended yet: {failed.error}"] if failed and state not in DONE else []
+    questions = [f"Not mended yet: {course.error}"] if course.error and state not in DONE else []
     if last is not None and last.why:
         questions.append(f"Likely why, unproven: {last.why}")
-    strategy = next((a.strategy_used for a in reversed(attempts) if a.strategy_used), None)
+    approaches = course.tried.approaches
+    otherwise = f"go about it by {course.strategy}" if course.strategy else ""
     return Ledger(
         task_id,
         goal,
@@ -95,16 +93,12 @@ def of(
         reason,
         at,
         tuple(said),
-        tuple(
-            f"attempt {a.attempt}: {a.strategy_used or (a.decision or {}).get('action')}: "
-            f"{(a.decision or {}).get('reason')}"
-            for a in decided[-len(tried.approaches) or None :]
-        ),
-        tried.approaches,
-        len(attempts),
+        course.decisions[-len(approaches) or None :],
+        approaches,
+        course.tried.attempts,
         tuple(files),
         tuple(questions),
-        (last.instead if last else "") or (f"go about it by {strategy}" if strategy else ""),
+        (last.instead if last else "") or otherwise,
     )
 
 

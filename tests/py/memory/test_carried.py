@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from loki.memory import handoff, ledger
 from loki.memory.attempt import Attempt
 from loki.memory.carried import KEPT, Carried, is_for, read
+from loki.memory.course import Course
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import Ledger
 from loki.stores.files import FileStore
@@ -19,7 +20,10 @@ from support.hostile import HOSTILE
 
 def made(**fields: Any) -> Ledger:
     return ledger.of(
-        "t1", "fix it", [Attempt(1, "2026-04-04T12:00:00Z", "a try", "failed", "E1")], **fields
+        "t1",
+        "fix it",
+        Course.of([Attempt(1, "2026-04-04T12:00:00Z", "a try", "failed", "E1")]),
+        **fields,
     )
 
 
