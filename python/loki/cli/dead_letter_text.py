@@ -64,6 +64,11 @@ def told(one: Reviewed, *, decided: bool = False) -> str:
     return "\n".join(lines)
 
 
+def say(one: Reviewed) -> None:
+    """Tell of a dead letter that was reviewed beside other work, on stderr."""
+    typer.echo(told(one, decided=True), err=True)
+
+
 def _next(one: Reviewed) -> Iterator[str]:
     """What to do next."""
     id_ = shlex.quote(one.task_id)

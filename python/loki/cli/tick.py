@@ -41,12 +41,13 @@ def command(
 
     Each runs once, whatever was missed while nothing watched, and in one process at a time: several
     of these may run. With --watch it goes on until Ctrl-C, which ends what runs and counts no failure
-    for it. Before that, dead letters are reviewed where that is due.
+    for it. Dead letters are reviewed where that is due, before that and once a day.
 
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki import scheduling
-    from loki.cli.dead_letter_text import told
+    from loki.cli.dead_letter_text import say
+    from loki.dead_letters.due import Daily
     from loki.signalling.following import attend, followed
     from loki.working.upkeep import before_work
     from loki.workspace import Workspace
@@ -54,7 +55,7 @@ def command(
     log_to_console()
     take_signals()
     workspace = Workspace(project)
-    before_work(workspace, lambda one: typer.echo(told(one, decided=True), err=True))
+    before_work(workspace, say)
     dispatcher = scheduling.dispatcher(workspace)
     if not watch:
         if for_ is not None or until is not None:
@@ -65,7 +66,10 @@ def command(
         tell(done, json=json, also_nothing=True)
         return
     is_simulated = scheduling.is_simulated(workspace)
-    with nullcontext() if is_simulated else followed(workspace):
+    daily = Daily(workspace, say)
+    if is_simulated:
+        dispatcher.after_round.append(daily)
+    with nullcontext() if is_simulated else followed(workspace, daily):
         dispatcher.watch(
             _end(for_, until, workspace.clock.now()),
             heard=lambda done: tell(done, json=json),

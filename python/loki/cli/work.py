@@ -69,8 +69,8 @@ def command(
     Every task is worked on in a copy of the project as it is, and lands in the project, whole, once
     its checks pass there together with all that landed before. What does not succeed leaves the
     project as it is; `loki show` says where its change is kept, `loki resume` brings it in. `--agent`
-    works on tasks that name nobody. Before that, dead letters are reviewed where that is due; signals
-    are acted on as they come.
+    works on tasks that name nobody. Dead letters are reviewed where that is due, before that and once a
+    day; signals are acted on as they come.
 
     Any number of these commands may run on one project; they share the queue. While a circuit breaker
     is open, fewer tasks run, those in the background stop, and what is not urgent waits. Ctrl-C gives
@@ -84,7 +84,8 @@ def command(
     """
     import logging
 
-    from loki.cli.dead_letter_text import told
+    from loki.cli.dead_letter_text import say
+    from loki.dead_letters.due import Daily
     from loki.signalling.following import attend, followed
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent
@@ -96,7 +97,7 @@ def command(
     log_to_console(logging.INFO if verbose else logging.WARNING)
     workspace = Workspace(project)
     take_signals()
-    before_work(workspace, lambda one: typer.echo(told(one, decided=True), err=True))
+    before_work(workspace, say)
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,
@@ -106,7 +107,7 @@ def command(
         tell=_tell,
     )
     _stop_by_signal(crew)
-    with followed(workspace):
+    with followed(workspace, Daily(workspace, say)):
         code = crew.run()
     take_signals()
     if code != INTERRUPTED:

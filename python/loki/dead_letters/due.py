@@ -1,10 +1,12 @@
-"""The review of the dead letters where it is due: for whoever starts work."""
+"""The review of the dead letters where it is due: for whoever starts work, and for who goes on with it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from loki.base.error import LokiError
 from loki.memory.dead_letters import LETTERS
 from loki.recurrence.queue_lists import document
 
@@ -12,11 +14,16 @@ if TYPE_CHECKING:
     from loki.dead_letters.reviewing import Reviewed
     from loki.workspace import Workspace
 
+logger = logging.getLogger("loki")
+
+LOOK = 600.0
+"""Seconds between two looks at whether a review is due, which it is once a day. Chosen."""
+
 
 def review_when_due(
     workspace: Workspace,
     reviewers: Sequence[object] = (),
-    told: Callable[[Reviewed], None] = lambda _: None,
+    told: Callable[[Reviewed], object] = lambda _: None,
 ) -> list[Reviewed]:
     """Review the dead letters before new work, where the last review is over 24 hours old.
 
@@ -44,3 +51,27 @@ def review_when_due(
 
     reviews = Reviews(workspace, reviewers)
     return reviews.review(told=told) if reviews.is_due() else []
+
+
+class Daily:
+    """Reviews the dead letters for whoever works on for days; called as often as is convenient.
+
+    Args:
+        workspace: the project.
+        told: told of each dead letter as it is done.
+    """
+
+    def __init__(self, workspace: Workspace, told: Callable[[Reviewed], object]) -> None:
+        self._workspace, self._told = workspace, told
+        self._looked = workspace.clock.monotonic()
+
+    def __call__(self, *_: object) -> None:
+        """Review them where that is due; nothing, and at once, where that was looked at just now."""
+        now = self._workspace.clock.monotonic()
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        try:
+            review_when_due(self._workspace, told=self._told)
+        except LokiError as error:  # the other work goes on, and this is tried again
+            logger.warning("the dead letters could not be reviewed: %s", error)

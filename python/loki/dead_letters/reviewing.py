@@ -100,7 +100,7 @@ class Reviews:
         said: Mapping[str, Answers] | None = None,
         *,
         dry_run: bool = False,
-        told: Callable[[Reviewed], None] = lambda _: None,
+        told: Callable[[Reviewed], object] = lambda _: None,
     ) -> list[Reviewed]:
         """Review dead letters: all of them, or some.
 

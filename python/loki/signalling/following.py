@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,16 +32,17 @@ def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> No
 
 
 @contextmanager
-def followed(workspace: Workspace) -> Iterator[None]:
+def followed(workspace: Workspace, also: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Inside, signals are acted on as soon as they come, in a thread of its own.
 
     What runs for one at the end is ended; the signal waits for the next dispatcher.
 
     Args:
         workspace: the project.
+        also: called after each look, every few seconds: what is done now and then beside work.
     """
     over = threading.Event()
-    thread = threading.Thread(target=_follow, args=(workspace, over), name="loki-signals")
+    thread = threading.Thread(target=_follow, args=(workspace, over, also), name="loki-signals")
     thread.start()
     try:
         yield
@@ -50,9 +51,10 @@ def followed(workspace: Workspace) -> Iterator[None]:
         thread.join()
 
 
-def _follow(workspace: Workspace, over: threading.Event) -> None:
+def _follow(workspace: Workspace, over: threading.Event, also: Callable[[], object]) -> None:
     try:
         for _ in changes(workspace.folder / FOLDER, over):
             attend(workspace, over)
+            also()
     except (LokiError, OSError) as error:
         logger.warning("signals are not acted on any more: %s", error)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def before_work(workspace: Workspace, told: Callable[[Reviewed], None]) -> None:
+def before_work(workspace: Workspace, told: Callable[[Reviewed], object]) -> None:
     """Review the dead letters where that is due, and act on answers and signals that wait.
 
     Args:

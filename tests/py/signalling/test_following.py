@@ -35,3 +35,9 @@ def test_a_signal_is_acted_on_while_other_work_goes_on(
     assert [task.title for task in queued(tmp_path)] == ["Document: the API"]
     assert waiting(tmp_path) == []
     assert not any(thread.name == "loki-signals" for thread in threading.enumerate())
+
+
+def test_what_is_due_now_and_then_is_done_beside_it(tmp_path: Path) -> None:
+    done = threading.Event()
+    with followed(loki.Workspace(tmp_path), done.set):
+        assert done.wait(LONG)
