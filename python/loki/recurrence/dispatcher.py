@@ -63,7 +63,9 @@ class Dispatcher:
     Attributes:
         cancelled: ends all runs when it is set.
         tell: called with a task's id and what happened to it: ``done``, ``stopped``, ``interrupted``.
-        after_round: called after each round with the time; closing: called when it ends.
+        after_round: called after each round with the time; says when it is to be called next, whatever
+            is due then, or None.
+        closing: called when it ends.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Dispatcher:
         self.clock = clock
         self.cancelled = threading.Event()
         self.tell: Callable[[str, Notice], None] = lambda _task, _notice: None
-        self.after_round: list[Callable[[datetime], None]] = []
+        self.after_round: list[Callable[[datetime], datetime | None]] = []
         self.closing: list[Callable[[], None]] = []
         self._runner = runner
         self._locks = locks
@@ -127,10 +129,10 @@ class Dispatcher:
             self._begin()
             if is_simulated:
                 self._await_all()
-            self._after()
+            wanted = self._after()
             round_ = self._take()
             heard(round_)
-            if not self._sleep(until, has_changed, round_.busy, is_simulated):
+            if not self._sleep(until, wanted, has_changed, round_.busy, is_simulated):
                 break
             self._collect()
         self.close()
@@ -153,11 +155,15 @@ class Dispatcher:
     def _sleep(
         self,
         until: datetime | None,
+        wanted: datetime | None,
         has_changed: Callable[[], bool],
         busy: Sequence[str],
         is_simulated: bool,
     ) -> bool:
-        """Until the next task is due, a run ends or something changes; False: nothing ever is due."""
+        """Until the next task is due, a run ends or something changes; False: nothing ever is due.
+
+        Another dispatcher that dies changes no file: its runs are looked after here.
+        """
         others = {*busy, *self._under_way}
         try:
             while True:
@@ -165,11 +171,14 @@ class Dispatcher:
                 times = [time for time in (next_time(idle), until) if time is not None]
                 if is_simulated and not times:
                     return False
+                times += [wanted] if wanted is not None else []
                 left = (min(times) - self.clock.now()).total_seconds() if times else POLL
                 if left <= 0:
                     return True
                 self.clock.wait(left if is_simulated else min(left, POLL), self.cancelled)
                 if has_changed() or any(one.done() for one in self._under_way.values()):
+                    return True
+                if not is_simulated and (busy or self._mend_all(idle)):
                     return True
         except BaseException:  # Ctrl-C
             self.stop()
@@ -188,17 +197,16 @@ class Dispatcher:
             raise
         self._collect()
 
-    def _after(self) -> None:
-        for hook in self.after_round:
-            hook(self.clock.now())
+    def _after(self) -> datetime | None:
+        """When the first of what follows a round is to be called again; None: after the next."""
+        times = [hook(self.clock.now()) for hook in self.after_round]
+        return min(filter(None, times), default=None)
 
     def _begin(self, only: Sequence[str] | None = None) -> None:
         """Begin what is due and not under way here already."""
         usable = [task for task in self.tasks.usable() if only is None or task.id in only]
         usable = [task for task in usable if task.id not in self._under_way]
-        for task in usable:
-            if task.running is not None:
-                self._mend(task.id)
+        self._mend_all(usable)
         for one in due(usable, self.clock.now()):
             self._submit(one.task.id, partial(self._perform, one.task.id))
 
@@ -215,35 +223,47 @@ class Dispatcher:
 
     def _perform_now(self, id_: str) -> None:
         with self._locks(id_) as is_ours:
-            if is_ours:
-                now = self.clock.now()
-                self._run(Due(self.tasks.load(id_), now), now, by="person")
-            else:
+            if not is_ours:
                 self._round.busy.append(id_)
+                return
+            self._mend(id_)
+            if (task := self.tasks.load(id_)).pending is not None:
+                self._evaluate(task)
+            now = self.clock.now()
+            self._run(Due(self.tasks.load(id_), now), now, by="person")
 
-    def _mend(self, id_: str) -> None:
-        """Record a run whose dispatcher died as cancelled."""
-        with self._locks(id_) as is_ours:
-            task = self.tasks.find(id_) if is_ours else None
-            if not isinstance(task, RecurringTask) or task.running is None:
-                return
-            left = task.running
-            known = [run for run in self.tasks.runs(id_) if run.number == left.number]
-            if known:  # it had ended, and died before that was counted
-                self._count(id_, known[0])
-                return
-            run = RunRecord(
-                number=left.number,
-                scheduled_at=left.scheduled_at,
-                started_at=left.started_at,
-                ended_at=self.clock.now(),
-                status="cancelled",
-                missed=left.missed,
-                reason="interrupted: its dispatcher ended in the middle of the run",
-                triggered_by=left.triggered_by,
-            )
-            self._record(id_, run, Ran("cancelled"))
-            self._tell(id_, [Notice("interrupted", run.reason)])
+    def _mend_all(self, tasks: Sequence[RecurringTask]) -> bool:
+        """Mend the runs whose dispatcher died; whether there was any."""
+        found = False
+        for task in tasks:
+            if task.running is not None:
+                with self._locks(task.id) as is_ours:
+                    found = (is_ours and self._mend(task.id)) or found
+        return found
+
+    def _mend(self, id_: str) -> bool:
+        """Record a run whose dispatcher died as cancelled; whether there was one. The lock is held."""
+        task = self.tasks.find(id_)
+        if not isinstance(task, RecurringTask) or task.running is None:
+            return False
+        left = task.running
+        known = [run for run in self.tasks.runs(id_) if run.number == left.number]
+        if known:  # it had ended, and died before that was counted
+            self._count(id_, known[0])
+            return True
+        run = RunRecord(
+            number=left.number,
+            scheduled_at=left.scheduled_at,
+            started_at=left.started_at,
+            ended_at=self.clock.now(),
+            status="cancelled",
+            missed=left.missed,
+            reason="interrupted: its dispatcher ended in the middle of the run",
+            triggered_by=left.triggered_by,
+        )
+        self._record(id_, run, Ran("cancelled"))
+        self._tell(id_, [Notice("interrupted", run.reason)])
+        return True
 
     def _perform(self, id_: str) -> None:
         """One run of a task, from its lock to its record; in a thread of its own."""
@@ -328,6 +348,9 @@ class Dispatcher:
             self.tasks.update(task.id, lambda one: one.with_(pending=None))
             return
         run = found[0]
+        if run.status != "pending_evaluation":  # it was judged, and died before that was counted
+            self._count(task.id, run)
+            return
         try:
             verdict = self._runner.evaluate(task, run, self.cancelled)
         except LokiError as error:

@@ -128,7 +128,9 @@ def recorded(task: RecurringTask, run: RunRecord, now: datetime, knobs: Knobs) -
             "last_failure_at": now,
         }
     after = task.with_(**changes)
-    after = after.with_(next_run_at=planned(after, run.scheduled_at, now, knobs))
+    is_judged_late = task.pending == run.number and task.next_run_at and task.next_run_at <= now
+    if not (run.is_success and is_judged_late):  # its own time to run is the next one's
+        after = after.with_(next_run_at=planned(after, run.scheduled_at, now, knobs))
     return _stopped(after, run, now)
 
 

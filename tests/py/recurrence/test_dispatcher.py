@@ -130,6 +130,52 @@ def test_a_run_whose_dispatcher_died_is_cancelled_and_counts_nothing() -> None:
     assert house.told == [("t", "interrupted")]
 
 
+def test_a_person_who_runs_a_task_loses_no_outcome() -> None:
+    """What a dispatcher that died left is settled before: its run is cancelled, or judged and counted."""
+    house = House(Answers(), begun(made(), Start(1, NOW), NOW))
+    done = house.dispatcher.run_now("t").runs
+    assert [(run.number, run.status) for _, run in done] == [(1, "cancelled"), (2, "success")]
+    house = House(Answers(Ran("pending_evaluation"), Ran("failed")), made())
+    house.tick("1h")
+    done = house.dispatcher.run_now("t").runs
+    assert [(run.number, run.status) for _, run in done] == [(1, "failed"), (2, "failed")]
+    assert house.tasks.load("t").consecutive_failures == 2
+
+
+def test_a_verdict_that_was_not_counted_is_not_asked_for_again() -> None:
+    house = House(Answers(Ran("pending_evaluation"), verdict=None), made())
+    house.tick("1h")
+    (run,) = house.tasks.runs("t")
+    house.tasks.add_run("t", run.model_copy(update={"status": "rescued"}))  # and it died
+    assert house.tick("1h") == [("t", "rescued"), ("t", "success")]
+    assert len(list(house.tasks.scan_runs("t"))) == 3
+
+
+def test_a_dispatcher_that_watches_sees_that_another_died() -> None:
+    house = House(Answers(), begun(made(), Start(1, NOW), NOW))
+    house.locks.taken.add("t")
+
+    def die() -> bool:
+        house.locks.taken.clear()
+        return False
+
+    house.dispatcher.watch(NOW + timedelta(minutes=50), has_changed=die)
+    (run,) = house.tasks.runs("t")
+    assert (run.status, run.ended_at - NOW) == ("cancelled", timedelta(seconds=1))
+
+
+def test_what_follows_a_round_comes_again_when_it_wants_to() -> None:
+    house, called = House(Answers(), made()), []
+
+    def hook(now: datetime) -> datetime | None:
+        called.append(now)
+        return NOW + timedelta(minutes=20) if len(called) == 1 else None
+
+    house.dispatcher.after_round.append(hook)
+    house.dispatcher.watch(NOW + timedelta(minutes=50), is_simulated=True)
+    assert called == [NOW, NOW + timedelta(minutes=20)]
+
+
 def test_put_off_is_no_run() -> None:
     until = NOW + timedelta(hours=1, minutes=5)
     house = House(Answers(PutOff(until, "the breaker is open")), made())
