@@ -13,6 +13,7 @@ import typer
 from loki.base.error import StoreError, UsageError
 from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
 from loki.cli.dead_letter_text import as_data, told, whole
+from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
 def _list(project: Path, json: bool) -> None:
     reviews = _reviews(project)
-    with suppress(StoreError):  # what was given up before there was a list is in it from now on
-        reviews.complete()
+    if not changes_nothing():
+        with suppress(StoreError):  # what was given up before there was a list is in it from now on
+            reviews.complete()
     found = reviews.review(dry_run=True)
     known = reviews.queue.dead_letter_metadata()
     if json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.cli.common import amount, line, show_json, span, speaks_plainly
+from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,7 +52,7 @@ def command(
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
-    found = status(workspace)
+    found = status(workspace, settles=not changes_nothing())
     if json:
         show_json(found.to_dict())
         return

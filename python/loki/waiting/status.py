@@ -62,8 +62,12 @@ class Status:
         }
 
 
-def status(workspace: Workspace) -> Status:
-    """How a project stands now; what nobody answered in time is given up first.
+def status(workspace: Workspace, *, settles: bool = True) -> Status:
+    """How a project stands now.
+
+    Args:
+        workspace: the project.
+        settles: what nobody answered in time is given up first; else nothing is written.
 
     Example:
         >>> import tempfile
@@ -71,7 +75,8 @@ def status(workspace: Workspace) -> Status:
         >>> status(Workspace(tempfile.mkdtemp())).waiting
         []
     """
-    reviews.settle(workspace)
+    if settles:
+        reviews.settle(workspace)
     records = task_records(workspace)
     running, queue = _queue(workspace)
     return Status(
