@@ -97,11 +97,11 @@ def tell(done: Round, *, json: bool, also_nothing: bool = False) -> None:
         typer.echo(jsonlib.dumps(_as_data(done)))
         return
     for id_, run in done.runs:
-        missed = f", for {amount(run.missed, 'missed run')}, too" if run.missed else ""
         why = f": {line(run.reason, 160)}" if run.reason else ""
+        missed = f" ({amount(run.missed, 'missed run')} before it)" if run.missed else ""
         colors = {"success": "green", "rescued": "green", "failed": "red"}
         status = typer.style(run.status, fg=colors.get(run.status, "yellow"))
-        typer.echo(f"{isoformat(run.started_at)} {id_} run {run.number} {status}{missed}{why}")
+        typer.echo(f"{isoformat(run.started_at)} {id_} run {run.number} {status}{why}{missed}")
     for id_, put_off in done.put_off:
         typer.echo(f"{id_} put off until {isoformat(put_off.until)}: {line(put_off.reason, 160)}")
     if not (done.runs or done.put_off):

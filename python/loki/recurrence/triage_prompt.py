@@ -196,7 +196,9 @@ def _sameness(runs: Iterable[RunRecord]) -> str:
         kinds.setdefault(run.signature or "none", []).append(run.number)
     if not failures:
         return "None of them failed."
-    if len(kinds) == 1 and "none" not in kinds:
+    if set(kinds) == {"none"}:
+        return f"Nothing was recognized in what the {len(failures)} failures printed."
+    if len(kinds) == 1:
         return f"All {len(failures)} failures have one signature: they look like one failure."
     told = "; ".join(
         f"{quoted(name, 100) if name != 'none' else 'no signature'}: runs {', '.join(map(str, numbers))}"

@@ -51,6 +51,9 @@ def test_several_failures_are_told_from_one() -> None:
     assert "The 3 failures have 2 signatures" in text
     assert "runs 1, 3" in text
     assert "no signature: runs 4" in whole(runs=[run(1), run(4, None)])
+    assert "Nothing was recognized in what the 2 failures printed." in whole(
+        runs=[run(1, None), run(2, None)]
+    )
 
 
 def test_an_agents_task_is_told_with_what_it_did() -> None:

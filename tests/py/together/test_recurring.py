@@ -176,20 +176,22 @@ def test_what_a_person_sees_and_does(tmp_path: Path) -> None:
                  "--id", "backup", "--", "false")  # fmt: skip
     assert added.count("next  ") == 3
     assert "Mon 2026-04-06 09:00:00 CEST" in added
-    loki(tmp_path, "tick", now="2026-04-06T07:00:00Z")
-    now = "2026-04-06T08:00:00Z"
+    ticked = loki(tmp_path, "tick", now="2026-04-08T07:00:00Z")
+    assert "backup run 1 failed: exit code 1 (2 missed runs before it)" in ticked
+    now = "2026-04-08T08:00:00Z"
     told = loki(tmp_path, "show", "back", now=now)
     assert "failures  1 in a row (1 in all)" in told
     assert "backoff iteration 1, cap 1d" in told
     assert "failed, exit code 1" in told
+    assert "signature" not in told  # as nothing was recognized
     loki(tmp_path, "pause", "backup", "--reason", "new disk", now=now)
     assert "paused by" in loki(tmp_path, "recur", "show", "backup", now=now)
-    assert "Nothing was due" in loki(tmp_path, "tick", now="2026-04-09T08:00:00Z")
+    assert "Nothing was due" in loki(tmp_path, "tick", now="2026-04-11T08:00:00Z")
     assert "backoff iteration 1" in loki(tmp_path, "resume", "backup", now=now)
     loki(tmp_path, "edit", "backup", "--reset-failures", "--schedule", "30 9 * * *", now=now)
     task = data(tmp_path, "show", "backup", now=now)
     assert (task["consecutive_failures"], task["total_failures"]) == (0, 1)
-    assert task["next_run_at"] == "2026-04-07T07:30:00.000Z"
+    assert task["next_run_at"] == "2026-04-09T07:30:00.000Z"
     assert "expected one of" in loki(tmp_path, "edit", "backup", "--schedule", "@noon", code=2)
     assert "there are: backup" in loki(tmp_path, "recur", "show", "x", code=2)
     loki(tmp_path, "recur", "remove", "backup")
