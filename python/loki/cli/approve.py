@@ -62,7 +62,8 @@ def approve(
 
     What is approved is exactly what was shown: a command word by word, a change, a criterion of this
     content, a stage of this run. Says which command goes on with the task; an escalation and a stage
-    of a pipeline go on at once.
+    of a pipeline go on at once. An escalation about several tasks is answered for all of them: those
+    that were given up are queued again.
 
     Exit codes: 0 answered, 2 nothing of that id waits; where it goes on, those of `loki run`.
 
@@ -172,23 +173,34 @@ def _end(said: Said, way: _Way) -> None:
             show_json({"id": said.waiting.id, "done": said.done, "next": next_})
         else:
             typer.echo(said.done)
-    is_to_go_on = way.resume or not said.done
+    is_to_go_on = way.resume or said.at_once
     if is_to_go_on and said.run:
         _go_on_with_run(said, way)
     elif is_to_go_on and said.resumes:
-        from loki.cli.resume import command as go_on
-
-        go_on(
-            said.resumes,
-            context=None if said.done else way.context,
-            agent=way.agent,
-            agent_command=way.agent_command,
-            project=way.project,
-            json=way.json,
-        )
+        _go_on_with_tasks(said, way)
     elif said.next and not way.json:
         where = "" if str(way.project) == "." else f" --project {shlex.quote(str(way.project))}"
         typer.echo(f"Next: {said.next}{where}")
+
+
+def _go_on_with_tasks(said: Said, way: _Way) -> None:
+    """Resume them, one after another; the exit code is the first one's that is not 0."""
+    from loki.cli.resume import command as go_on
+
+    codes = []
+    for task in said.resumes:
+        try:
+            go_on(
+                task,
+                context=way.context if said.at_once else None,
+                agent=way.agent,
+                agent_command=way.agent_command,
+                project=way.project,
+                json=way.json,
+            )
+        except typer.Exit as ended:
+            codes.append(ended.exit_code)
+    raise typer.Exit(next(filter(None, codes), 0))
 
 
 def _go_on_with_run(said: Said, way: _Way) -> None:

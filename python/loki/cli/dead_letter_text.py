@@ -73,7 +73,7 @@ def _next(one: Reviewed) -> Iterator[str]:
     """What to do next."""
     id_ = shlex.quote(one.task_id)
     if one.decision.action == "retry":
-        yield f"next    loki work, or: loki resume {id_}"
+        yield "next    loki work"
     elif one.decision.action == "simplify":
         yield f"next    loki work does {one.new_task}; this one stays until that is completed"
     elif one.decision.action == "abandon":

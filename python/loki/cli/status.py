@@ -77,7 +77,7 @@ def _waiting(one: Waiting, project: str, now: datetime, where: str) -> Iterator[
     head = typer.style(line(one.id), bold=True)
     yield f"{head}  {_NAMES[one.kind]}: {line(one.title, 80)}"
     if one.task_id and one.task_id != one.id:
-        yield f"  task    {line(one.task_id)}"
+        yield f"  {'tasks' if one.others else 'task':<7} {line(', '.join(one.tasks))}"
     yield f"  asked   {line(one.asked)}"
     if since := _ago(one.since, now):
         until = _left(one.until, now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loki.dead_letters.facts import FactFinder
 from loki.memory.attempt import Attempt
-from loki.people.escalation import Escalation, Option
+from loki.people.escalation import Escalation, Option, options
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter import Letter
 
@@ -39,7 +39,8 @@ def escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
         tuple(dict.fromkeys(path for one in life for path in one.files_modified)),
         others=others,
         evidence=decision.evidence,
-        ways=ways(letter.task.id, others),
+        ways=ways(letter.task.id, tuple(one for one in others if one in finder.letters))
+        + tuple(_go_on(one) for one in others if one not in finder.letters),
         failures=letter.failure_count,
     )
 
@@ -49,7 +50,7 @@ def ways(task_id: str, others: tuple[str, ...] = ()) -> tuple[Option, ...]:
 
     Args:
         task_id: the task.
-        others: further tasks with the same root cause.
+        others: further dead letters with the same root cause.
 
     Example:
         >>> ways("fix-login")[0].command
@@ -83,6 +84,12 @@ def ways(task_id: str, others: tuple[str, ...] = ()) -> tuple[Option, ...]:
             "pages and edits stay, and `loki undo` restores the files.",
         ),
     )
+
+
+def _go_on(task_id: str) -> Option:
+    """A task that stopped for the same reason, and is no dead letter."""
+    by_hand, *_ = options(task_id)
+    return Option(f"Go on with {task_id}", by_hand.command, "It stopped for the same reason.")
 
 
 def _told(letter: Letter, index: int) -> Attempt:

@@ -285,7 +285,7 @@ class Reviews:
         self.queue.bury({"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name})
         if before is None:
             text = f"{looked.letter.task.title}: {looked.decision.reason}"
-            self._notify("escalation", text, looked.task_id)
+            self._notify("escalation", text, looked.task_id, name)
         return replace(looked, page=name)
 
     def _answer(self, looked: Reviewed, what: str, words: str) -> None:
@@ -293,8 +293,8 @@ class Reviews:
         by = looked.facts.answers.by
         self.escalations.answer(looked.task_id, f"{what}{by and f', by {by}'}", words)
 
-    def _notify(self, kind: NotificationKind, text: str, task_id: str) -> None:
-        notify(self.workspace, kind, text, task_id)
+    def _notify(self, kind: NotificationKind, text: str, task_id: str, page: str = "") -> None:
+        notify(self.workspace, kind, text, task_id, page)
 
 
 def _with_approach(task: QueuedTask, approach: str) -> str:

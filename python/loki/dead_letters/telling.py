@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from loki.people.waiting import id_of
+from loki.waiting.escalated import id_for
 from loki.waiting.notify import notifier
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def notify(workspace: Workspace, kind: NotificationKind, text: str, task_id: str) -> None:
+def notify(
+    workspace: Workspace, kind: NotificationKind, text: str, task_id: str, page: str = ""
+) -> None:
     """Tell people; who cannot be told finds it in ``loki status`` all the same.
 
     Args:
@@ -24,8 +26,9 @@ def notify(workspace: Workspace, kind: NotificationKind, text: str, task_id: str
         kind: escalation or dead_letter.
         text: what happened, one sentence.
         task_id: the task.
+        page: of the escalation, below ``.loki/``.
     """
-    about = id_of("escalation", task_id) if kind == "escalation" else task_id
+    about = id_for(page, task_id) if kind == "escalation" else task_id
     answer = (
         "loki status" if kind == "escalation" else f"loki dead-letters show {shlex.quote(task_id)}"
     )

@@ -262,7 +262,7 @@ def _place(path: str, line: int | None) -> str:
 def _options(escalation: Escalation, first: str) -> str:
     if escalation.ways:
         return "\n".join(
-            f"{number}. **{way.name}.** {code(way.command)}\n   {way.cost}"
+            f"{number}. **{inline(way.name)}.** {code(way.command)}\n   {way.cost}"
             for number, way in enumerate(escalation.ways, 1)
         )
     by_hand, *others = options(escalation.task_id, escalation.run)

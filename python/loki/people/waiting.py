@@ -59,6 +59,7 @@ class Waiting:
         until: when nobody is waited for any more, or "".
         page: that tells more, relative to ``.loki/``, or "".
         target: what an answer acts on, where that is not the id: a criterion, a run.
+        others: ids of further tasks that the same answer is for.
     """
 
     id: str
@@ -71,6 +72,12 @@ class Waiting:
     until: str = ""
     page: str = ""
     target: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """All tasks that it is about."""
+        return tuple(filter(None, (self.task_id, *self.others)))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 from loki.base.error import UsageError
 from loki.people.human_review import Standing
 from loki.people.waiting import BY_ID, Waiting
-from loki.waiting import reviews
+from loki.waiting import escalated, reviews
 from loki.waiting.sources import waiting
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
-
-GOES_ON = frozenset({"stage", "escalation"})
-"""Kinds where an answer is to go on: `loki.answering.resume` and pipelines take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +25,17 @@ class Said:
         waiting: what was answered.
         done: what was done, a sentence.
         next: the command that goes on, or "".
-        resumes: id of the task that can go on now, or "".
+        resumes: ids of the tasks that can go on now.
         run: id of the pipeline's run that can go on now, or "".
+        at_once: the answer is to go on with them.
     """
 
     waiting: Waiting
     done: str
     next: str = ""
-    resumes: str = ""
+    resumes: tuple[str, ...] = ()
     run: str = ""
+    at_once: bool = False
 
 
 def find(there: Sequence[Waiting], wanted: str) -> Waiting:
@@ -48,8 +47,9 @@ def find(there: Sequence[Waiting], wanted: str) -> Waiting:
     mine = [one for one in there if one.kind in BY_ID]
     exact = [one for one in mine if one.id == wanted]
     found = exact or [one for one in mine if wanted and one.id.startswith(wanted)]
-    found = found or [one for one in mine if wanted and one.task_id == wanted]
-    found = found or [one for one in mine if wanted and one.task_id.startswith(wanted)]
+    found = found or [one for one in mine if wanted and wanted in one.tasks]
+    begins = [one for one in mine if any(task.startswith(wanted) for task in one.tasks)]
+    found = found or (begins if wanted else [])
     if len(found) == 1:
         return found[0]
     if found:
@@ -65,7 +65,7 @@ def find(there: Sequence[Waiting], wanted: str) -> Waiting:
 
 
 def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context: str = "") -> Said:
-    """Say yes; for `GOES_ON` only what goes on is told.
+    """Say yes; of stages, and of tasks that go on where they stopped, only that is told.
 
     Args:
         workspace: the project.
@@ -92,7 +92,12 @@ def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context
     if one.kind == "candidate":
         workspace.review().approve(one.id, by, workspace.clock.now())
         return Said(one, f"learned: {one.id}")
-    return _going_on(one)
+    if one.kind == "stage":
+        return Said(one, "", run=one.target, at_once=True)
+    resumes = escalated.to_resume(workspace, one)
+    done = "; ".join(escalated.try_again(workspace, one, by, context or note))
+    next_ = escalated.next_command(workspace, one) if done else ""
+    return Said(one, done, next_, resumes, at_once=bool(resumes))
 
 
 def reject(
@@ -117,21 +122,14 @@ def reject(
             return Said(one, f"given up: {one.task_id or one.id}; its files are as they were")
         return _goes_on(workspace, one, f"rejected: {one.id}")
     if one.kind == "escalation" or (abort and one.task_id):
-        reviews.give_up(workspace, one.task_id)
-        return Said(one, f"given up: {one.task_id}; its files are as they were")
+        return Said(one, escalated.give_up(workspace, one, by, note))
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, approved=False, by=by, note=note)
         return _goes_on(workspace, one, f"rejected: {one.target}")
     if one.kind == "candidate":
         workspace.review().reject(one.id, note, by, workspace.clock.now())
         return Said(one, f"not learned: {one.id}")
-    return _going_on(one)
-
-
-def _going_on(one: Waiting) -> Said:
-    if one.kind == "stage":
-        return Said(one, "", run=one.target)
-    return Said(one, "", resumes=one.task_id)
+    return Said(one, "", run=one.target, at_once=True)  # a stage
 
 
 def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
@@ -140,7 +138,7 @@ def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
     from loki.memory import task_record
 
     record = task_record.load(workspace.store, one.task_id) if one.task_id else {}
-    left = [o for o in waiting(workspace) if o.task_id == one.task_id and o.kind in BY_ID]
+    left = [o for o in waiting(workspace) if one.task_id in o.tasks and o.kind in BY_ID]
     if left and one.task_id:
         return Said(one, done, f"loki approve {left[0].id}")
     if run := str(record.get("run") or ""):
@@ -150,4 +148,4 @@ def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
     if not record or status_of(record) in DONE:
         return Said(one, done)
     command = f"loki resume {shlex.quote(one.task_id)}"
-    return Said(one, done, command, resumes=one.task_id)
+    return Said(one, done, command, resumes=(one.task_id,))

@@ -303,8 +303,13 @@ def is_queued(workspace: Workspace, task_id: str) -> bool:
     return bool(task_id) and queue_of(workspace).where(task_id) in {"pending", "in-progress"}
 
 
-def give_up(workspace: Workspace, task_id: str) -> None:
+def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     """Give a task up, and undo its changes.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        why: what the queue says of one that was never worked on here; "" for nothing.
 
     Raises:
         UsageError: files changed since; nothing was done.
@@ -312,12 +317,12 @@ def give_up(workspace: Workspace, task_id: str) -> None:
     from loki.action.resumption import DONE, status_of
     from loki.memory import task_record
 
-    with suppress(UsageError):
-        queue_of(workspace).abandon(task_id, "given up by a person")
     record = task_record.load(workspace.store, task_id)
-    if not record or status_of(record) in DONE or record.get("run"):
-        return  # it ended well meanwhile, or a pipeline's run ends it
-    if (record.get("outcome") or {}).get("trigger") == "aborted":
+    is_over = not record or status_of(record) in DONE or record.get("run")
+    if is_over or (record.get("outcome") or {}).get("trigger") == "aborted":
+        # It ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo.
+        with suppress(UsageError):
+            queue_of(workspace).abandon(task_id, why or "given up by a person")
         return
     undone = workspace.abort(task_id)
     if undone.conflicts:

@@ -14,6 +14,7 @@ from loki.people.review_trigger import is_about_done
 from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
 from loki.signalling import merging
 from loki.waiting import reviews, standing
+from loki.waiting.escalated import escalations
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -38,7 +39,7 @@ def waiting(workspace: Workspace) -> list[Waiting]:
     for source in SOURCES:
         new = sorted(source(workspace, records), key=lambda one: (one.since, one.id))
         # What has stopped because a person is asked something is asked about once.
-        asked = {one.task_id for one in found if one.task_id}
+        asked = {task for one in found for task in one.tasks}
         found += [one for one in new if one.kind not in STOPPED or one.task_id not in asked]
     return found
 
@@ -166,58 +167,6 @@ def commands(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> 
                 )
             )
     return found
-
-
-def escalations(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
-    """Tasks that stopped because they need a person, and pages that others wrote."""
-    from loki.people.escalations import Escalations
-
-    found = []
-    seen = {one.task_id for one in reviews.of(workspace).open()}  # asked about already
-    for page in Escalations(workspace.store, workspace.clock).open():
-        for task in page.tasks:
-            if task not in seen and not _is_asked_otherwise(records.get(task) or {}):
-                seen.add(task)
-                asked = f"{page.reason or page.trigger}. {page.asks}".strip()
-                found.append(
-                    _escalation(task, records.get(task) or {}, page.title, asked, page.page)
-                )
-    for task, record in records.items():
-        outcome = record.get("outcome") or {}
-        is_open = outcome.get("status") == "escalated" and task not in seen
-        if is_open and not _is_asked_otherwise(record):
-            reason = f"{outcome.get('reason')}."
-            page_name = str(outcome.get("page") or "")
-            found.append(_escalation(task, record, str(record.get("title")), reason, page_name))
-    return found
-
-
-def _is_asked_otherwise(record: Mapping[str, Any]) -> bool:
-    outcome = record.get("outcome") or {}
-    if outcome.get("status") == "escalated" and outcome.get("trigger") in {
-        "approval",
-        "human_review",
-    }:
-        return True
-    return bool(record.get("run"))  # a stage: the pipeline's run asks
-
-
-def _escalation(task: str, record: Mapping[str, Any], title: str, asked: str, page: str) -> Waiting:
-    id_ = id_of("escalation", task)
-    answers = [
-        Answer("go on, after you mended it", f"loki approve {id_}"),
-        Answer("go on, with what you know", f'loki approve {id_} --context "…"'),
-    ]
-    if record:
-        answers.append(Answer("give up", f"loki reject {id_}"))
-    else:  # a dead letter of another program: there is nothing to resume
-        quoted = shlex.quote(task)
-        answers = [
-            Answer("try it again", f"loki dead-letters retry {quoted}"),
-            Answer("abandon it", f'loki dead-letters abandon {quoted} --reason "why"'),
-        ]
-    since = str(record.get("updated_at") or "")
-    return Waiting(id_, "escalation", title, asked, since, tuple(answers), task, page=page)
 
 
 def stages(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:

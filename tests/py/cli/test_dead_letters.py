@@ -77,7 +77,7 @@ def test_from_a_task_that_was_given_up_to_one_that_succeeds(tmp_path: Path) -> N
     assert told.count("\nattempt ") == 2
     retried = shown("retry", "fit", "--approach", "make it right at once", cwd=tmp_path)
     assert f"{id_}: queued again: a new approach" in retried
-    assert f"next    loki work, or: loki resume {id_}" in retried
+    assert "next    loki work\n" in retried
     right = f'{sys.executable} -c \'open("part.py", "w").write("right = 1\\n")\''
     code, _, error = call("resume", id_, "--agent-command", right, cwd=tmp_path)
     assert code == 0, error

@@ -339,6 +339,9 @@ def test_what_the_loop_escalated_counts_for_a_root_cause(workspace: loki.Workspa
     assert found.rule == "shared_root_cause"
     (page,) = Reviews(workspace).escalations.open()
     assert set(page.tasks) == {"c", *(outcome.task_id for outcome in outcomes)}
+    text = (workspace.folder / page.page).read_text()
+    assert "`loki dead-letters retry c --fixed-by COMMIT`" in text, "only those that it takes"
+    assert all(f"`loki resume {outcome.task_id}`" in text for outcome in outcomes)
 
 
 def test_when_a_condition_comes_true_nobody_is_asked_any_more(workspace: loki.Workspace) -> None:

@@ -18,6 +18,7 @@ import loki
 from loki.action.agent import Briefing, Proposal
 from loki.action.change import Change
 from loki.cli.app import app
+from loki.dead_letters.reviewing import Reviews
 from loki.memory.candidate import Candidate, Candidates, Source
 from loki.people.waiting import Waiting
 from loki.queueing import queue_of
@@ -27,6 +28,7 @@ from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.stores.files import FileStore
 from loki.waiting import reviews
 from loki.waiting.sources import waiting
+from support.dead_letters import KEY_ERROR, letter, places, raw, write_letters
 from support.project import QUICK, RIGHT, make_project
 
 AT = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
@@ -88,6 +90,40 @@ def _escalation(workspace: loki.Workspace) -> None:
     assert ran.exit_code == 3
 
 
+def _shared(workspace: loki.Workspace) -> None:
+    letters = [letter(name) for name in "abc"]
+    for one in letters:
+        one["attempts"][0]["error_message"] = KEY_ERROR
+    write_letters(workspace, letters)
+    Reviews(workspace).review()
+
+
+def _shared_with_stopped(workspace: loki.Workspace) -> None:
+    """One cause for a dead letter and for two tasks that the loop stopped."""
+    (workspace.root / "stuck.py").write_text(SCRIPT)
+    agent = "sh -c 'echo \"# $$\" >> calc.py'"
+    for title in ("get unstuck", "go on there"):
+        ran = run("run", "--task", title, "--check", STUCK, "--agent-command", agent)
+        assert ran.exit_code == 3
+    made = letter("c")
+    said = "PermissionError: [Errno 13] Permission denied: '/srv/data'"
+    made["attempts"][0]["error_message"] = said
+    write_letters(workspace, [made])
+    Reviews(workspace).review()
+
+
+def _foreign(workspace: loki.Workspace) -> None:
+    data = {**letter("task-7")["task_data"], "title": "Rotate the signing key"}
+    write_letters(workspace, [letter("task-7", task_data=data)])
+    Reviews(workspace).review()
+
+
+def _foreign_page(workspace: loki.Workspace) -> None:
+    page = "## Escalation: Buy it\n\n**Task ID:** task-8\n\n### Awaiting\n\nDecide who pays.\n"
+    (workspace.folder / "escalations").mkdir(parents=True)
+    (workspace.folder / "escalations" / "theirs.md").write_text(page)
+
+
 def _stage(workspace: loki.Workspace) -> None:
     (workspace.root / "ship.yml").write_text(PIPELINE.replace("CHECK", json.dumps(QUICK)))
     (workspace.root / ".loki").mkdir(exist_ok=True)
@@ -129,6 +165,10 @@ MAKE: dict[str, Callable[[loki.Workspace], None]] = {
     "approval": _approval,
     "command": _command,
     "escalation": _escalation,
+    "escalation of several": _shared,
+    "escalation of several, some stopped": _shared_with_stopped,
+    "escalation of another program's task": _foreign,
+    "escalation of another program": _foreign_page,
     "stage": _stage,
     "candidate": _candidate,
     "blocked": _blocked,
@@ -156,7 +196,7 @@ def test_every_command_works_as_printed(
 ) -> None:
     MAKE[made](loki.Workspace(project))
     one = the_one(project)
-    assert one.kind == ("human_review" if made == "security" else made)
+    assert one.kind == ("human_review" if made == "security" else made.partition(" ")[0])
     shown = run("status")
     assert shown.exit_code == 0
     assert "1 thing waits for you:" in shown.output
@@ -272,3 +312,36 @@ def test_what_stopped_a_task_and_what_is_asked_about_it_are_one_thing(project: P
     reviews.of(workspace).ask(reason="drift", task_id=task_id, context="Is this wanted?")
     one = the_one(project)
     assert (one.kind, one.asked) == ("human_review", "Is this wanted?")
+
+
+def test_one_answer_is_for_all_tasks_of_an_escalation(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    _shared(workspace)
+    one = the_one(project)
+    assert sorted(one.tasks) == ["a", "b", "c"]
+    shown = run("status").output
+    assert "tasks   a, b, c" in shown
+    assert "since" in shown, "as its page says"
+    done = run("approve", "b", "--context", "the port is 8080", "--by", "ann")
+    assert (done.exit_code, places(workspace)) == (0, dict.fromkeys("abc", "pending")), done.output
+    assert done.output.endswith("Next: loki work\n")
+    assert "the port is 8080" in raw(workspace, "a")["description"]
+    assert "ann" in (workspace.folder / one.page).read_text()
+
+
+def test_who_gives_several_up_says_why_once(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    _shared(workspace)
+    done = run("reject", the_one(project).id, "--note", "nobody needs them")
+    assert (done.exit_code, places(workspace)) == (0, dict.fromkeys("abc", "abandoned"))
+    assert {raw(workspace, name)["reason"] for name in "abc"} == {"nobody needs them"}
+
+
+def test_what_stopped_goes_on_at_once_and_what_was_given_up_is_queued(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    _shared_with_stopped(workspace)
+    (project / "mended").touch()
+    done = run("approve", the_one(project).id)
+    assert done.exit_code == 0, done.output
+    assert "queued again: c" in done.output
+    assert done.output.count("success after") == 2
