@@ -284,7 +284,7 @@ def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Itera
 def _holder(queue: Queue, task: QueuedTask, now: datetime) -> str:
     lease = task.claim
     if lease is None:
-        return "another program has it, or left it: loki queue release"
+        return f"another program has it, or left it: loki queue release {shlex.quote(task.id)}"
     if queue.is_lost(task):
         return f"{line(lease.worker)} is gone: the next worker takes it"
     end = moment(lease.until)

@@ -149,7 +149,6 @@ class QueuedTask:
 
 
 @lru_cache(typed=True)
-@lru_cache(typed=True)
 def rank(priority: str | float) -> float:
     """A priority as a number; medium's where it is none.
 

@@ -131,7 +131,8 @@ class Crew:
         """Work until the queue has nothing more to do, or somebody stops it.
 
         It has something as long as a task of it can be claimed, now or once those in progress, also
-        of other processes, have ended; what waits for a person or an open breaker is left.
+        of other workers, have ended; what waits for a person, an open breaker or another program is
+        left.
 
         Returns:
             The exit code of `loki work`.
@@ -197,8 +198,8 @@ class Crew:
 
     def _may_come(self) -> bool:
         """Whether a task can become free to claim without a person, a breaker or a new task."""
-        if not self._queue.tasks("in-progress"):
-            return False
+        if not any(task.claim for task in self._queue.tasks("in-progress")):
+            return False  # what another program has, or left, may stay there for ever
         self._queue.reap()
         return True
 

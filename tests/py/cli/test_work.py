@@ -37,6 +37,19 @@ def test_it_works_off_the_queue(project: Path, tmp_path: Path) -> None:
     assert (again.returncode, "Nothing to work on" in again.stdout) == (0, True)
 
 
+def test_what_another_program_has_in_progress_is_not_waited_for(
+    project: Path, tmp_path: Path
+) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, ["mine"])
+    submit(project, ["after"], dependencies=("theirs",))
+    theirs = [{"id": "theirs", "title": "long gone"}]
+    (project / ".loki/queue/in-progress.json").write_text(json.dumps(theirs))
+    done = work(project, "--agent-command", agent)
+    assert done.returncode == 0, done.stderr
+    assert where(queue) == {"mine": "completed", "after": "pending", "theirs": "in-progress"}
+
+
 def test_priorities_and_dependencies_hold(project: Path, tmp_path: Path) -> None:
     agent, log = make_agent(tmp_path)
     queue = submit(project, ["low"], priority="low", dependencies=("high",))
