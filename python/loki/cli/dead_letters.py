@@ -68,6 +68,9 @@ FixedBy = Annotated[
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
     if context.invoked_subcommand is None:
         _list(project, json)
+        return
+    # What stands before a command is meant for it.
+    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
 
 
 @app.command("list")
@@ -103,8 +106,8 @@ def _head(found: Sequence[Reviewed], known: Mapping[str, Any], *, is_due: bool) 
     last = line(str(known.get("last_reviewed") or "never"))
     due = ", so a review is due" if is_due else ""
     return (
-        f"{amount(len(found), 'dead letter')}; {known.get('total_recovered')} recovered and "
-        f"{known.get('total_abandoned')} abandoned so far. Last review: {last}{due}."
+        f"{amount(len(found), 'dead letter')}; {line(str(known.get('total_recovered')))} recovered and "
+        f"{line(str(known.get('total_abandoned')))} abandoned so far. Last review: {last}{due}."
     )
 
 

@@ -51,6 +51,15 @@ def test_where_nothing_was_given_up(tmp_path: Path) -> None:
     assert answered("list", cwd=tmp_path)["tasks"] == []
 
 
+def test_what_stands_before_a_command_is_meant_for_it(
+    workspace: loki.Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write_letters(workspace, [letter("a")])
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    told = shown("--project", str(workspace.root), "--json", "list", cwd=elsewhere)
+    assert [one["task_id"] for one in json.loads(told)["tasks"]] == ["a"]
+
+
 def test_from_a_task_that_was_given_up_to_one_that_succeeds(tmp_path: Path) -> None:
     make_project(tmp_path)
     agent = f'{sys.executable} -c \'open("part.py", "a").write("# no\\n")\''
