@@ -17,18 +17,16 @@ if TYPE_CHECKING:
 
 Records = Mapping[str, Mapping[str, Any]]
 
-FOR_A_PERSON = "requires_human_review"
-"""The recovery strategy of dead letters that only a person brings further."""
-
 TRIAGE = "triage"
 
 
 def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
-    """Dead letters that only a person brings further; the others are reviewed by themselves."""
+    """Dead letters that wait for no other task: reviews find few ways on that a person does not know."""
+    under_way = {task.id for name in ("pending", "in-progress") for task in _tasks(workspace, name)}
     return [
         _dead_letter(task, records.get(task.id) or {})
         for task in _tasks(workspace, "dead-letter")
-        if task.raw.get("recovery_strategy") == FOR_A_PERSON
+        if under_way.isdisjoint((*task.dependencies, str(task.raw.get("simpler_task") or "")))
     ]
 
 

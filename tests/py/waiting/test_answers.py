@@ -148,6 +148,10 @@ def _dead_letter(workspace: loki.Workspace) -> None:
     queue_of(workspace).bury({**entry, "error_summary": "it failed 9 times"})
 
 
+def _spent(workspace: loki.Workspace) -> None:
+    task(workspace, "spent", writes("def add(a, b):\n    return a\n"), max_attempts=1)
+
+
 def _recurring(workspace: loki.Workspace) -> None:
     held = Hold(since=AT, reason="it failed 3 times", status="failed")
     cycle = CyclePart.model_validate({"delay": "10m"})
@@ -173,6 +177,7 @@ MAKE: dict[str, Callable[[loki.Workspace], None]] = {
     "candidate": _candidate,
     "blocked": _blocked,
     "dead_letter": _dead_letter,
+    "dead_letter of a loop": _spent,
     "recurring": _recurring,
     "breaker": _breaker,
 }
@@ -345,3 +350,13 @@ def test_what_stopped_goes_on_at_once_and_what_was_given_up_is_queued(project: P
     assert done.exit_code == 0, done.output
     assert "queued again: c" in done.output
     assert done.output.count("success after") == 2
+
+
+def test_a_dead_letter_that_waits_for_another_task_waits_for_nobody_else(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    queue = queue_of(workspace)
+    write_letters(workspace, [letter("a", simpler_task="half-of-a"), letter("b")])
+    queue.submit(QueuedTask("half-of-a", "do half of it"))
+    assert the_one(project).task_id == "b"
+    queue.abandon("half-of-a", "no need")
+    assert sorted(one.task_id for one in waiting(workspace)) == ["a", "b"]
