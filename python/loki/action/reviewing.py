@@ -31,6 +31,7 @@ from loki.people.human_review import HumanReview, Standing
 from loki.people.human_review_page import render
 from loki.people.human_reviews import LONGEST, HumanReviews
 from loki.people.review_trigger import (
+    COST,
     FAILED_RUNS,
     LOW_CONFIDENCE,
     Proposed,
@@ -89,7 +90,7 @@ class Reviewing:
             is_first, self._is_begun = not self._is_begun, True
             return (self._open() or self._before_checks()) if is_first else None
         if isinstance(effect, Ask):
-            return self._open() or self._ask(of_cost(self.spent(), self.rules))
+            return self._open() or self._ask(self._cost())
         if isinstance(effect, Execute) and not effect.commands_only:
             return self._open() or self._before_change(effect.proposal)
         return None
@@ -199,6 +200,15 @@ class Reviewing:
         runs = failed_runs(records, since)
         return of_failed_runs(len(runs), self.rules, runs[-1] if runs else "")
 
+    def _cost(self) -> Trigger | None:
+        """Whether too much is spent: by far more, too, than when a person said yes last."""
+        trigger = of_cost(self.spent(), self.rules)
+        if trigger is None:
+            return None
+        yes = (Standing.APPROVED, Standing.CLARIFIED)
+        allowed = [one for answer in yes for one in self._decisions(answer) if one.reason == COST]
+        return of_cost(self.spent(), self.rules, max(map(_dollars, allowed), default=0.0))
+
     # --- asking ---------------------------------------------------------------------------------
 
     def _ask(self, trigger: Trigger | None, agent: str = "") -> ReviewNeeded | None:
@@ -252,6 +262,13 @@ class Reviewing:
         }
         if masked(data) == data:  # with its secrets masked it would be another change
             self.store.put(self._document, json.dumps(data) + "\n")
+
+
+def _dollars(review: HumanReview) -> float:
+    """What had been spent when a person was asked."""
+    about = review.extra.get("about")
+    said = about.get("dollars") if isinstance(about, Mapping) else None
+    return float(said) if isinstance(said, (int, float)) else 0.0
 
 
 def failed_runs(records: Any, since: str = "") -> list[str]:

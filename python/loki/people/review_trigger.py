@@ -210,18 +210,20 @@ def of_question(question: str, rules: Rules) -> Trigger | None:
     )
 
 
-def of_cost(dollars: float, rules: Rules) -> Trigger | None:
+def of_cost(dollars: float, rules: Rules, allowed: float = 0.0) -> Trigger | None:
     """Whether all tasks together have taken more in the last hour than they may without asking.
 
     Args:
         dollars: US dollars in the last hour.
         rules: what the project wants.
+        allowed: what they had taken when a person let the task go on: it may until they take the
+            limit more.
 
     Example:
         >>> of_cost(120, Rules()).context.split(":")[0]
         'Agents took $120.00 in the last hour, over the limit of $100.00 ([review] cost_per_hour)'
     """
-    if not rules.cost_per_hour or dollars <= rules.cost_per_hour:
+    if not rules.cost_per_hour or dollars <= allowed + rules.cost_per_hour:
         return None
     return Trigger(
         COST,
@@ -230,6 +232,7 @@ def of_cost(dollars: float, rules: Rules) -> Trigger | None:
         "Decide whether this one goes on.",
         "high",
         ("Wait: what was spent over an hour ago does not count",),
+        {"dollars": dollars},
     )
 
 

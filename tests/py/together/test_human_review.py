@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -310,29 +310,6 @@ def test_what_another_program_asks_holds_the_task(project: Path) -> None:
     # About security, but of no work of ours that waits: it is about going on.
     assert outcome.trigger == "human_review"
     reviews.answer(workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "the test key")
-    assert resume(workspace, proposes()).status == "success"
-
-
-@pytest.mark.parametrize("by", ["calls", "attempts"])
-def test_what_an_hour_may_cost_is_asked_about(project: Path, by: str) -> None:
-    clock = ManualClock(AT)
-    workspace = loki.Workspace(project, clock=clock)
-    if by == "calls":
-        calls = Calls(workspace.store)
-        for minutes in (90, 50, 40):
-            at = (AT - timedelta(minutes=minutes)).isoformat()
-            calls.add(Call(at, "anthropic", "x", "ok", cost=60.0, task="other"))
-    else:
-        with workspace.task("another", checks=[QUICK], id="other", max_attempts=2) as task:
-            task.run(lambda _: Proposal(Change.write({"b.txt": str(clock.now())}), "b", cost=55.0))
-        clock.advance(120)
-    outcome = work(workspace, nobody)
-    assert outcome.trigger == "human_review"
-    review = asked(workspace)
-    assert review.reason == "cost_limit"
-    assert ("$120.00" if by == "calls" else "$110.00") in review.context
-    clock.advance(3600)
-    reviews.answer(workspace, review.id, Standing.CANCELLED, "ann")
     assert resume(workspace, proposes()).status == "success"
 
 
