@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,6 +28,9 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 PREFIX = "review-"
 """What ids of ours begin with."""
+
+_ID = re.compile(r"[A-Za-z0-9_][\w.:@/+-]{0,99}")
+"""Of other programs: what can be typed in a command as it is. Any other gets an id of ours."""
 
 _KNOWN = (
     "id", "timestamp", "reason", "task_id", "context", "severity", "agent", "blocking",
@@ -75,8 +79,9 @@ class HumanReview:
         severity = str(data.get("severity", "")).lower()
         others = data.get("alternatives_considered") or ()
         others = (others,) if isinstance(others, str) else others
+        id_ = str(data.get("id") or "")
         return cls(
-            str(data.get("id") or "") or id_of({**data, "timestamp": at}),
+            id_ if _ID.fullmatch(id_) else id_of({**data, "timestamp": at}),
             at,
             str(data.get("reason") or "not said"),
             str(data.get("task_id") or ""),

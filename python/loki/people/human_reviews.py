@@ -299,7 +299,8 @@ class HumanReviews:
         now = self._clock.now()
         given = isoformat(signal.given_at) if signal.given_at else ""
         review = HumanReview.from_dict({**signal.data, "timestamp": given}, now)
-        if not signal.data.get("id"):
+        # One that is said to be asked in the time to come is asked now: else it would wait for ever.
+        if signal.data.get("id") != review.id or given > review.timestamp:
             text = Masked(render(masked(review.to_dict())))
             self._store.update(signal.file, lambda old: text if old == signal.text else old)
         return review
@@ -329,7 +330,7 @@ class HumanReviews:
 
     def _remove(self, id_: str) -> None:
         for signal in self._signals.all(HUMAN_REVIEW_NEEDED):
-            if signal.data.get("id") == id_:
+            if self._read(signal).id == id_:
                 self._signals.consume(signal)
 
     def _not_open(self, id_: str) -> str:

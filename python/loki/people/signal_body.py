@@ -10,6 +10,9 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from loki.people.signal_kind import MAX_SIZE, Form
 
+CLIPPED = 4_000
+"""Characters that are read of a request for a person that is too large. Chosen, not measured."""
+
 
 def _lowered(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
@@ -96,6 +99,8 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
         >>> read("log", '{"detected_drift": "x", "severity": "urgent"}')[1]
         "severity: Input should be 'low', 'medium', 'high' or 'critical'"
     """
+    if len(text) > MAX_SIZE and form == "review":  # a person has to see that somebody asks
+        text = f"{text[:CLIPPED]}…"
     if len(text) > MAX_SIZE:
         return {}, f"is too large: {len(text):,} characters, expected at most {MAX_SIZE:,}"
     data = _object(text)

@@ -295,3 +295,33 @@ def test_a_damaged_log_loses_no_request(folder: Path) -> None:
     assert here.open() == [asked]
     here.decide(asked.id, by="ann")
     assert here.open() == []
+
+
+@pytest.mark.parametrize("id_", ["--help", "a\u001b[2Jb", "two words", "x" * 500, "a\nb"])
+def test_an_id_that_nobody_can_type_is_replaced(folder: Path, id_: str) -> None:
+    (folder / "signals").mkdir(parents=True)
+    (folder / NEEDED).write_text(json.dumps({"id": id_, "reason": "key", "theirs": 1}))
+    (one,) = reviews(folder).open()
+    assert one.id.startswith("review-")
+    assert json.loads((folder / NEEDED).read_text())["id"] == one.id
+    assert reviews(folder).decide(one.id, by="ann").review.extra["theirs"] == 1
+    assert not (folder / NEEDED).exists()
+
+
+def test_one_from_the_time_to_come_is_given_up_a_day_after_it_was_seen(folder: Path) -> None:
+    clock = ManualClock()
+    (folder / "signals").mkdir(parents=True)
+    said = {"id": "theirs-1", "timestamp": "2999-01-01T00:00:00Z", "reason": "key"}
+    (folder / NEEDED).write_text(json.dumps(said))
+    assert [one.id for one in reviews(folder, clock).open()] == ["theirs-1"]
+    clock.advance(timedelta(hours=24).total_seconds())
+    assert [one.id for one in reviews(folder, clock).expired(clock.now())] == ["theirs-1"]
+
+
+def test_a_request_that_is_too_large_is_seen_all_the_same(folder: Path) -> None:
+    (folder / "signals").mkdir(parents=True)
+    (folder / NEEDED).write_text("May I? " + "x" * 100_000)
+    (one,) = reviews(folder).open()
+    assert one.context.startswith("May I? ")
+    reviews(folder).decide(one.id, by="ann")
+    assert not (folder / NEEDED).exists()
