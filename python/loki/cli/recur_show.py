@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -81,17 +81,17 @@ def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str,
         **task.model_dump(mode="json"),
         "status": task.status,
         "next_run_in_seconds": next_in,
-        "triage_cooldown_left_seconds": left.total_seconds() if left else None,
+        "triage_cooldown_left_seconds": left or None,
     }
 
 
-def cooldown_left(task: RecurringTask, workspace: Workspace) -> timedelta | None:
-    """What is left until it may be triaged again; None where nothing is."""
-    if task.last_triaged_at is None:
-        return None
-    cooldown = timedelta(seconds=workspace.config.recurrence.triage_cooldown)
-    left = task.last_triaged_at + cooldown - workspace.clock.now()
-    return left if left > timedelta() else None
+def cooldown_left(task: RecurringTask, workspace: Workspace) -> float:
+    """Seconds until it may be triaged again."""
+    from loki.recurrence import triage
+
+    cooldown = workspace.config.recurrence.triage_cooldown
+    rules = triage.TriageRules(cooldown=cooldown)
+    return triage.cooldown_left(task, rules, workspace.clock.now())
 
 
 def list_all(
@@ -204,7 +204,7 @@ def _triage(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
     if task.last_triaged_at is None:
         return
     left = cooldown_left(task, workspace)
-    over = f"cooldown: {span(left.total_seconds() * 1000)} left" if left else "cooldown is over"
+    over = f"cooldown: {span(left * 1000)} left" if left else "cooldown is over"
     yield f"  triaged   {isoformat(task.last_triaged_at)} ({over})"
 
 

@@ -79,15 +79,22 @@ def is_wanted(
         now: the time.
         began: when its last triage began, where a person has cleared the cooldown; None: nobody knows.
     """
+    return _has_cause(task, rules, began) and cooldown_left(task, rules, now) <= 0
+
+
+def wanted_at(task: RecurringTask, rules: TriageRules, now: datetime) -> datetime | None:
+    """When a task whose cooldown holds its triage up is triaged; None: nothing of the kind does."""
+    left = cooldown_left(task, rules, now)
+    return now + timedelta(seconds=left) if left and _has_cause(task, rules, None) else None
+
+
+def _has_cause(task: RecurringTask, rules: TriageRules, began: datetime | None) -> bool:
     if task.paused is not None or EXEMPT in task.tags or task.id.startswith(_PREFIX):
         return False
     if task.consecutive_failures < max(1, rules.threshold):
         return False
     last = task.last_triaged_at or began
-    if last is None:
-        return True
-    is_newer = task.last_failure_at is not None and task.last_failure_at > last
-    return is_newer and cooldown_left(task, rules, now) <= 0
+    return last is None or (task.last_failure_at is not None and task.last_failure_at > last)
 
 
 def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> float:
@@ -98,8 +105,8 @@ def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> flo
     """
     if task.last_triaged_at is None:
         return 0.0
-    left = rules.cooldown - (now - task.last_triaged_at).total_seconds()
-    return min(max(0.0, left), rules.cooldown)
+    over = task.last_triaged_at + timedelta(seconds=rules.cooldown)
+    return min(max(0.0, (over - now).total_seconds()), rules.cooldown)
 
 
 @dataclass(frozen=True)
@@ -301,9 +308,3 @@ def _description(verdict: Verdict, record: TriageRecord, task: RecurringTask, wi
 def failed(record: TriageRecord, reason: str, now: datetime) -> TriageRecord:
     """A triage that came to no answer: nothing follows, and its cooldown stands."""
     return record.with_(status="failed", reason=reason, ended_at=now)
-
-
-def next_allowed(task: RecurringTask, rules: TriageRules) -> datetime | None:
-    """When the next triage of a task may begin; None: it was never triaged."""
-    last = task.last_triaged_at
-    return None if last is None else last + timedelta(seconds=rules.cooldown)

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PARALLEL = 2
 """Triages at a time; chosen, not measured."""
+
+HELD = timedelta(minutes=5)
+"""After this a circuit breaker that holds triages up is looked at again: its usual cooldown."""
 
 HOW = 'set `triage_agent` in [recurrence] of .loki/config.toml, like triage_agent = "claude"'
 
@@ -78,11 +81,14 @@ class Triages:
             self._workspace, self._tasks, self.rules, self._agents, self.cancelled, self._tell
         )
 
-    def tick(self, now: datetime) -> None:
+    def tick(self, now: datetime) -> datetime | None:
         """Start what is due.
 
         Args:
             now: the time.
+
+        Returns:
+            When triage is due next if no task runs before; None: not before one does.
         """
         tasks = self._tasks.usable()
         if not self._has_mended:
@@ -93,12 +99,15 @@ class Triages:
             tasks = self._tasks.usable()
         self._running = {id_: one for id_, one in self._running.items() if not one.done()}
         wanted = [task for task in tasks if triage.is_wanted(task, self.rules, now)]
-        if wanted:
-            self._start(wanted, now)
+        times = [triage.wanted_at(task, self.rules, now) for task in tasks]
+        if wanted and self._start(wanted, now):
+            times.append(now + HELD)
         if self._waits:
             self.wait()
+        return min(filter(None, times), default=None)
 
-    def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> None:
+    def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> bool:
+        """Begin what may begin; whether a circuit breaker holds something up."""
         from loki.triaging.evidence import began
 
         agents, running = self._agents, self._running
@@ -112,6 +121,7 @@ class Triages:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="loki-triage")
             self._running[task.id] = self._pool.submit(self._conductor.conduct, task.id, agent)
+        return bool(due.held)
 
     def wait(self) -> None:
         """Until the triages that are under way have ended; interrupted, they are stopped."""

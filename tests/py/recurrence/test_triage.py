@@ -50,6 +50,21 @@ def test_a_clock_that_jumped_holds_nothing_up_for_longer_than_the_cooldown() -> 
     assert cooldown_left(failing(last_triaged_at=NOW + 100 * DAY), RULES, NOW) == RULES.cooldown
 
 
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, None),  # at once
+        ({"last_triaged_at": NOW - DAY / 4}, 18),
+        ({"last_triaged_at": NOW - DAY / 4, "last_failure_at": NOW - DAY}, None),
+        ({"last_triaged_at": NOW - DAY}, None),
+        ({"last_triaged_at": NOW - DAY / 4, "paused": Hold(since=NOW)}, None),
+    ],
+)
+def test_when_a_cooldown_is_over(changes: dict[str, Any], expected: int | None) -> None:
+    at = triage.wanted_at(failing(**changes), RULES, NOW)
+    assert at == (None if expected is None else NOW + timedelta(hours=expected))
+
+
 def test_open_breakers_hold_triages_back_and_others_go_on() -> None:
     agents = {"a": "claude", "b": "codex", "c": None, "d": "claude"}
     tasks = [failing(id_) for id_ in "abcd"]
