@@ -10,7 +10,20 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
+from loki.cli.agent import AgentCommand, AgentName
 from loki.cli.common import show_json, speaks_plainly
+from loki.cli.recur_agent import (
+    NewAttempts,
+    NewChecks,
+    NewComplexity,
+    NewEvaluator,
+    NewKind,
+    NewReviewer,
+    NewScope,
+    NewTask,
+    agent_changed,
+    agent_changes,
+)
 from loki.cli.recur_common import (
     CronText,
     Every,
@@ -101,6 +114,16 @@ def edit(
         Optional[str],  # noqa: UP045
         typer.Option(help="Another command; its words as a shell would split them."),
     ] = None,
+    task_text: NewTask = None,
+    agent: AgentName = None,
+    agent_command: AgentCommand = None,
+    check: NewChecks = None,
+    reviewer_command: NewReviewer = None,
+    evaluate_command: NewEvaluator = None,
+    kind: NewKind = None,
+    complexity: NewComplexity = None,
+    scope: NewScope = None,
+    max_attempts: NewAttempts = None,
     timeout: Timeout = None,
     tag: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -123,9 +146,13 @@ def edit(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    """Change a recurring task: its schedule, its command, or what is counted against it.
+    """Change a recurring task: its schedule, its work, or what is counted against it.
 
-    Example: `loki edit backup --reset-failures`; `loki edit backup --schedule "30 3 * * *"`
+    Work is its command, or of an agent's task what it is to achieve, by whom, and how it is checked. A
+    run that is under way goes on as it began.
+
+    Example: `loki edit backup --reset-failures`; `loki edit backup --schedule "30 3 * * *"`;
+    `loki edit nightly --task "make the tests pass" --check "pytest -q" --agent codex`
     """
     workspace = open_workspace(project)
     id_ = found(workspace, task)
@@ -141,11 +168,23 @@ def edit(
         changes["tags"] = tuple(filter(None, tag))
     if clear_triage_cooldown:
         changes["last_triaged_at"] = None
+    work = agent_changes(
+        agent=agent,
+        agent_command=agent_command,
+        task=task_text,
+        checks=check,
+        reviewer_command=reviewer_command,
+        evaluate_command=evaluate_command,
+        kind=kind,
+        complexity=complexity,
+        scope=scope,
+        max_attempts=max_attempts,
+    )
     limits = (max_iterations, max_failure_restarts)
     has_schedule = any(one is not None for one in (cron, every, zone, *limits))
-    if not (changes or has_schedule or reset_failures):
+    if not (changes or work or has_schedule or reset_failures):
         raise UsageError("what is to change? `loki edit --help` says what can")
-    edits = _edits(workspace, changes, (cron, every, zone, *limits), reset=reset_failures)
+    edits = _edits(workspace, changes, work, (cron, every, zone, *limits), reset=reset_failures)
     after = _change(workspace, id_, "edited", edits)
     _told(workspace, after, f"changed {id_}", json=json)
 
@@ -172,13 +211,18 @@ _Schedule = tuple[Optional[str], Optional[str], Optional[str], Optional[int], Op
 
 
 def _edits(
-    workspace: Workspace, changes: dict[str, Any], said: _Schedule, *, reset: bool
+    workspace: Workspace,
+    changes: dict[str, Any],
+    work: dict[str, Any],
+    said: _Schedule,
+    *,
+    reset: bool,
 ) -> Callable[[RecurringTask], RecurringTask]:
     """What makes the changed task of the one that is there."""
     from loki.recurrence.definition import checked
     from loki.recurrence.outcome import replanned, without_failures
     from loki.recurrence.recurring import CronPart
-    from loki.scheduling import knobs
+    from loki.scheduling import agent_run, knobs
 
     now, known = workspace.clock.now(), knobs(workspace)
 
@@ -186,7 +230,7 @@ def _edits(
         if "command" in changes and not task.command:
             raise UsageError(f"{task.id} is an agent's task: --command is for those with a command")
         cron, every, zone, *limits = said
-        after = task.with_(**changes)
+        after = agent_changed(task, work).with_(**changes)
         if any(one is not None for one in said):
             part = task.schedule
             if cron is None and every is None:  # only a detail of the schedule that it has
@@ -206,7 +250,9 @@ def _edits(
             after = replanned(checked(data).with_(next_run_at=None), now, known)
         if reset:
             after = without_failures(after, now, known)
-        checked(after.model_dump(mode="json"))
+        after = checked(after.model_dump(mode="json"))
+        if work:  # say now what would be wrong with every run
+            agent_run.spec_of(workspace, after)
         return after
 
     return edits

@@ -165,6 +165,8 @@ def _told(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
     if task.command:
         yield f"  command   {line(shlex.join(task.command))}"
     if task.agent is not None:
+        if task.agent.task != task.title:
+            yield f"  task      {line(task.agent.task)}"
         who = task.agent.agent or task.agent.agent_command or "nobody"
         yield f"  agent     {line(who)}"
         for check in task.agent.checks:
