@@ -174,9 +174,11 @@ def replanned(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask
     """A task whose next run is found anew, after its schedule or its counters were changed."""
     last = task.last_scheduled_at
     if isinstance(task.schedule, CyclePart) and not task.consecutive_failures:
-        # A cycle that has not run yet begins at once.
+        # From the end of its last run on; one that has not run yet begins at once.
+        ends = (last, task.last_success_at, task.last_failure_at)
+        ended = max(filter(None, ends), default=None)
         after = timedelta(seconds=task.schedule.delay)
-        return task.with_(next_run_at=now if last is None else max(now, last + after))
+        return task.with_(next_run_at=now if ended is None else max(now, _rounded(ended + after)))
     return task.with_(next_run_at=planned(task, last or now, now, knobs))
 
 

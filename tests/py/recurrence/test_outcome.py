@@ -224,3 +224,18 @@ def test_what_others_write_is_kept_and_nulls_are_nothing() -> None:
     again = task.to_text()
     assert '"colour": {\n  "a": null' in again
     assert '"note": 1' in again
+
+
+@pytest.mark.parametrize("status", ["success", "failed"])
+def test_a_cycle_that_is_resumed_goes_on_from_the_end_of_its_last_run(status: Status) -> None:
+    """However long that took, or late it began: a pause in between brings nothing forward."""
+    task = made({"delay": "1h"})
+    end = NOW + timedelta(hours=5)
+    task = recorded(task, ended(task, status, NOW), end, KNOBS).task
+    if status == "failed":  # and forgiven
+        task = without_failures(task, end, KNOBS)
+    assert task.next_run_at == end + timedelta(hours=1)
+    soon = end + timedelta(minutes=10)
+    assert resumed(paused(task, end), soon, KNOBS).next_run_at == task.next_run_at
+    late = end + timedelta(hours=3)
+    assert resumed(paused(task, end), late, KNOBS).next_run_at == late
