@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ class Triages:
         cancelled: stops triages that are under way when it is set.
         waits: whether each tick waits for the triages that it started, as where time is simulated.
         tell: tells people what happened to a task; None: the log alone.
+        pool: where they run; threads of its own where nothing is said.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Triages:
         *,
         waits: bool = False,
         tell: Tell | None = None,
+        pool: Executor | None = None,
     ) -> None:
         said = workspace.config.recurrence
         self.rules = TriageRules(said.triage_threshold, said.triage_cooldown)
@@ -61,7 +63,7 @@ class Triages:
         self._workspace, self._tasks, self._waits = workspace, tasks, waits
         self._tell = tell or _warn
         self._running: dict[str, Future[None]] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = pool
         self._has_mended = False
         self._told: set[tuple[str, int]] = set()
 

@@ -80,6 +80,56 @@ def succeeds(plan: Plan, at: datetime, down: list[Outage], seed: int) -> bool:
     return seed < 0 or random.Random(f"{seed} {plan.id} {at:%d%H%M}").random() > 1 / 30
 
 
+AGENT = "doc"
+"""Who is asked about tasks that keep failing; out like any other service."""
+
+ANSWERS = ("NOOP", "FILE-FIX", "PAUSE", "RECOMMEND-CONFIG", "unreadable", "failing")
+_WEIGHTS = (3, 4, 3, 2, 2, 2)
+_CAUSES = ("the certificate of {} has run out", "nobody renewed its lease at {}")
+
+
+def triaged_outages(seed: int) -> list[Outage]:
+    """The same, one so long that cooldowns end in it, and the triage agent is out for some hours, too."""
+    begin, hour = START + timedelta(hours=20), timedelta(hours=1)
+    agent_out = START + (32 + seed % 5) * hour
+    return [
+        *outages(seed),
+        Outage("database", begin, begin + 75 * hour),
+        Outage(AGENT, agent_out, agent_out + 8 * hour),
+    ]
+
+
+def mornings() -> list[datetime]:
+    """When somebody looks after what was paused or has stopped."""
+    return [START + timedelta(days=n, hours=9) for n in (2, 4, 5)]
+
+
+def answer(plan: Plan, at: datetime, seed: int) -> tuple[str, str]:
+    """What the triage agent says of a task at a moment, and the cause that it names."""
+    rng = random.Random(f"{seed} {plan.id} triage {at:%d%H%M}")
+    return rng.choices(ANSWERS, _WEIGHTS)[0], rng.choices(_CAUSES, (4, 1))[0].format(plan.service)
+
+
+@dataclass(frozen=True, order=True)
+class Triaged:
+    """A triage, as both tell it: when it began, what it said, and what came of it."""
+
+    at: datetime
+    task: str
+    number: int
+    verdict: str
+    came: str
+
+
+@dataclass(frozen=True, order=True)
+class Held:
+    """A line about triages that wait for the agent's breaker: how many, or one of a task."""
+
+    at: datetime
+    task: str
+    count: int
+
+
 @dataclass(frozen=True, order=True)
 class Happened:
     """A run, as both tell it."""

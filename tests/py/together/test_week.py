@@ -1,137 +1,109 @@
-"""A week of fifty recurring tasks with correlated outages, in seconds: the real dispatcher, a clock that
-obeys, and a reference that goes minute by minute."""
+"""A week of fifty recurring tasks with correlated outages, in seconds: the real dispatcher and the real
+triage, a clock that obeys, and a reference that goes minute by minute."""
 
 from __future__ import annotations
 
-import threading
+import os
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
-from loki.recurrence.definition import checked
+import pytest
+
 from loki.recurrence.dispatcher import Dispatcher
-from loki.recurrence.outcome import Knobs, paused, replanned, resumed
-from loki.recurrence.recurring import RecurringTask
+from loki.recurrence.outcome import Knobs
 from loki.recurrence.recurring_tasks import RecurringTasks
-from loki.recurrence.run import Ran, RunRecord, Start, Verdict
 from loki.scheduling import Locks
 from loki.stores.files import FileStore
 from loki.testing import ManualClock
+from support.live_week import Here, LiveWeek, Services, acts_of, free, task_of, told
 from support.memory_store import MemoryStore
-from support.slow_week import SlowTask, slow_week
-from support.week import START, WEEK, Happened, Outage, Plan, outages, plans, succeeds
+from support.slow_triage import SlowTriage
+from support.slow_week import SlowTask, SlowWeek
+from support.week import (
+    START,
+    Happened,
+    Outage,
+    Plan,
+    outages,
+    plans,
+    triaged_outages,
+)
 
-T = TypeVar("T")
-
-
-def task_of(plan: Plan) -> RecurringTask:
-    delay = f"{round(plan.delay.total_seconds())}s"
-    cycle = {"delay": delay, "max_iterations": plan.max_iterations}
-    schedule = {"cron": plan.cron, "zone": plan.zone} if plan.cron else cycle
-    task = checked({"id": plan.id, "schedule": schedule, "command": ["x"]})
-    return replanned(task, START, Knobs())
-
-
-class Services:
-    """Runs that take no time, and fail while the service that they need is down."""
-
-    def __init__(self, week: list[Plan], down: list[Outage], seed: int, clock: ManualClock) -> None:
-        self.plans = {plan.id: plan for plan in week}
-        self.down, self.seed, self.clock = down, seed, clock
-
-    def run(self, task: RecurringTask, start: Start) -> Ran:
-        del start
-        is_good = succeeds(self.plans[task.id], self.clock.now(), self.down, self.seed)
-        return Ran("success") if is_good else Ran("failed", 1, reason="down")
-
-    def evaluate(self, task: object, run: RunRecord, cancelled: threading.Event) -> Verdict | None:
-        raise AssertionError(f"nobody asked to evaluate {task} {run} {cancelled}")
+SEEDS = range(1, 31) if os.environ.get("LOKI_THOROUGH") == "1" else (1, 2)
 
 
-def free(_id: str) -> AbstractContextManager[bool]:
-    return nullcontext(True)
-
-
-class Here(Executor):
-    """Runs at once what it is given: fifty tasks that take no time want no threads."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        future: Future[T] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-def live(week: list[Plan], down: list[Outage], seed: int, *, restarts: int = 0) -> RecurringTasks:
-    """The week with the real dispatcher; restarted so often, at any time."""
-    store = MemoryStore()
-    tasks = RecurringTasks(store)
-    clock = ManualClock(START)
-    for plan in week:
-        tasks.add(task_of(plan))
-    ends: list[tuple[datetime, str, str]] = [(START + WEEK, "", "")]
-    for plan in week:
-        for moment, what in zip(plan.paused or (), ("pause", "resume"), strict=False):
-            ends.append((START + moment, what, plan.id))
-    ends += [(START + WEEK * (n + 1) / (restarts + 1), "", "") for n in range(restarts)]
-    for until, what, id_ in sorted(ends):
-        tasks = RecurringTasks(store)  # nothing is remembered but what is in files
-        services = Services(week, down, seed, clock)
-        dispatcher = Dispatcher(tasks, services, clock, free, pool=Here())
-        dispatcher.watch(until, is_simulated=True)
-        if what == "pause":
-            tasks.update(id_, partial(paused, now=until, reason="for a person"))
-        elif what == "resume":
-            tasks.update(id_, partial(resumed, now=until, knobs=Knobs()))
-    return tasks
-
-
-def told(tasks: RecurringTasks) -> list[Happened]:
-    """What was run, with the failures in a row after each."""
-    found = []
-    for id_ in tasks.ids():
-        failures = 0
-        for run in tasks.runs(id_):
-            failures = 0 if run.status == "success" else failures + 1
-            found.append(Happened(run.started_at, id_, run.status, failures))
-    return sorted(found)
+def both(seed: int, root: Path, restarts: int = 0) -> tuple[LiveWeek, list[SlowTask], SlowTriage]:
+    week, down = plans(seed), triaged_outages(seed)
+    acts = acts_of(week, down, restarts)
+    live, slow = (
+        LiveWeek(week, down, seed, acts, root),
+        SlowWeek(week, down, seed, acts, is_triaged=True),
+    )
+    live.run()
+    slow.week()
+    assert slow.triage is not None
+    return live, slow.tasks, slow.triage
 
 
 def expected(slow: list[SlowTask]) -> list[Happened]:
     return sorted(happened for task in slow for happened in task.happened)
 
 
-def test_a_week_goes_as_the_reference_says() -> None:
-    seed = 1
-    week, down = plans(seed), outages(seed)
-    tasks, slow = live(week, down, seed), slow_week(week, down, seed)
-    assert told(tasks) == expected(slow)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_week_goes_as_the_reference_says(seed: int, tmp_path: Path) -> None:
+    live, slow, triage = both(seed, tmp_path)
+    assert live.happened() == expected(slow)
+    assert live.triaged() == sorted(triage.triaged)
+    assert live.held() == triage.held
+    assert live.fixes() == sorted(triage.fixes)
+    assert sorted(live.told) == sorted(triage.paused)
+    assert live.tasks.ids() == [task.plan.id for task in slow]  # no triage is a task
     for reference in slow:
-        task = tasks.load(reference.plan.id)
-        failed = [h for h in reference.happened if h.status == "failed"]
-        assert task.consecutive_failures == reference.failures
-        assert task.total_failures == len(failed)
-        assert task.iterations == reference.iterations
-        assert task.runs == len(reference.happened)
-        assert (task.stopped is not None) is reference.is_stopped
-        if not reference.is_stopped and not task.paused:
-            assert task.next_run_at == reference.next
-    # It was a week worth the name.
+        agrees(live.tasks, reference, triage)
+    worth_the_name(slow, triage)
+
+
+def agrees(tasks: RecurringTasks, reference: SlowTask, triage: SlowTriage) -> None:
+    """A task's counters at the end of the week."""
+    task = tasks.load(reference.plan.id)
+    failed = [h for h in reference.happened if h.status == "failed"]
+    assert task.consecutive_failures == reference.failures
+    assert task.total_failures == len(failed)
+    assert task.iterations == reference.iterations
+    assert task.runs == len(reference.happened)
+    assert task.triages == triage.numbers.get(task.id, 0)
+    assert task.last_triaged_at == triage.began.get(task.id)
+    assert (task.stopped is not None) is reference.is_stopped
+    by = task.paused.by if task.paused is not None else ""
+    assert ("triage" if by else "person" if task.paused else "") == reference.held_by
+    assert by in {"", f"triage .triage-{task.id}-{task.triages}"}
+    if not reference.is_stopped and not task.paused:
+        assert task.next_run_at == reference.next
+
+
+def worth_the_name(slow: list[SlowTask], triage: SlowTriage) -> None:
+    """It was a week in which everything happened that is to be seen."""
     counts = Counter(happened.status for happened in expected(slow))
-    assert counts["success"] > 1500
+    assert counts["success"] > 1000
     assert counts["failed"] > 150
-    assert any(task.is_stopped and task.restarts for task in slow)
     assert max(happened.failures for happened in expected(slow)) >= 4
+    said = Counter(one.verdict for one in triage.triaged)
+    came = Counter(one.came for one in triage.triaged)
+    assert {*said} >= {"NOOP", "FILE-FIX", "PAUSE", "out"}
+    assert came["paused"] >= 3
+    assert came["filed"] >= 3
+    assert max(one.number for one in triage.triaged) >= 2
+    assert max(one.count for one in triage.held) >= 2
+    print(dict(counts), dict(said), dict(came), f"lines of held triages: {len(triage.held)}")
 
 
-def test_restarts_change_nothing() -> None:
-    """However often the dispatcher begins anew, from what is in files, it does the same."""
-    week, down = plans(3), outages(3)
-    assert told(live(week, down, 3, restarts=25)) == told(live(week, down, 3))
+def test_restarts_change_nothing(tmp_path: Path) -> None:
+    """However often the dispatcher begins anew, from what is in files, it does what it would have."""
+    live, slow, triage = both(3, tmp_path, restarts=25)
+    assert live.happened() == expected(slow)
+    assert live.triaged() == sorted(triage.triaged)
+    assert live.held() == triage.held
 
 
 def test_a_day_in_real_files(tmp_path: Path) -> None:
@@ -145,8 +117,9 @@ def test_a_day_in_real_files(tmp_path: Path) -> None:
     services = Services(short, down, 4, clock)
     dispatcher = Dispatcher(tasks, services, clock, Locks(tmp_path / ".loki"))
     dispatcher.watch(START + timedelta(days=1), is_simulated=True)
-    slow = slow_week(short, down, 4)
-    first_day = [h for h in expected(slow) if h.at < START + timedelta(days=1)]
+    slow = SlowWeek(short, down, 4, acts_of(short, []), is_triaged=False)
+    slow.week()
+    first_day = [h for h in expected(slow.tasks) if h.at < START + timedelta(days=1)]
     assert told(tasks) == first_day
     assert len(first_day) > 30
 
