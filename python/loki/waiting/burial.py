@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action import specification
 from loki.action.resumption import status_of
+from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.dead_letters import burial
 from loki.memory import task_record
@@ -13,8 +14,10 @@ from loki.memory.dead_letter import DeadLetter, blocked_reason
 from loki.memory.dead_letters import DeadLetters
 from loki.queueing import queue_of
 from loki.recognition.failure import Failure
+from loki.recurrence.dead_letter import HUMAN
 
 if TYPE_CHECKING:
+    from loki.action.task import TaskSpec
     from loki.workspace import Workspace
 
 TRIGGER = "human_review_expired"
@@ -38,7 +41,7 @@ def bury(workspace: Workspace, task_id: str, reason: str) -> None:
         elif not record and queue_of(workspace).where(task_id) in {"pending", "in-progress"}:
             now = isoformat(workspace.clock.now())
             entry = {"task_id": task_id, "error_summary": reason, "last_failure": now}
-            queue_of(workspace).bury({**entry, "recovery_strategy": "requires_human_review"})
+            queue_of(workspace).bury({**entry, "recovery_strategy": HUMAN})
 
 
 def _write(workspace: Workspace, record: dict[str, Any], reason: str) -> None:
@@ -59,5 +62,13 @@ def _write(workspace: Workspace, record: dict[str, Any], reason: str) -> None:
     after = {**record, "outcome": outcome, "updated_at": now, "dead_letter": kept.to_dict()}
     task_record.save(workspace.store, after)
     if not record.get("run"):  # a stage is no task of the queue
-        spec = specification.from_dict(record, ())
-        burial.bury(workspace, spec, letter, record.get("agent"))
+        burial.bury(workspace, _spec(record), letter, record.get("agent"))
+        # Whatever failed before: it is a person who did not answer.
+        queue_of(workspace).bury({"task_id": task_id, "recovery_strategy": HUMAN})
+
+
+def _spec(record: dict[str, Any]) -> TaskSpec:
+    try:
+        return specification.from_dict(record)
+    except UsageError:  # a check held a secret: whoever tries it again says its checks again
+        return specification.from_dict(record, ())

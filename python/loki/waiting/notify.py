@@ -26,10 +26,10 @@ def notifier(workspace: Workspace) -> Notifier:
     config = workspace.config.notify
     channels: list[Channel] = []
     if config.command is not None:
-        channels.append(Command(config.command, workspace.root, config.timeout))
+        channels.append(Command(config.command, workspace.project, config.timeout))
     if config.webhook is not None:
         channels.append(Webhook(config.webhook, config.timeout))
-    return Notifier(channels, config.kinds, str(workspace.root), workspace.clock)
+    return Notifier(channels, config.kinds, str(workspace.project), workspace.clock)
 
 
 @dataclass

@@ -33,11 +33,12 @@ def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
 def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
     id_ = shlex.quote(task.id)
     why = str(task.raw.get("error_summary") or "no reason is known")
+    end = "" if why.endswith((".", "!", "?")) else "."
     return Waiting(
         task.id,
         "dead_letter",
         task.title,
-        f"It was given up: {why}. Is it to be tried again, or abandoned?",
+        f"It was given up: {why}{end} Is it to be tried again, or abandoned?",
         str(task.raw.get("last_failure") or ""),
         (
             Answer("try it again", f"loki dead-letters retry {id_}"),
