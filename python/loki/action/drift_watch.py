@@ -233,9 +233,9 @@ class DriftWatch:
 SIGNAL = "signal"
 """Kind of a drift that somebody else saw."""
 
-_QUESTION = """{why}
+_QUESTION = """{why}.
 
-The task is: {goal}
+The task is: {goal}.
 Nothing of it was applied. Approve where the task needs it; the agent may then propose it again."""
 
 _CRITERION = """The proposed change serves the task, although it looks like this:

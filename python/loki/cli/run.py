@@ -18,6 +18,7 @@ from loki.cli.command_approval import how_to_approve
 from loki.cli.common import line, log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
+from loki.memory.attempt import DRIFT
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
@@ -224,10 +225,20 @@ def _resume(outcome: Outcome) -> str:
 def _choices(outcome: Outcome) -> list[str]:
     """What a person can answer, each with its command."""
     if outcome.trigger == "approval":
-        resume = f"loki resume {outcome.task_id}"
+        id_ = shlex.quote(outcome.task_id)
+        if len(outcome.awaiting) != 1:
+            return ["Approve or reject each of them as this says: loki status"]
         return [
-            f"Approve what the page shows: {resume} --approve NAME",
-            f"Or have it worked on again: {resume} --reject NAME --note WHY",
+            f"Approve what the page shows: loki approve {id_} --resume",
+            f'Or have it worked on again: loki reject {id_} --note "why" --resume',
+            f"Or give it up: loki resume {id_} --abort",
+        ]
+    if outcome.trigger == DRIFT:
+        id_ = shlex.quote(outcome.task_id)
+        return [
+            f"Approve, where the task needs it: loki approve {id_} --resume",
+            f'Reject: loki reject {id_} --note "why" --resume',
+            f"Give up: loki reject {id_} --abort",
         ]
     if outcome.review:
         return [

@@ -31,6 +31,7 @@ _NAMES = {
     "candidate": "to be learned",
     "blocked": "blocked",
     "signal": "signal",
+    "stopped": "stopped",
     "breaker": "circuit breaker",
 }
 
@@ -58,7 +59,7 @@ def command(
         return
     now = workspace.clock.now()
     where = "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
-    typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now))))
+    typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now, where))))
 
 
 def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
@@ -87,10 +88,17 @@ def _waiting(one: Waiting, project: str, now: datetime, where: str) -> Iterator[
     width = max(len(answer.name) for answer in one.answers)
     for number, answer in enumerate(one.answers):
         label = "answer" if number == 0 else ""
-        yield f"  {label:<7} {answer.name:<{width}}  {answer.command}{where}"
+        yield f"  {label:<7} {answer.name:<{width}}  {line(_typed(answer.command, project, where))}"
 
 
-def _rest(found: Status, now: datetime) -> Iterator[str]:
+def _typed(command: str, project: str, where: str) -> str:
+    """A command as it is typed here, where the project may be another folder."""
+    if not where or command.startswith("loki "):
+        return f"{command}{where}"
+    return f"cd {shlex.quote(project)} && {command}"
+
+
+def _rest(found: Status, now: datetime, where: str) -> Iterator[str]:
     if found.running or found.begun:
         yield ""
         yield typer.style("Running now, or stopped without an end:", bold=True)
@@ -115,6 +123,7 @@ def _rest(found: Status, now: datetime) -> Iterator[str]:
         yield ""
         given = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
         yield typer.style("Signals pending:", bold=True) + f" {', '.join(given)}"
+        yield f"  loki signals handle{where} acts on them, or says what each waits for"
     yield from _outcomes(found, now)
 
 
@@ -140,7 +149,7 @@ def _recurring(found: Status, now: datetime) -> Iterator[str]:
         is_next = runs[:1] == [one]
         failures = int(one["consecutive_failures"])
         if is_next or failures or one["status"] not in {"scheduled", "done"}:
-            failed = f", failed {failures} times in a row" if failures else ""
+            failed = f", {amount(failures, 'failure')} in a row" if failures else ""
             when = _in(str(one["next_run_at"] or ""), now) if one in runs else ""
             yield f"  {line(str(one['id']))}  {one['status']}{failed}{f', next {when}' if when else ''}"
 

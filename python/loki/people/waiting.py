@@ -17,6 +17,7 @@ WaitingKind: TypeAlias = Literal[
     "candidate",
     "blocked",
     "signal",
+    "stopped",
     "breaker",
 ]
 """What it is; the most urgent first."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 UNDER_WAY = "state/merging.json"
 """What loki was merging, written before it begins."""
 
+NEVER_LOOKED_AT = {"commit": ""}
+"""How a branch stood when its run began, where nobody looked: anywhere else than now."""
+
 TIMEOUT = 120.0
 """Seconds that a step of a merge may take; chosen, not measured."""
 
@@ -38,7 +41,7 @@ TIMEOUT = 120.0
 def merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     """Merge a branch where that is allowed and safe; else it waits for a person."""
     root, branch = str(dispatch.workspace.root), signal.name
-    ended = end_of(root, branch, {"commit": ""})
+    ended = end_of(root, branch, NEVER_LOOKED_AT)
     if ended in {MERGED, DELETED} and _under_way(dispatch) is None:
         return Done(f"{branch} is {ended}")
     by_hand = f"a person merges it: git merge --no-ff {shlex.quote(branch)}"
@@ -75,6 +78,8 @@ def waiting(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> 
             one.said("task_id"),
         )
         for one in signals_of(workspace).pending(MERGE_REQUESTED)
+        # Merged by hand meanwhile, it goes with the next dispatcher.
+        if not end_of(str(workspace.root), one.name, NEVER_LOOKED_AT)
     ]
 
 

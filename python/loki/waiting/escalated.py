@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.resumption import DONE, status_of
 from loki.memory import task_record
+from loki.memory.attempt import DRIFT
 from loki.people.escalations import Escalations
 from loki.people.waiting import Answer, Waiting, id_of
 from loki.queueing import queue_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 Records = Mapping[str, Mapping[str, Any]]
 
-ASKED_OTHERWISE = frozenset({"approval", "human_review"})
+ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 """Triggers of escalations that other rooms tell of."""
 
 _STAMP = re.compile(r"escalations/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z-")

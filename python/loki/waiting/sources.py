@@ -15,11 +15,12 @@ from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
 from loki.signalling import merging
 from loki.waiting import reviews, standing
 from loki.waiting.escalated import escalations
+from loki.waiting.stopped import stopped
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
 
-STOPPED = frozenset({"dead_letter", "blocked"})
+STOPPED = frozenset({"dead_letter", "blocked", "stopped"})
 
 Source = Callable[["Workspace", Mapping[str, Mapping[str, Any]]], list[Waiting]]
 """From a project and the records of its tasks by id."""
@@ -269,5 +270,6 @@ SOURCES: Sequence[Source] = (
     candidates,
     standing.blocked,
     merging.waiting,
+    stopped,
     breakers,
 )

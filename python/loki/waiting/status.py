@@ -77,13 +77,18 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
     """
     if settles:
         reviews.settle(workspace)
-    records = task_records(workspace)
+    records, waits = task_records(workspace), waiting(workspace)
+    told = {one.task_id for one in waits}
     running, queue = _queue(workspace)
     return Status(
         str(workspace.root),
-        waiting(workspace),
+        waits,
         running,
-        [_begun(id_, one) for id_, one in records.items() if one and not one.get("outcome")],
+        [
+            _begun(id_, one)
+            for id_, one in records.items()
+            if one and not one.get("outcome") and id_ not in told
+        ],
         queue,
         _breakers(workspace),
         _signals(workspace),

@@ -122,3 +122,13 @@ def test_a_merge_that_waits_is_among_all_that_waits_for_a_person(asked: Path) ->
     )
     assert cleared.exit_code == 0
     assert waiting(loki.Workspace(asked)) == []
+
+
+def test_the_merge_works_as_it_is_printed_from_elsewhere_and_is_not_asked_for_again(
+    asked: Path,
+) -> None:
+    shown = CliRunner().invoke(app, ["status", "--project", str(asked)]).output
+    (typed,) = [row.split("merge", 1)[1].strip() for row in shown.splitlines() if "git" in row]
+    assert typed == f"cd {asked} && git merge --no-ff feature/add"
+    git(asked, *shlex.split(typed.rpartition(" git ")[2]), "-q", "-m", "merged")
+    assert waiting(loki.Workspace(asked)) == []

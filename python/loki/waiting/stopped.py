@@ -1,0 +1,116 @@
+"""What goes on only when a person says so, although nothing is asked about it (any more).
+
+Tasks and runs of pipelines that were paused, interrupted or killed, and tasks whose questions a person
+has answered without going on. What a worker or the dispatcher takes up by itself is not among them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from loki.action import pipeline_record
+from loki.action.pipeline_state import OVER, WAITING_FOR_A_PERSON
+from loki.action.resumption import status_of
+from loki.base import file
+from loki.base.error import StoreError
+from loki.people.waiting import Answer, Waiting
+from loki.waiting import reviews
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+WHY: Mapping[str, str] = {
+    "escalated": "What was asked about it is answered",
+    "paused": "It is paused: {reason}",
+    "interrupted": "It was interrupted",
+    "": "It was ended before it was done",
+}
+"""By how it stands, "" for what has no end; `escalated` is here where nothing asks about it."""
+
+
+_ASKED = frozenset(phase.value for phase in OVER | WAITING_FOR_A_PERSON)
+
+
+def stopped(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+    """What goes on only when a person says so; what is asked about it stands elsewhere.
+
+    Args:
+        workspace: the project.
+        records: of its tasks, by id.
+    """
+    found = [*_tasks(workspace, records), *_runs(workspace)]
+    # Without an end it may be at work just now.
+    is_sure = all(status for status, _ in found) or not _is_at_work(workspace)
+    return [one for status, one in found if status or is_sure]
+
+
+def _tasks(
+    workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, Waiting]]:
+    for id_, record in records.items():
+        status = status_of(record)
+        if (
+            not record
+            or record.get("run")
+            or status not in WHY
+            or reviews.is_queued(workspace, id_)
+        ):
+            continue
+        if status != "escalated" and _is_recurring(workspace, id_):
+            continue  # the next run begins it anew
+        quoted, reason = shlex.quote(id_), str((record.get("outcome") or {}).get("reason") or "")
+        yield (
+            status,
+            Waiting(
+                id_,
+                "stopped",
+                str(record.get("title") or id_),
+                f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
+                str(record.get("updated_at") or ""),
+                (
+                    Answer("go on", f"loki resume {quoted}"),
+                    Answer("give up", f"loki resume {quoted} --abort"),
+                ),
+                id_,
+            ),
+        )
+
+
+def _is_recurring(workspace: Workspace, id_: str) -> bool:
+    """Whether a task is a run of a recurring one."""
+    from loki.recurrence.recurring_tasks import RecurringTasks
+
+    of, _, number = id_.rpartition("-")
+    return number.isdecimal() and any(t.id == of for t in RecurringTasks(workspace.store).usable())
+
+
+def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
+    for data in pipeline_record.runs(workspace.store):
+        phase = str(data.get("phase"))
+        if phase in _ASKED:
+            continue
+        status = phase if phase in WHY else ""
+        run, reason = str(data["run"]), str(data.get("reason") or "no reason given")
+        yield (
+            status,
+            Waiting(
+                run,
+                "stopped",
+                f"{data.get('pipeline')}: {data.get('at')}",
+                f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
+                str(data.get("updated_at") or ""),
+                (Answer("go on", f"loki pipeline resume {shlex.quote(run)}"),),
+                target=run,
+            ),
+        )
+
+
+def _is_at_work(workspace: Workspace) -> bool:
+    """Whether somebody is at work in the project, as far as can be told."""
+    try:
+        with file.lock(workspace.folder / "run", timeout=0):
+            return False
+    except StoreError:
+        return True
