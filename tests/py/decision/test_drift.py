@@ -181,3 +181,25 @@ def test_a_person_permits_by_saying_so() -> None:
 )
 def test_commands(command: str, severity: str | None) -> None:
     assert worst(drift_of(commands=[command.split()])) == severity
+
+
+@pytest.mark.parametrize(
+    ("title", "is_drift"),
+    [
+        ("convert the unittest tests to pytest", False),
+        ("rewrite the slow login tests", False),
+        ("fix the login", True),
+        ("rewrite the login", True),
+    ],
+)
+def test_tests_that_are_written_anew_are_not_lost(title: str, is_drift: bool) -> None:
+    old = Touched("tests/test_login_cases.py", "deleted", removed=40, words=frozenset({"unittest"}))
+    new = Touched("tests/test_login.py", "created", added=20, words=frozenset({"pytest"}))
+    found = detect(Proposed([old, new]), Goal(title, project={"app/login_cases.py"}))
+    assert ("lost-tests" in {one.kind for one in found}) is is_drift
+
+
+def test_the_settings_of_a_package_manager_are_no_secret_where_it_is_asked_for() -> None:
+    npmrc = Proposed([Touched(".npmrc", "created", added=1)])
+    assert detect(npmrc, Goal("install from our own registry")) == []
+    assert worst(detect(npmrc, Goal("fix the login"))) == "critical"
