@@ -167,7 +167,9 @@ def file_of(kind: str, name: str = "") -> str:
         raise UsageError(f"no kind of signal {kind!r}: expected one of {', '.join(KINDS)}")
     if bool(name) != bool(known.named):
         wanted = f"a name, as in {known.pattern}" if known.named else "no name"
-        raise UsageError(f"{kind} is given with {name or 'no name'!r}: expected {wanted}")
+        raise UsageError(
+            f"{kind} is given with {repr(name) if name else 'no name'}: expected {wanted}"
+        )
     return f"{FOLDER}/{kind}_{encoded(name)}" if name else f"{FOLDER}/{kind}"
 
 

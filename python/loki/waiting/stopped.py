@@ -1,7 +1,8 @@
 """What goes on only when a person says so, although nothing is asked about it (any more).
 
-Tasks and runs of pipelines that were paused, interrupted or killed, and tasks whose questions a person
-has answered without going on. What a worker or the dispatcher takes up by itself is not among them.
+Tasks and runs of pipelines that were paused, interrupted or killed, tasks that spent their budget, and
+those whose questions a person has answered without going on. What a worker or the dispatcher takes up
+by itself is not among them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ WHY: Mapping[str, str] = {
     "escalated": "What was asked about it is answered",
     "paused": "It is paused: {reason}",
     "interrupted": "It was interrupted",
+    "budget": "Its budget is spent: {reason}",
     "": "It was ended before it was done",
 }
 """By how it stands, "" for what has no end; `escalated` is here where nothing asks about it."""
@@ -50,7 +52,8 @@ def _tasks(
     workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, Waiting]]:
     for id_, record in records.items():
-        status = status_of(record)
+        outcome = record.get("outcome") or {}
+        status = "budget" if outcome.get("trigger") == "budget" else status_of(record)
         if (
             not record
             or record.get("run")
@@ -60,7 +63,7 @@ def _tasks(
             continue
         if status != "escalated" and _is_recurring(workspace, id_):
             continue  # the next run begins it anew
-        quoted, reason = shlex.quote(id_), str((record.get("outcome") or {}).get("reason") or "")
+        quoted, reason = shlex.quote(id_), str(outcome.get("reason") or "")
         yield (
             status,
             Waiting(

@@ -127,3 +127,15 @@ def test_a_run_of_a_pipeline_that_is_paused_waits(project: Path) -> None:
         "It is paused: api/x is open; it goes on when you say so.",
     )
     assert one.answers[0].command == "loki pipeline resume ship-1"
+
+
+def test_one_that_spent_its_budget_waits(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    wrong = Proposal(Change.write({"calc.py": "# wrong\n"}), "mended", tokens=90)
+    work(workspace, lambda _: wrong, max_tokens=50)
+    one = the_one(workspace)
+    assert one.kind == "stopped"
+    assert one.asked.startswith("Its budget is spent: ")
+    assert "give up" in {answer.name for answer in one.answers}
+    run("resume", "t", "--abort")
+    assert waiting(workspace) == []
