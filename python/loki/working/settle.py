@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from loki.base.time import isoformat
+from loki.memory.attempt import DRIFT
 
 if TYPE_CHECKING:
     from loki.action.task import Outcome
@@ -109,6 +110,8 @@ def _asking(outcome: Outcome) -> str:
     """What a person has to know who finds the task blocked."""
     page = f"; read .loki/{outcome.page}" if outcome.page else ""
     command = f"approve {outcome.review}" if outcome.review else f"resume {outcome.task_id}"
+    if outcome.trigger == DRIFT:  # its request is the one thing that waits for the task
+        command = f"approve {outcome.task_id}"
     return f"{outcome.reason}{page}; answer it with `loki {command}`"
 
 
