@@ -30,7 +30,10 @@ from support.week import (
     triaged_outages,
 )
 
-SEEDS = range(1, 31) if os.environ.get("LOKI_THOROUGH") == "1" else (1, 2)
+RICH = (1, 2)
+"""Seeds of weeks in which everything happens that is to be seen."""
+
+SEEDS = range(1, 31) if os.environ.get("LOKI_THOROUGH") == "1" else RICH
 
 
 def both(seed: int, root: Path, restarts: int = 0) -> tuple[LiveWeek, list[SlowTask], SlowTriage]:
@@ -61,7 +64,8 @@ def test_a_week_goes_as_the_reference_says(seed: int, tmp_path: Path) -> None:
     assert live.tasks.ids() == [task.plan.id for task in slow]  # no triage is a task
     for reference in slow:
         agrees(live.tasks, reference, triage)
-    worth_the_name(slow, triage)
+    if seed in RICH:
+        worth_the_name(slow, triage)
 
 
 def agrees(tasks: RecurringTasks, reference: SlowTask, triage: SlowTriage) -> None:
