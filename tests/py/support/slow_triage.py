@@ -81,13 +81,27 @@ class SlowTriage:
                 self.held.append(Held(now, task.plan.id, 1))
 
     def is_wanted(self, task: SlowTask, now: datetime) -> bool:
+        last = self.began.get(task.plan.id)
+        return self.has_cause(task) and (last is None or now >= last + _COOLDOWN)
+
+    def has_cause(self, task: SlowTask) -> bool:
         if task.held_by or task.failures < 3:
             return False
         last = self.began.get(task.plan.id)
-        if last is None:
-            return True
         assert task.failed_at is not None
-        return task.failed_at > last and now >= last + _COOLDOWN
+        return last is None or task.failed_at > last
+
+    def again(self, tasks: list[SlowTask], now: datetime) -> datetime | None:
+        """When it is looked again although nothing runs: a cooldown is over, or a breaker may be."""
+        ends = [
+            self.began[t.plan.id] + _COOLDOWN
+            for t in tasks
+            if t.plan.id in self.began and self.has_cause(t)
+        ]
+        times = [end for end in ends if end > now]
+        if any(one.at == now and not one.task for one in self.held[-1:]):
+            times.append(now + timedelta(minutes=5))
+        return min(times, default=None)
 
     def ask(self, task: SlowTask, now: datetime) -> None:
         id_ = task.plan.id

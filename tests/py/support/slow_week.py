@@ -105,6 +105,7 @@ class SlowWeek:
         self.tasks = [SlowTask(plan, down, seed) for plan in plans]
         self.acts = acts
         self.triage = SlowTriage(down, seed) if is_triaged else None
+        self.looks_again: datetime | None = None
 
     def week(self) -> None:
         at = START
@@ -119,8 +120,12 @@ class SlowWeek:
             self.act(at, what, id_)
             if n + 1 == len(acts):
                 self.round(at)
-        while due := [t.next for t in self.tasks if t.can_run() and t.next < at + MINUTE]:
-            self.round(max(min(due), at))
+        while (due := self.due()) is not None and due < at + MINUTE:
+            self.round(max(due, at))
+
+    def due(self) -> datetime | None:
+        times = [t.next for t in self.tasks if t.can_run()]
+        return min([*times, *filter(None, [self.looks_again])], default=None)
 
     def round(self, now: datetime) -> None:
         for task in sorted(self.tasks, key=lambda one: (one.next, one.plan.id)):
@@ -128,6 +133,7 @@ class SlowWeek:
                 task.run(now)
         if self.triage is not None:
             self.triage.look(self.tasks, now)
+            self.looks_again = self.triage.again(self.tasks, now)
 
     def act(self, now: datetime, what: str, id_: str) -> None:
         """What a person does, or another program with the same agent."""
