@@ -189,7 +189,6 @@ def review(
     """
     from loki.recurrence.dead_letter_review import Answers, Scope
 
-    log_to_console(logging.WARNING)
     reviews = _reviews(project, reviewer, reviewer_command, by)
     given = Answers(
         approach,
@@ -315,6 +314,7 @@ def _reviews(
     from loki.dead_letters.reviewing import Reviews
     from loki.workspace import Workspace
 
+    log_to_console(logging.WARNING)
     workspace = Workspace(project)
     return Reviews(
         workspace, _reviewers(workspace, reviewer, reviewer_command), by.strip() or user()

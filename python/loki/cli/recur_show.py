@@ -32,6 +32,9 @@ _COLORS = {
     "cancelled": "yellow",
     "pending_evaluation": "yellow",
 }
+_STATUS = len("backing_off")
+"""Width of a status in a list; longer ones are rare."""
+
 RUNS = 5
 """Last runs that are shown."""
 
@@ -101,18 +104,19 @@ def list_all(
     if json:
         show_json([as_data(task, workspace) for task in tasks])
         return
+    now, width = workspace.clock.now(), max((len(task.id) for task in tasks), default=0)
     for task in tasks:
-        typer.echo(" ".join(_row(task, workspace.clock.now())))
+        typer.echo(" ".join(_row(task, now, width)))
     if not tasks:
         typer.echo("No recurring task here yet: see `loki recur add --help`.")
 
 
-def _row(task: RecurringTask | Unreadable, now: datetime) -> Iterator[str]:
+def _row(task: RecurringTask | Unreadable, now: datetime, width: int) -> Iterator[str]:
     if isinstance(task, Unreadable):
-        yield f"{task.id}  {typer.style('unreadable', fg='red')}  {line(task.reason)}"
+        yield f"{task.id:<{width}}  {typer.style('unreadable', fg='red')}  {line(task.reason)}"
         return
-    yield f"{task.id} "
-    yield f"{typer.style(task.status, fg=_COLORS.get(task.status))} "
+    yield f"{task.id:<{width}} "
+    yield typer.style(f"{task.status:<{_STATUS}}", fg=_COLORS.get(task.status)) + " "
     if task.consecutive_failures:
         yield f"{amount(task.consecutive_failures, 'failure')} in a row "
     if task.status in {"scheduled", "backing_off", "pending_evaluation"} and task.next_run_at:

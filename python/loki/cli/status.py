@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loki.cli.common import amount, line, show_json, span, speaks_plainly
+from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def command(
     from loki.waiting.status import status
     from loki.workspace import Workspace
 
+    log_to_console(logging.WARNING)
     workspace = Workspace(project)
     found = status(workspace, settles=not changes_nothing())
     if json:
@@ -63,8 +65,12 @@ def command(
 
 
 def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
+    for why in found.unread:
+        yield typer.style("The queue cannot be read, so nobody works on it:", fg="red")
+        yield f"  {line(why)}"
+        yield ""
     if not found.waiting:
-        yield "Nothing waits for you."
+        yield "Nothing else waits for you." if found.unread else "Nothing waits for you."
         return
     count = len(found.waiting)
     verb = "waits" if count == 1 else "wait"

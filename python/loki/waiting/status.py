@@ -34,6 +34,7 @@ class Status:
         breakers: circuit breakers that are not closed.
         signals: how many of each kind are pending.
         outcomes: of the tasks that ended last, the newest first.
+        unread: what of it cannot be read, and why: what stands there is missing above.
         recurring: how each recurring task stands, the one that runs next first.
     """
 
@@ -46,6 +47,7 @@ class Status:
     signals: dict[str, int] = field(default_factory=dict)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     recurring: list[dict[str, Any]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -59,6 +61,7 @@ class Status:
             "recurring": self.recurring,
             "signals": self.signals,
             "outcomes": self.outcomes,
+            "unread": self.unread,
         }
 
 
@@ -79,7 +82,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         reviews.settle(workspace)
     records, waits = task_records(workspace), waiting(workspace)
     told = {one.task_id for one in waits}
-    running, queue = _queue(workspace)
+    running, queue, unread = _queue(workspace)
     return Status(
         str(workspace.root),
         waits,
@@ -94,17 +97,18 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         _signals(workspace),
         _outcomes(records),
         recurring_summary(workspace),
+        unread,
     )
 
 
-def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int]]:
+def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int], list[str]]:
     from loki.queueing import queue_of
     from loki.recurrence.queued import LISTS
 
     try:
         lists = queue_of(workspace).lists()
-    except LokiError:
-        return [], {}
+    except LokiError as error:
+        return [], {}, [str(error)]
     counts: dict[str, int] = {name: len(lists.of(name)) for name in LISTS}
     counts["blocked"] = sum(task.blocked is not None for task in lists.of("pending"))
     running: list[dict[str, Any]] = [
@@ -116,7 +120,7 @@ def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int]]:
         }
         for task in lists.of("in-progress")
     ]
-    return running, counts if any(counts.values()) else {}
+    return running, counts if any(counts.values()) else {}, []
 
 
 def _begun(id_: str, record: Mapping[str, Any]) -> dict[str, Any]:
