@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from loki.working.settle import Settled
 
 _COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
+_SHOWN = 5
+"""Ids of tasks that a sentence names; chosen."""
+
 _TOLD = {
     "completed": "completed",
     "failed": "failed",
@@ -113,7 +116,8 @@ def command(
     if code != INTERRUPTED:
         attend(workspace)  # to the signals that the last tasks gave
     if json:
-        show_json({"tasks": [one.to_dict() for one in crew.settled], "exit_code": code})
+        settled = [one.to_dict() for one in crew.settled]
+        show_json({"tasks": settled, "held_up": crew.held_up(), "exit_code": code})
     else:
         typer.echo(_summary(crew))
     raise typer.Exit(code)
@@ -155,15 +159,23 @@ def _tell(what: Claim | Settled, count: Count | None) -> None:
 
 
 def _summary(crew: Crew) -> str:
-    if not crew.settled:
+    held = crew.held_up()
+    if not crew.settled and not held:
         return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
     counts: dict[str, int] = {}
     for one in crew.settled:
         counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
-    lines = [", ".join(f"{count} {told}" for told, count in counts.items())]
+    lines = [", ".join(f"{count} {told}" for told, count in counts.items())] if counts else []
     for one in crew.settled:
         if one.place == "blocked":
             lines.append(f"  {one.task} waits for you: {line(one.reason)}")
         elif one.place in {"dead-letter", "failed"}:
             lines.append(f"  {one.task}: {line(one.reason)}; loki show {one.task}")
+    if held:
+        shown = ", ".join(map(line, held[:_SHOWN])) + (", …" if len(held) > _SHOWN else "")
+        told = "waits" if len(held) == 1 else "wait"
+        lines.append(
+            f"{amount(len(held), 'task')} {told} while a circuit breaker is open (loki breakers), "
+            f"urgent ones do not: {shown}"
+        )
     return "\n".join(lines)

@@ -162,16 +162,16 @@ class Crew:
         codes = {EXIT_CODES[one.place] for one in self.settled}
         if self._is_stopping:
             codes.add(130)
-        elif self._is_held_up():
+        elif self.held_up():
             codes.add(6)
         return next((code for code in SEVERITY if code in codes), 0)
 
-    def _is_held_up(self) -> bool:
-        """Whether nothing but an open breaker keeps a task of the queue from being worked on."""
+    def held_up(self) -> list[str]:
+        """Ids of tasks that nothing but an open breaker keeps from being worked on."""
         if self._left is not None and self._left <= 0:
-            return False
+            return []
         ready = claimable(self._queue.lists(), None)
-        return any(not self._capacity.admits(task) for task in ready)
+        return [task.id for task in ready if not self._capacity.admits(task)]
 
     # --- claiming --------------------------------------------------------------------------------------
 

@@ -194,3 +194,21 @@ def run_loki(project: Path, *words: str) -> str:
         [*LOKI, *words, "--project", str(project)], capture_output=True, text=True, check=False
     )
     return done.stdout + done.stderr
+
+
+def test_what_an_open_breaker_keeps_waiting_is_said(project: Path, tmp_path: Path) -> None:
+    agent, _ = make_agent(tmp_path)
+    submit(project, ["one", "two"])
+    submit(project, ["now"], urgent=True)
+    loki.Workspace(project).breakers()["api/claude"].open()
+
+    done = work(project, "--agent-command", agent)
+    assert done.returncode == 6
+    assert "1 completed" in done.stdout
+    assert "2 tasks wait while a circuit breaker is open (loki breakers)" in done.stdout
+    assert "one, two" in done.stdout
+    again = work(project, "--agent-command", agent, "--json")
+    assert json.loads(again.stdout)["held_up"] == ["one", "two"]
+    told = work(project, "--agent-command", agent).stdout
+    assert "Nothing to work on" not in told
+    assert "2 tasks wait" in told
