@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from loki.recurrence.queue import Queue
     from loki.recurrence.queue_lists import Lists
     from loki.recurrence.queued import ListName, QueuedTask
+    from loki.workspace import Workspace
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -271,8 +272,9 @@ def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Itera
         yield f"blocked{_ago(since, now)}: {line(task.blocked.reason)}"
     if where == "pending":
         for one in waits_for(task, lists.where):
-            hint = "" if not one.is_stuck else ", which does not end by itself"
-            yield f"waits for {line(one.id)} ({one.where or 'unknown'}{hint})"
+            hint = ", which does not end by itself" if one.is_stuck else ""
+            told = f"{one.where}{hint}" if one.where else "which nobody has submitted"
+            yield f"waits for {line(one.id)} ({told})"
         if task.urgent or task.background:
             yield "urgent" if task.urgent else "background"
     elif where == "in-progress":
@@ -289,9 +291,11 @@ def _holder(queue: Queue, task: QueuedTask, now: datetime) -> str:
         return f"{line(lease.worker)} is gone: the next worker takes it"
     end = moment(lease.until)
     left = (
-        "" if end is None else f", for another {span(max(0.0, (end - now).total_seconds()) * 1000)}"
+        ""
+        if end is None
+        else f", its lease is good for another {span(max(0.0, (end - now).total_seconds()) * 1000)}"
     )
-    return f"{line(lease.worker)} has it{_ago(moment(lease.since), now)}{left}"
+    return f"{line(lease.worker)} has had it{_ago(moment(lease.since), now)}{left}"
 
 
 def _ago(since: datetime | None, now: datetime) -> str:
@@ -300,7 +304,40 @@ def _ago(since: datetime | None, now: datetime) -> str:
     return f" for {span(max(0.0, (now - since).total_seconds()) * 1000)}"
 
 
-def _show(queue: Queue, id_: str, json: bool) -> None:
+def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
+    """Show a task that waits in the queue and of which nothing else is known yet.
+
+    Args:
+        workspace: the project.
+        wanted: its id, or how it begins.
+        json: as JSON.
+
+    Returns:
+        Whether the queue has it.
+    """
+    from loki import queueing
+
+    queue = queueing.queue_of(workspace)
+    ids = [task.id for task in queue.tasks()]
+    if not any(id_.startswith(wanted) for id_ in ids):
+        return False
+    _show(queue, find(ids, wanted), json, begun=False)
+    return True
+
+
+def holder(workspace: Workspace, id_: str) -> str:
+    """Who works on a task of the queue, for how long; "": nobody."""
+    from loki import queueing
+
+    queue = queueing.queue_of(workspace)
+    lists = queue.lists()
+    task = lists.find(id_)
+    if task is None or lists.where(id_) != "in-progress":
+        return ""
+    return _holder(queue, task, queue.clock.now())
+
+
+def _show(queue: Queue, id_: str, json: bool, *, begun: bool = True) -> None:
     lists = queue.lists()
     names = [one.id for one in queue.tasks()]
     task = lists.find(find(names, id_))
@@ -309,11 +346,13 @@ def _show(queue: Queue, id_: str, json: bool) -> None:
         show_json(_data(queue, lists, task))
         return
     typer.echo(typer.style(line(task.title), bold=True))
-    for label, value in _facts(queue, lists, task):
+    for label, value in _facts(queue, lists, task, begun=begun):
         typer.echo(f"  {label:<11}{value}")
 
 
-def _facts(queue: Queue, lists: Lists, task: QueuedTask) -> Iterator[tuple[str, str]]:
+def _facts(
+    queue: Queue, lists: Lists, task: QueuedTask, *, begun: bool
+) -> Iterator[tuple[str, str]]:
     where = lists.where(task.id) or ""
     yield "id", line(task.id)
     yield "list", typer.style(where, fg=_COLORS.get(where))
@@ -335,4 +374,5 @@ def _facts(queue: Queue, lists: Lists, task: QueuedTask) -> Iterator[tuple[str, 
     for label, value in said.items():
         if value:
             yield label, line(value)
-    yield "details", f"loki show {shlex.quote(task.id)}"
+    if begun:
+        yield "details", f"loki show {shlex.quote(task.id)}"

@@ -67,7 +67,13 @@ def command(
             told = "\n".join(line(_describe(record)) for record in records)
             typer.echo(told or "No task here yet: see `loki run --help`.")
         return
-    id_ = find(workspace.tasks(), task)
+    tasks = workspace.tasks()
+    if not any(id_.startswith(task) for id_ in tasks):
+        from loki.cli import queue  # which finds tasks as this does
+
+        if queue.show_unbegun(workspace, task, json=json):
+            return
+    id_ = find(tasks, task)
     record, attempts = _record(workspace, id_), workspace.history(id_).attempts()
     if attempt is not None:
         attempts = _only(attempts, attempt)
@@ -76,7 +82,7 @@ def command(
         made = [one.to_dict() for one in attempts]
         show_json({**record, "attempts": made, "reflections": notes})
         return
-    typer.echo("\n".join(_head(record, attempts)))
+    typer.echo("\n".join(_head(record, attempts, _who(workspace, record))))
     for one in attempts:
         typer.echo("\n".join(_tell(one, notes, output=output)))
     typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
@@ -130,7 +136,20 @@ def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
     return list(workspace.store.scan(f"tasks/{task}/reflections.jsonl"))
 
 
-def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[str]:
+def _who(workspace: Workspace, record: Mapping[str, Any]) -> str:
+    """Who works on a task that has not ended, as far as the queue knows."""
+    from loki.base.error import StoreError
+    from loki.cli import queue
+
+    if record.get("outcome"):
+        return ""
+    try:
+        return queue.holder(workspace, str(record.get("id")))
+    except StoreError:
+        return ""
+
+
+def _head(record: Mapping[str, Any], attempts: Sequence[Attempt], who: str) -> Iterator[str]:
     from loki.action.resumption import DONE
     from loki.memory.intervention import from_record
 
@@ -147,9 +166,11 @@ def _head(record: Mapping[str, Any], attempts: Sequence[Attempt]) -> Iterator[st
             commit = next((one.commit for one in attempts if one.commit), None)
             if commit:
                 yield f"  diff    git diff {commit[:12]} -- {line(shlex.join(files))}"
+    elif who:
+        yield f"  status  in progress: {who}"
     else:
         yield "  status  not ended: it runs, or it was killed; run it again to go on"
-    if outcome.get("status") not in DONE:
+    if outcome.get("status") not in DONE and not who:
         yield f"  resume  loki resume {shlex.quote(str(record.get('id')))}"
     for one in from_record(record):
         said = f": {line(one.context)}" if one.context else ""

@@ -53,10 +53,10 @@ def test_tells_what_waits_for_what_and_who_has_what(tmp_path: Path, queue: Queue
         assert queue.claim(worker)
         told = run(tmp_path).stdout
         held = next(one for one in told.splitlines() if one.startswith("  first"))
-        assert f"{worker.id} has it for" in held
+        assert f"{worker.id} has had it for" in held
         assert "for another" in held
         assert "waits for first (in-progress); background" in told
-        assert "waits for lost (unknown, which does not end by itself)" in told
+        assert "waits for lost (which nobody has submitted)" in told
         assert told.index("third ") < told.index("second ")
         assert "\x1b" not in told
     told = run(tmp_path).stdout

@@ -6,10 +6,17 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from loki.base.time import SystemClock
 from loki.cli.app import app
+from loki.memory import task_record
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
+from loki.queueing import queue_of
+from loki.recurrence.queue import Queue
+from loki.recurrence.queued import QueuedTask
+from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
+from loki.workspace import Workspace
 
 
 def show(*words: str) -> str:
@@ -33,3 +40,23 @@ def test_what_an_agent_said_without_evidence_is_shown(tmp_path: Path) -> None:
     assert "said    hedging: probably" in told
     assert "recorded: check x failed" in told
     assert "\x1b[31m" not in told
+
+
+def test_a_task_of_the_queue_that_nobody_began_is_shown_as_it_waits(tmp_path: Path) -> None:
+    queue = Queue(FileStore(tmp_path / ".loki"), SystemClock())
+    queue.submit_all([QueuedTask("fix-login", "Fix the login")])
+    told = show("fix-l", "--project", str(tmp_path))
+    assert "list       pending" in told
+    assert "loki show" not in told, "that is what was asked for"
+
+
+def test_a_task_that_a_worker_has_is_not_to_be_run_again(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    queue = queue_of(workspace)
+    queue.submit_all([QueuedTask("fix-login", "Fix the login")])
+    task_record.save(workspace.store, {"id": "fix-login", "title": "Fix the login"})
+    with Worker(tmp_path / ".loki") as worker:
+        assert queue.claim(worker)
+        told = show("fix-login", "--project", str(tmp_path))
+        assert f"in progress: {worker.id} has had it for" in told
+        assert "loki resume" not in told
