@@ -192,10 +192,12 @@ def default_checks(
         reviewer: judges what no command can check.
 
     Raises:
-        UsageError: nothing can tell when such a task is done.
+        UsageError: nothing can tell when such a task is done, or there is no such kind.
     """
     from loki.action.criterion import default_criteria
+    from loki.action.task import KINDS, one_of
 
+    one_of("kind", kind, KINDS)  # else it would be the checks that are said to be missing
     found = default_criteria(
         kind,
         workspace.patterns.success_criteria.get(kind, ()),

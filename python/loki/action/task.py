@@ -60,8 +60,8 @@ class TaskSpec:
         """Refuse what no task can be."""
         if not self.title.strip():
             raise UsageError("a task needs a title that says what is to be achieved")
-        _one_of("kind", self.kind, KINDS)
-        _one_of("complexity", self.complexity, COMPLEXITIES)
+        one_of("kind", self.kind, KINDS)
+        one_of("complexity", self.complexity, COMPLEXITIES)
         if self.max_retries < 0:
             raise UsageError(f"max_retries is {self.max_retries}: expected 0 or more")
 
@@ -71,7 +71,19 @@ class TaskSpec:
         return self.kind in DONE_WHEN_PASSING
 
 
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is none of those that there are.
+
+    Args:
+        name: of the field, for the message.
+        value: what was said; allowed: what there is.
+
+    Raises:
+        UsageError: it is none of them.
+
+    Example:
+        >>> one_of("kind", "security", KINDS)
+    """
     if value not in allowed:
         raise UsageError(f"{name} is {value!r}: expected one of {', '.join(allowed)}")
 

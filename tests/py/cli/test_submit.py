@@ -166,3 +166,10 @@ def test_all_or_none(tmp_path: Path, text: str, why: str) -> None:
     result = submit(tmp_path, "--json-file", "-", stdin=text)
     assert (result.exit_code, why in result.stderr) == (2, True), result.output
     assert pending(tmp_path) == []
+
+
+def test_a_wrong_kind_is_told_where_no_command_of_the_project_is_known_either(
+    tmp_path: Path,
+) -> None:
+    result = submit(tmp_path, "--task", "A", "--kind", "bug")
+    assert (result.exit_code, "kind is 'bug': expected one of" in result.stderr) == (2, True)
