@@ -254,7 +254,7 @@ class Failure:
 
     def __str__(self) -> str:
         said = f"{self.error_type}: {self.message}" if self.error_type else self.message
-        if self.error_code:
+        if self.error_code and self.error_code not in said.split():
             said = f"{self.error_code} {said}"
         return f"{self.place}: {said}" if self.place else said
 

@@ -32,6 +32,12 @@ def test_every_field_is_plain_data_and_survives_json() -> None:
     assert "runtime-error" in repr(failure)
 
 
+def test_a_code_that_the_message_says_is_not_said_twice() -> None:
+    silent = loki.Failure.of("false ended with exit code 1", error_code="1")
+    assert str(silent) == "false ended with exit code 1"
+    assert str(loki.Failure.of("unused import", error_code="F401")) == "F401 unused import"
+
+
 def test_a_stored_failure_of_another_version_is_fingerprinted_anew() -> None:
     stored = loki.recognize(TRACEBACK).to_dict()
     right = stored["fingerprint"]
