@@ -38,7 +38,7 @@ def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
             fail(str(error), 2)
         except LokiError as error:
             fail(str(error), 1)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):  # the second: at a question
             fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
             # Whoever read our output has gone (`loki show | head`): nothing is left to say.

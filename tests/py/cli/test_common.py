@@ -1,0 +1,22 @@
+"""What every command of the command line shares."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from loki.cli.common import INTERRUPTED, speaks_plainly
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, typer.Abort])
+def test_ctrl_c_is_an_interrupt_also_at_a_question(
+    end: type[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    @speaks_plainly
+    def command() -> None:
+        raise end
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
