@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -153,7 +154,7 @@ def _subject(evidence: Evidence, budget: int) -> Iterator[str]:
     yield "\n".join(rows)
     limit = int(budget * SUBJECT_SHARE)
     if task.command:
-        yield "It runs this command:\n\n" + data(" ".join(task.command), limit, tail=0.3)
+        yield "It runs this command:\n\n" + data(shlex.join(task.command), limit, tail=0.3)
     elif task.agent is not None:
         checks = "\n".join(f"check: {check}" for check in task.agent.checks)
         yield "An agent works on this:\n\n" + data(f"{task.agent.task}\n{checks}", limit, tail=0.3)

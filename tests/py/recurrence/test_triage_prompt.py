@@ -46,6 +46,11 @@ def test_all_evidence_is_in_it() -> None:
         assert part in text, part
 
 
+def test_a_command_is_told_as_it_would_be_typed() -> None:
+    task = failing().model_copy(update={"command": ("sh", "-c", "a | b; exit 1")})
+    assert "| sh -c 'a | b; exit 1'" in prompt(Evidence(task, NOW))
+
+
 def test_several_failures_are_told_from_one() -> None:
     text = whole(runs=[run(1), run(2, "timeout-error:none:x"), run(3)])
     assert "The 3 failures have 2 signatures" in text
