@@ -34,7 +34,10 @@ class Work:
             UsageError: there is none or both, or its program does not exist.
         """
         if bool(words) == bool(shell):
-            raise UsageError("what is to run? Expected a command after --, or --shell 'a | b'")
+            raise UsageError(
+                "what is to run? Expected one of these: a command after --, --shell 'a | b', "
+                "--task for an agent"
+            )
         if shell:
             return cls(("sh", "-c", shell))
         command = split(words[0]) if len(words) == 1 else tuple(words)

@@ -121,7 +121,9 @@ def agent_of(workspace: Workspace, part: AgentPart) -> Agent:
     if part.agent is not None:
         return workspace.agent(part.agent)
     if part.agent_command is None:
-        raise UsageError("who works? Expected an `agent` or an `agent_command`")
+        raise UsageError(
+            "who works? Expected --agent or --agent-command (`agent`, `agent_command` in its file)"
+        )
     timeout = workspace.config.loop.agent_timeout
     found = CommandAgent(part.agent_command, timeout=timeout)
     if problem := unrunnable(found.command, workspace.root, may_come=False):
