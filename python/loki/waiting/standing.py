@@ -12,7 +12,7 @@ from loki.people.waiting import Answer, Waiting
 
 if TYPE_CHECKING:
     from loki.recurrence.queued import QueuedTask
-    from loki.recurrence.recurring import RecurringTask
+    from loki.recurrence.recurring import RecurringTask, Unreadable
     from loki.workspace import Workspace
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -67,8 +67,29 @@ def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
 
 
 def recurring(workspace: Workspace, _records: Records) -> list[Waiting]:
-    """Recurring tasks that stopped as failed, or that a triage has paused."""
-    return [found for task in _recurring(workspace) if (found := _stopped(task)) is not None]
+    """Recurring tasks that stopped as failed, that a triage has paused, or whose file cannot be used."""
+    from loki.recurrence.recurring import Unreadable
+    from loki.recurrence.recurring_tasks import RecurringTasks
+
+    tasks = RecurringTasks(workspace.store).all()
+    found = (_unusable(one) if isinstance(one, Unreadable) else _stopped(one) for one in tasks)
+    return [one for one in found if one is not None]
+
+
+def _unusable(task: Unreadable) -> Waiting:
+    id_ = shlex.quote(task.id)
+    return Waiting(
+        task.id,
+        "recurring",
+        task.id,
+        f"It never runs: .loki/recurring/{task.id}/task.json cannot be used: {task.reason}. Mend the "
+        "file, or remove the task.",
+        "",
+        (
+            Answer("see whether it can be used", f"loki recur show {id_}"),
+            Answer("remove it", f"loki recur remove {id_}"),
+        ),
+    )
 
 
 def _stopped(task: RecurringTask) -> Waiting | None:

@@ -213,3 +213,14 @@ def test_people_are_told_of_a_task_that_stopped(tmp_path: Path) -> None:
     assert "resume c" in loki(tmp_path, "status")
     loki(tmp_path, "resume", "c")
     assert "resume c" not in loki(tmp_path, "status")
+
+
+def test_a_task_whose_file_cannot_be_used_waits_for_a_person(tmp_path: Path) -> None:
+    """It never runs, and nothing else would say so."""
+    loki(tmp_path, "recur", "add", "--every", "1m", "--id", "c", "--", "true")
+    (tmp_path / ".loki/recurring/c/task.json").write_text("{")
+    (waits,) = data(tmp_path, "status")["waiting"]
+    assert (waits["id"], waits["kind"]) == ("c", "recurring")
+    assert "recurring/c/task.json cannot be used: no JSON" in waits["asked"]
+    loki(tmp_path, "recur", "remove", "c")
+    assert data(tmp_path, "status")["waiting"] == []
