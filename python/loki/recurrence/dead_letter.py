@@ -74,6 +74,7 @@ class Letter:
         recovery_strategy: as the specification names them; "" where nobody said.
         requeues: how often it was brought back.
         simpler_task: id of the task of reduced scope that was made of it, or "".
+        recovered: why it was last brought back, as its review said so, or "".
     """
 
     task: QueuedTask
@@ -85,6 +86,7 @@ class Letter:
     recovery_strategy: str = ""
     requeues: int = 0
     simpler_task: str = ""
+    recovered: str = ""
 
     @property
     def total_attempts(self) -> int:
@@ -116,6 +118,7 @@ class Letter:
             _text(raw.get("recovery_strategy")),
             before.requeues,
             _text(raw.get("simpler_task")),
+            _recovered(raw),
         )
 
 
@@ -271,6 +274,12 @@ def _attempt(attempt: Attempt) -> PastAttempt:
 
 def _numbered(one: PastAttempt, number: int) -> PastAttempt:
     return PastAttempt(**{**asdict(one), "attempt_number": number})
+
+
+def _recovered(raw: Mapping[str, Any]) -> str:
+    inner = raw.get("task_data")
+    said = raw.get("recovered") or (inner.get("recovered") if isinstance(inner, Mapping) else None)
+    return _text(said.get("reason")) if isinstance(said, Mapping) else ""
 
 
 def _text(value: Any) -> str:

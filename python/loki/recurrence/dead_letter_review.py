@@ -220,9 +220,11 @@ def _case(facts: Facts) -> Case:
 def _retry(letter: Letter, facts: Facts) -> Iterator[Decision]:
     said = facts.answers
     if resolved := _resolved(letter, facts.dependencies):
-        names = ", ".join(one.name for one in resolved)
+        why = f"now available: {', '.join(one.name for one in resolved)}"
         evidence = tuple(f"{one.name}: {one.evidence}" for one in resolved)
-        yield Decision("retry", "dependency_available", f"now available: {names}", evidence)
+        # What was there already when it was brought back and failed again is not what it lacks.
+        if why != letter.recovered or any(_is_after(one.since, letter) for one in resolved):
+            yield Decision("retry", "dependency_available", why, evidence)
     if said.new_approach and is_new(said.new_approach, letter):
         why = "an approach that was not tried yet"
         yield Decision(

@@ -90,6 +90,14 @@ def test_a_dependency_that_is_available_now(facts: Facts) -> None:
     assert decided(facts) == ("retry", "dependency_available")
 
 
+def test_what_was_there_already_when_it_was_brought_back_does_not_bring_it_back_again() -> None:
+    missing, known = needs("available", was_missing=True), needs("available").dependencies[0].name
+    again = replace(LETTER, recovered=f"now available: {known}")
+    assert decided(missing, again) == ("stay", "")
+    assert decided(missing, replace(LETTER, recovered="a person wants it"))[0] == "retry"
+    assert decided(needs("available", since="2026-01-25T15:00:00Z"), again)[0] == "retry"
+
+
 def test_what_was_there_before_it_failed_does_not_help() -> None:
     early = needs("available", since="2026-01-25T14:00:00Z")
     assert decided(early) == ("stay", "")

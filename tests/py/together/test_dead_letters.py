@@ -185,6 +185,10 @@ def test_a_module_is_there_now(workspace: loki.Workspace) -> None:
     assert review(workspace)["a"].decision.action == "stay"
     (workspace.root / "flux_capacitor.py").write_text("power = 1.21\n")
     assert review(workspace)["a"].decision.rule == "dependency_available"
+    queue = queue_of(workspace)
+    with Worker(workspace.folder) as worker:
+        queue.bury({"task_id": "a", "error_summary": message}, queue.claim(worker))
+    assert review(workspace)["a"].decision.action == "stay", "it was there, and it failed again"
 
 
 def test_a_variable_is_set_now(workspace: loki.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
