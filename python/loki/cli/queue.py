@@ -79,7 +79,8 @@ def _default(
         _list(project, list_name, all_, json)
         return
     # What stands before a command is meant for it.
-    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+    said = {"project": str(project), "json": json, "list_name": list_name, "all_": all_}
+    context.default_map = {context.invoked_subcommand: said}
 
 
 @app.command("list")

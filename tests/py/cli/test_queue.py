@@ -76,6 +76,7 @@ def test_one_list_or_all(tmp_path: Path, queue: Queue) -> None:
     assert "t29" in run(tmp_path, "--all").stdout
     assert "t29" in run(tmp_path, "list", "--list", "pending").stdout
     assert list(data(tmp_path, "--list", "failed")) == ["failed"]
+    assert list(data(tmp_path, "--list", "failed", "list")) == ["failed"]
     wrong = run(tmp_path, "--list", "done")
     assert (wrong.exit_code, "expected one of pending" in wrong.stderr) == (2, True)
 
