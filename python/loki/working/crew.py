@@ -244,7 +244,9 @@ class Crew:
         except StoreError as error:  # the claim ends with this process
             logger.error("the queue could not be written after %s: %s", job.claim.id, error)
         finally:
-            del self._jobs[job.claim.id]
+            # It may be claimed again already, here, if it went back to pending.
+            if self._jobs.get(job.claim.id) is job:
+                del self._jobs[job.claim.id]
             if settled is not None:
                 self._say(settled)
             self._bell.ring()
