@@ -169,7 +169,7 @@ agents: build/agents.stamp ## the command-line agents that tests run: 910 MB on 
 
 py: install node ## Python tests
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(JOBS)
 
 format: setup ## reformat C++ and Python
 	@$(BIN)/clang-format -i $(CXX_FILES)

@@ -166,8 +166,8 @@ def _summary(crew: Crew) -> str:
     for one in crew.settled:
         counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
     plural = {"dead letter": "dead letters"}
-    told = (f"{n} {plural.get(what, what) if n > 1 else what}" for what, n in counts.items())
-    lines = [", ".join(told)] if counts else []
+    amounts = (f"{n} {plural.get(what, what) if n > 1 else what}" for what, n in counts.items())
+    lines = [", ".join(amounts)] if counts else []
     for one in crew.settled:
         if one.place == "blocked":
             lines.append(f"  {one.task} waits for you: {line(one.reason)}")
