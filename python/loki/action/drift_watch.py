@@ -8,7 +8,7 @@ Under test: ``tests/py/action/test_drift_watch.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -107,6 +107,7 @@ class DriftWatch:
         failure: Failure | None = None,
         known: Collection[str] = (),
         shown: str = "",
+        runs: Callable[[tuple[str, ...]], bool] = lambda _words: True,
     ) -> Drifted | None:
         """Whether a proposal leaves its task; None: it does not, or was judged before.
 
@@ -117,6 +118,7 @@ class DriftWatch:
             failure: what failed last.
             known: paths that earlier attempts changed, or tests failed in.
             shown: what the briefing showed of the project.
+            runs: whether a command may run; one that may not is refused when it is to, and told.
         """
         if proposal is self._judged:
             return None
@@ -127,7 +129,7 @@ class DriftWatch:
             allowed = self._allowed()
             own = [
                 one
-                for one in drift.detect(proposed_of(proposal, tree), goal)
+                for one in drift.detect(proposed_of(proposal, tree, runs), goal)
                 if not one.keys <= allowed
             ]
             least = drift.rank(self.settings.least)
@@ -255,14 +257,12 @@ def record_of(one: Drift, task: TaskSpec) -> dict[str, Any]:
     }
 
 
-def proposed_of(proposal: Proposal, tree: Tree) -> Proposed:
-    """What a proposal does, as detection compares it.
-
-    Args:
-        proposal: the proposal.
-        tree: the project that it is meant for; its files are read.
-    """
-    return Proposed(touched(proposal.change, tree), proposal.change.commands, proposal.description)
+def proposed_of(
+    proposal: Proposal, tree: Tree, runs: Callable[[tuple[str, ...]], bool]
+) -> Proposed:
+    """What a proposal does to a project, whose files are read; ``runs``: which commands may run."""
+    commands = tuple(filter(runs, proposal.change.commands))
+    return Proposed(touched(proposal.change, tree), commands, proposal.description)
 
 
 def touched(change: Change, tree: Tree) -> list[Touched]:

@@ -273,6 +273,7 @@ class Performer:
             failure=self._report.first_failure.failure if self._report.first_failure else None,
             known={*self.recorder.failing_files, *self._own_files()},
             shown=self._talk.shown,
+            runs=self.executor.is_allowed,
         )
         if drifted is not None:
             return drifted

@@ -142,7 +142,10 @@ def _is_protected(rule: dict[str, Any], path: str, relation: Relation) -> bool:
 
 
 def _lost_tests(relation: Relation) -> Iterator[Drift]:
-    """Tests that are deleted while what they test stays."""
+    """Tests that are deleted while what they test stays.
+
+    Of those that the task is about the checks tell by themselves that they are gone.
+    """
     goal, touched = relation.goal, relation.touched.values()
     others = [one for one in touched if not (one.kind == "deleted" and is_test(one))]
     gone = {stem_of(one.was or one.path) for one in others if one.kind in {"deleted", "renamed"}}
@@ -158,7 +161,11 @@ def _lost_tests(relation: Relation) -> Iterator[Drift]:
     if lost and relation.has_reference and removed > added:
         said = f"deletes tests that nothing asks to delete: {_paths(lost)}"
         yield _drift(
-            said, "high", max(map(relation.distance, lost)), tuple(sorted(lost)), "lost-tests"
+            said,
+            "medium" if any(map(relation.is_far, lost)) else "low",
+            max(map(relation.distance, lost)),
+            tuple(sorted(lost)),
+            "lost-tests",
         )
 
 

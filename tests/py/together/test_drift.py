@@ -185,8 +185,11 @@ def test_severe_drift_pauses_the_task_and_sends_a_person(project: Path) -> None:
 
 def test_tests_are_not_deleted_to_get_on(project: Path) -> None:
     (project / "tests" / "test_more.py").write_text("def test_more():\n    assert True\n" * 30)
-    outcome = run(project, Agent({"calc.py": RIGHT, "tests/test_more.py": None}))
-    assert (outcome.status, outcome.trigger) == ("escalated", "drift")
+    outcome = run(
+        project, Agent({"calc.py": RIGHT, "tests/test_more.py": None}, {"calc.py": RIGHT})
+    )
+    assert outcome.status == "success"
+    assert results(project) == ["drift", "success"]
     assert (project / "tests" / "test_more.py").exists()
 
 

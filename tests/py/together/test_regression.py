@@ -60,8 +60,15 @@ def work(
     checks: Sequence[str] = (f"{PYTEST} tests/test_cart.py",),
     **options: Any,
 ) -> tuple[loki.Outcome, list[str]]:
-    """Propose changes one after the other; (the outcome, what the agent was told)."""
+    """Propose changes one after the other; (the outcome, what the agent was told).
+
+    Drift would send back what deletes a test before it could be seen to be gone.
+    """
     told: list[str] = []
+    config = root / ".loki" / "config.toml"
+    if not config.exists():
+        config.parent.mkdir(exist_ok=True)
+        config.write_text("[drift]\ndetect = false\n")
 
     def agent(briefing: loki.Briefing) -> loki.Change:
         told.append(str(briefing))
