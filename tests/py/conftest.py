@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Match, Pattern
@@ -18,6 +19,10 @@ from support.loop import MakeFailure, MakePattern
 # A shell that starts the tests in the background has them ignore these; children would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("loki", deadline=None)
+settings.load_profile("loki")
 
 # Tests edit a project's files by hand, more than once a second: Python takes cached bytecode for
 # current where size and whole second are equal. What loki edits itself is told apart, and tested.

@@ -63,6 +63,7 @@ git push origin main
 git push --force --dry-run
 git branch -d merged
 git clean -fd
+git clean -fd --exclude=build
 npm publish --dry-run
 npm test
 cargo build --release
