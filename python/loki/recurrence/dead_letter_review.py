@@ -27,6 +27,9 @@ MOST_ATTEMPTS = 10
 APPROACHES = 3
 """Different approaches that meet the same error: it is no use trying. Source: likewise."""
 
+MOST_COMPARED = 100
+"""Failures of one task that are held against each other; chosen, as their pairs are looked at."""
+
 SIMILAR = 0.80
 """Approaches whose words overlap by more are one approach. Source: likewise, of failures."""
 
@@ -292,8 +295,10 @@ def same_error(failures: Sequence[tuple[str, Failure]]) -> list[str]:
     """The approaches, different from each other, that met the same error; fewer than 3 are none.
 
     Args:
-        failures: (approach, failure), oldest first. Unspecific failures are the same as nothing.
+        failures: (approach, failure), oldest first; the newest `MOST_COMPARED` are looked at.
+            Unspecific ones are the same as nothing.
     """
+    failures = failures[-MOST_COMPARED:]
     for index, (_, failure) in enumerate(failures):
         if not failure.is_specific:
             continue
