@@ -27,6 +27,17 @@ Which = Annotated[
         "that is one thing alone.",
     ),
 ]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
+]
+AgentOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
+]
+AgentCommandOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="The same as a command."),
+]
 By = Annotated[str, typer.Option(help="Who decides. [default: the user of this machine]")]
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
@@ -44,17 +55,9 @@ def approve(
         ),
     ] = "",
     by: By = "",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
-    ] = False,
-    agent: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
-    ] = None,
-    agent_command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The same as a command."),
-    ] = None,
+    resume: Resume = False,
+    agent: AgentOption = None,
+    agent_command: AgentCommandOption = None,
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -84,17 +87,9 @@ def reject(
     abort: Annotated[
         bool, typer.Option("--abort", help="Give the task up, and restore its files.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
-    ] = False,
-    agent: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
-    ] = None,
-    agent_command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The same as a command."),
-    ] = None,
+    resume: Resume = False,
+    agent: AgentOption = None,
+    agent_command: AgentCommandOption = None,
     project: Project = Path(),
     json: Json = False,
 ) -> None:

@@ -260,3 +260,10 @@ def test_whatever_is_known_there_is_one_decision_and_always_the_same() -> None:
 def test_the_time_of_a_review_has_a_zone() -> None:
     later = NOW + timedelta(seconds=1)
     assert is_due({"last_reviewed": "2026-01-25T09:00:00+01:00"}, later)
+
+
+def test_of_a_long_life_the_newest_failures_are_held_against_each_other() -> None:
+    alike = [(f"rewrote {what} by hand", SAME) for what in ("the parser", "a cache", "its test")]
+    others = [(f"try {n}", loki.Failure.of(f"step {n} of the release ended")) for n in range(300)]
+    assert len(same_error([*others, *alike])) == 3
+    assert same_error([*alike, *others]) == []

@@ -149,6 +149,17 @@ def test_a_test_that_passed_may_not_vanish(shop: Path, change: dict[str, str | N
     assert attempts(shop)[0]["pattern_matched"] == "regression-detected"
 
 
+def test_who_insists_on_deleting_a_test_is_stopped_all_the_same(shop: Path) -> None:
+    """As projects are configured by default: drift sends it back once, then the checks decide."""
+    write(shop, {".loki/config.toml": ""})
+    deletes: dict[str, str | None] = {"cart.py": RIGHT, "tests/test_till.py": None}
+    back = {"tests/test_till.py": SHOP["tests/test_till.py"]}
+    outcome, _ = work(shop, [deletes, deletes, back])
+    assert outcome.status == "success"
+    assert [one["result"] for one in attempts(shop)] == ["drift", "failed", "success"]
+    assert attempts(shop)[1]["pattern_matched"] == "regression-detected"
+
+
 @pytest.mark.parametrize(("depth", "regressions"), [(1, 1), (2, 2), (3, 3)])
 def test_the_depth_says_how_far_is_searched(shop: Path, depth: int, regressions: int) -> None:
     """till imports cart, and its test imports till; store imports till, and so on."""
