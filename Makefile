@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node agents py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node agents plugins py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -167,7 +167,14 @@ build/agents.stamp: tests/node/agents/package.json
 agents: build/agents.stamp ## the command-line agents that tests run: 910 MB on the disk; no key is needed
 	@du -sh --si build/agents
 
-py: install node ## Python tests
+build/plugins.stamp: build/tools.stamp pyproject.toml
+	$(call say,plugins of pytest that --loki is tested beside)
+	@rm -rf build/plugins && $(BIN)/python -m pip install -q --no-deps --target build/plugins --group pytest-plugins
+	@touch $@
+
+plugins: build/plugins.stamp ## the pytest plugins that tests run beside --loki
+
+py: install node plugins ## Python tests
 	$(call say,Python tests)
 	@$(BIN)/python -m pytest -n $(JOBS)
 

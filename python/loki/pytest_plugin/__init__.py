@@ -1,0 +1,1 @@
+"""``pytest --loki``: failures grouped by root cause, and what is known of each."""
