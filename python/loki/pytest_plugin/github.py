@@ -16,7 +16,7 @@ LARGEST_SUMMARY = 1024 * 1024
 """Bytes of a step's summary; GitHub refuses a larger one whole."""
 
 
-def annotations(summary: TestSummary) -> list[str]:
+def annotate(summary: TestSummary) -> list[str]:
     """Workflow commands, one a line of standard output."""
     return [f"::error ::{cause.failure.message}" for cause in summary.causes][:MOST_ANNOTATIONS]
 
