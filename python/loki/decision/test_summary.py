@@ -1,23 +1,41 @@
-"""What there is to say about a test run: its root causes, each with its label and what to do."""
+"""What there is to say about a test run: its root causes, each with its label and what to do.
+
+Faces show this and decide nothing. The rules: ``docs/design/tests.md``. Under test:
+``tests/py/decision/test_test_summary.py``.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from loki.decision.test_label import Label, label_of
+from loki.decision.test_label import Label, LabelName, label_of, rescued
 from loki.memory import advice
 from loki.recognition.root_cause import root_causes
+from loki.recognition.underlying import is_test_path, underlying
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loki.memory.test_history import TestHistory
+    from loki.memory.test_past import Earlier
     from loki.memory.test_run import TestFailure, TestRun
     from loki.recognition.failure import Failure
+
+URGENCY: tuple[LabelName, ...] = ("new", "recurring", "broken", "flaky", "infrastructure")
+"""The label of a cause is the first of these that one of its tests has: what is new in a known cause
+must not hide behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A failing test of a cause: its failure and its own label."""
+    """A failing test of a cause.
+
+    Attributes:
+        failing: the test and how it fails.
+        label: its own.
+    """
 
     failing: TestFailure
     label: Label
@@ -30,8 +48,8 @@ class Cause:
     Attributes:
         failure: the one that shows it best.
         label: of the cause; its tests may have others.
-        where: ``path:line`` that shows it, or "".
-        kind: of the failure.
+        where: ``path:line`` to look at, or "".
+        kind: what kind of failure it is.
         members: the failures that it explains, in the order of the run.
         times: runs in which it was seen, this one included.
         since: when it was first seen, ISO 8601 UTC.
@@ -49,7 +67,7 @@ class Cause:
 
     @property
     def evidence(self) -> str:
-        """Why it has its label."""
+        """Why it has its label, one sentence with figures."""
         return self.label.evidence
 
     @property
@@ -65,7 +83,7 @@ class TestSummary:
     Attributes:
         run: the run.
         causes: why tests failed, most tests first.
-        rescued: tests that passed only when they were tried again, each with its evidence.
+        rescued: tests that passed only when they were tried again, the last failing try of each.
     """
 
     __test__: ClassVar[bool] = False
@@ -75,17 +93,9 @@ class TestSummary:
     rescued: tuple[Member, ...] = ()
 
     @property
-    def labels(self) -> dict[str, list[Label]]:
-        """The labels of each failing test."""
-        found: dict[str, list[Label]] = {}
-        for cause in self.causes:
-            for member in cause.members:
-                found.setdefault(member.failing.test, []).append(member.label)
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        raise NotImplementedError
+    def members(self) -> tuple[Member, ...]:
+        """All that failed, cause by cause."""
+        return tuple(member for cause in self.causes for member in cause.members)
 
 
 def summarize(run: TestRun, history: TestHistory) -> TestSummary:
@@ -93,25 +103,96 @@ def summarize(run: TestRun, history: TestHistory) -> TestSummary:
 
     Args:
         run: the run.
-        history: of earlier runs; the run itself is left out where it is in it already.
+        history: of earlier runs; the run itself is left out where it is kept already.
     """
-    members = [
-        Member(one, label_of(one.failure, history.earlier(one.test, one.failure)))
-        for one in run.failures
-    ]
-    causes = []
-    for group in root_causes([one.failure for one in run.failures]):
-        chosen = tuple(members[index] for index in group.members)
-        causes.append(
-            Cause(
-                group.failure,
-                chosen[0].label,
-                group.failure.place,
-                group.failure.kind,
-                chosen,
-                1,
-                run.started_at,
-                advice.of(group.failure.kind).cause,
-            )
+    earlier = [history.earlier(o.test, o.failure, before=run.id) for o in run.failures]
+    causes = [
+        _cause(
+            run,
+            group.failure,
+            [run.failures[index] for index in group.members],
+            [earlier[index] for index in group.members],
         )
-    return TestSummary(run, tuple(causes))
+        for group in root_causes([one.failure for one in run.failures])
+    ]
+    failed = {one.test for one in run.failures}
+    tried = {one.test: one for one in run.reruns if one.test not in failed}
+    saved = [
+        Member(one, rescued(test, run, history.earlier(test, one.failure, before=run.id)))
+        for test, one in tried.items()
+    ]
+    return TestSummary(run, tuple(causes), tuple(saved))
+
+
+def _cause(
+    run: TestRun, failure: Failure, failing: Sequence[TestFailure], earlier: Sequence[Earlier]
+) -> Cause:
+    members = tuple(
+        Member(one, label_of(one, run, known)) for one, known in zip(failing, earlier, strict=True)
+    )
+    label = cause_label(members)
+    seen = {one.run.number for known in earlier for one in known.runs if one.is_same}
+    times = max([len(seen), *(known.times for known in earlier)])
+    since = min([run.started_at, *(known.first for known in earlier if known.first)])
+    where, kind = where_of(failure), kind_of(failure)
+    todo = todo_of(failure, failing[0].test, label.name)
+    return Cause(failure, label, where, kind, members, times + 1, since, todo)
+
+
+def cause_label(members: Sequence[Member]) -> Label:
+    """The label of a cause, from those of its tests: the most urgent one, and how many have it.
+
+    Args:
+        members: at least one.
+    """
+    counts = Counter(member.label.name for member in members)
+    name = next(one for one in URGENCY if one in counts)
+    evidence = [member.label.evidence for member in members if member.label.name == name]
+    said, often = Counter(evidence).most_common(1)[0]
+    if len(members) == 1:
+        return Label(name, said)
+    others = [f"{counts[one]} {one}" for one in URGENCY if one in counts and one != name]
+    if others:
+        said = f"{counts[name]} of {len(members)} tests: {said} (the others: {', '.join(others)})"
+    elif often < len(members):
+        said = f"{often} of {len(members)} tests: {said}"
+    return Label(name, said)
+
+
+def kind_of(failure: Failure) -> str:
+    """What kind of failure a test's is, beneath "a test failed" where something is known of that."""
+    shown = underlying(failure)
+    return shown.kind if shown is not None else failure.kind
+
+
+def where_of(failure: Failure) -> str:
+    """``path:line`` to look at: the project's own code nearest to the failure, else the test."""
+    own = [one for one in failure.frames if one.in_project and not is_test_path(one.path)]
+    if own and not (failure.path and failure.path == own[-1].path):
+        return f"{own[-1].path}:{own[-1].line}" if own[-1].line else own[-1].path
+    return f"{failure.path}:{failure.line}" if failure.path and failure.line else failure.path or ""
+
+
+_TODO = {
+    "infrastructure": "Run it again once what it could not reach answers; the code is not shown to be wrong.",
+    "flaky": "Do not look for it in this change: find what the test depends on that varies "
+    "(order, time, randomness, shared state).",
+    "broken": "Repair it, or mark the test as an expected failure: it hides what else breaks.",
+}
+
+
+def todo_of(failure: Failure, test: str, label: LabelName) -> str:
+    """What to do next about a cause, one sentence."""
+    if label in {"infrastructure", "flaky"}:
+        return _TODO[label]
+    known = {"place": where_of(failure), "test": test, "file": failure.path or "", "name": ""}
+    for step in advice.of(kind_of(failure), "test-failure").steps:
+        filled = advice.fill(step, known)
+        if filled is not None:
+            return filled
+    return _TODO["broken"]
+
+
+def to_dict(summary: TestSummary) -> dict[str, Any]:
+    """JSON-able form; see docs/pytest.md for its fields."""
+    return {"causes": len(summary.causes)}
