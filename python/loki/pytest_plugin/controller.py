@@ -1,0 +1,160 @@
+"""The side of the process that a person started: it collects, stores and shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loki.pytest_plugin.run_record import RunRecord
+from loki.pytest_plugin.tally import Tally
+from loki.pytest_plugin.worker import OUTPUT, Witness, has_failed
+
+if TYPE_CHECKING:
+    from loki.decision.test_summary import TestSummary
+    from loki.pytest_plugin.guard import Guard
+    from loki.pytest_plugin.options import Options
+    from loki.pytest_plugin.place import Place
+
+
+class Controller:
+    """Listens in the process that a person started; pytest calls its hooks.
+
+    Args:
+        config: pytest's.
+        guard: what keeps errors from the run.
+        place: the run's project.
+        options: what the run was asked for.
+    """
+
+    def __init__(self, config: pytest.Config, guard: Guard, place: Place, options: Options) -> None:
+        self._config = config
+        self._guard = guard
+        self._place = place
+        self._options = options
+        self._witness = Witness(guard, place)
+        self._tally = Tally()
+        self._record = RunRecord(place, options.reports)
+        self._summary: TestSummary | None = None
+        self._is_cut_short = False
+        self._broken_files: set[str] = set()
+
+    def pytest_sessionstart(self) -> None:
+        """The clock runs, and git is asked what code this is."""
+        self._guard(self._record.start)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A phase of a test ended, here or on a worker; before anybody else sees the report."""
+        if report.outcome == "passed":
+            if report.when == "call":
+                if not hasattr(report, "wasxfail"):
+                    self._tally.passed(report.nodeid)
+            elif report.when == "teardown":
+                self._guard(self._witness.torn_down, report)
+        elif report.outcome != "skipped":
+            self._guard(self._failed, report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file was collected, or could not be."""
+        if report.failed and report.nodeid not in self._broken_files:
+            self._broken_files.add(report.nodeid)
+            self._guard(lambda: self._tally.failed(self._witness.collected(report)))
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Somebody stopped the run, or a test called ``pytest.exit``."""
+        self._is_cut_short = True
+
+    def pytest_internalerror(self) -> None:
+        """Something in pytest or a plugin broke."""
+        self._is_cut_short = True
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker of pytest-xdist ended: did loki go wrong in it?"""
+        for line in getattr(node, "workeroutput", {}).get(OUTPUT, ()):
+            if line not in self._guard.lines:
+                self._guard.lines.append(line)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """All ran, or no more will: store it, and see what it comes to."""
+        self._guard(self._finish, session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Show what there is to say."""
+        if not self._config.getoption("no_summary", False):
+            self._guard(self._show, terminalreporter)
+        for line in self._guard.lines:
+            terminalreporter.write_line(line, yellow=True)
+        self._guard.lines.clear()
+
+    def pytest_unconfigure(self) -> None:
+        """Where pytest made no summary, what went wrong is said all the same."""
+        for line in self._guard.lines:
+            print(line, file=sys.stderr)  # noqa: T201 - there is no terminal reporter
+
+    def _failed(self, report: pytest.TestReport) -> None:
+        from loki.pytest_plugin.recognizing import unpacked
+
+        if has_failed(report):
+            self._tally.failed(unpacked(report) or self._witness.recognized(report))
+        else:  # its sub-tests failed, and were told of before
+            test = self._place.test(report.nodeid)
+            self._tally.rerun(test, int(getattr(report, "rerun", 0)) + 1)
+
+    def _finish(self, session: pytest.Session) -> None:
+        from loki.decision.test_summary import summarize
+        from loki.memory.test_history import TestHistory
+
+        tally = self._tally
+        run = self._record.finish(
+            tally,
+            counts=self._counts(session),
+            interrupted=self._is_cut_short or bool(session.shouldfail or session.shouldstop),
+            exit_code=int(session.exitstatus),
+        )
+        history = TestHistory(self._record.store(self._guard.warn))
+        summary = summarize(run, history)
+        history.keep(run)
+        self._summary = summary
+        self._tell(summary)
+        self._judge(session, summary)
+
+    def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
+        """The exit code changes only where somebody asked, and for failures that loki has seen."""
+        from loki.decision.test_verdict import exit_code
+
+        options = self._options
+        if not (options.fail_on or options.quarantine):
+            return
+        seen = len(summary.run.failures)
+        if session.testsfailed > seen:
+            return  # another plugin failed the run, for coverage perhaps
+        code = int(session.exitstatus)
+        decided = exit_code(summary, code, fail_on=options.fail_on, quarantine=options.quarantine)
+        if decided != code:
+            session.exitstatus = decided
+
+    def _tell(self, summary: TestSummary) -> None:
+        """Write the reports, and what GitHub shows."""
+        from loki.pytest_plugin import publishing
+
+        publishing.write_reports(summary, self._options.reports, self._guard.warn)
+        publishing.tell_github(summary, os.environ, self._guard.warn)
+
+    def _show(self, terminalreporter: pytest.TerminalReporter) -> None:
+        from loki.pytest_plugin.terminal import show
+
+        if self._summary is not None:
+            show(self._summary, terminalreporter)
+
+    def _counts(self, session: pytest.Session) -> dict[str, int]:
+        from loki.pytest_plugin.tally import counts
+
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None:
+            return {"collected": session.testscollected, "failed": session.testsfailed}
+        return counts((name, len(reports)) for name, reports in reporter.stats.items())

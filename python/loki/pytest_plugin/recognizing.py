@@ -1,0 +1,127 @@
+"""From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from loki.memory.test_run import Outcome, Phase, TestFailure
+from loki.pytest_plugin.report_text import CRASHED, first_line, text_of
+from loki.recognition.failure import Failure, recognize
+from loki.recognition.pattern import PatternSet
+
+if TYPE_CHECKING:
+    import pytest
+
+    from loki.pytest_plugin.place import Place
+
+PROPERTY = "loki"
+"""Name of the property of a report that carries a failing test from a worker to the controller."""
+
+PATTERNS = "failure-patterns.yml"
+
+_TIMED_OUT = "from pytest-timeout"
+
+
+class Recognizer:
+    """Makes failing tests of failing reports.
+
+    Args:
+        place: the run's project.
+        worker: name of this process among others, ``gw0``; "" where there are no others.
+    """
+
+    def __init__(self, place: Place, worker: str = "") -> None:
+        self._place = place
+        self._worker = worker
+
+    @cached_property
+    def _patterns(self) -> PatternSet:
+        own = self._place.project / ".loki" / PATTERNS
+        return PatternSet.load(own) if own.exists() else PatternSet.default()
+
+    def failing(self, report: pytest.TestReport | pytest.CollectReport) -> TestFailure:
+        """The failing test that a failing report tells of.
+
+        Raises:
+            ConfigError: the project's own patterns cannot be used.
+        """
+        phase, outcome = _what(report)
+        test = self._place.test(report.nodeid)
+        rerun = int(getattr(report, "rerun", 0)) + 1 if outcome == "rerun" else 0
+        return TestFailure(
+            test,
+            phase,
+            outcome,
+            self._recognized(text_of(report, test)),
+            started_at=_moment(getattr(report, "start", 0.0)),
+            duration_ms=round(1000 * getattr(report, "duration", 0.0)),
+            worker=getattr(report, "worker_id", "") or self._worker,
+            rerun=rerun,
+        )
+
+    def _recognized(self, text: str) -> Failure:
+        found = recognize(
+            text,
+            command="pytest",
+            root=os.fspath(self._place.project),
+            language="python",
+            patterns=self._patterns,
+        )
+        frames = tuple(
+            dataclasses.replace(frame, path=self._place.path(frame.path)) for frame in found.frames
+        )
+        path = self._place.path(found.path) if found.path else None
+        return dataclasses.replace(found, path=path, frames=frames)
+
+
+def properties_of(failing: TestFailure) -> list[tuple[str, object]]:
+    """What reports about tests (JUnit's XML and others) say of a failing one."""
+    failure = failing.failure
+    return [
+        ("loki.signature", failure.signature),
+        ("loki.pattern", failure.pattern_id),
+        ("loki.kind", failure.kind),
+        ("loki.fingerprint", failure.fingerprint),
+    ]
+
+
+def packed(failing: TestFailure) -> tuple[str, object]:
+    """A failing test as a property of its report, as plain ASCII: it has to reach the controller."""
+    return PROPERTY, json.dumps(failing.to_dict())
+
+
+def unpacked(report: pytest.TestReport) -> TestFailure | None:
+    """The failing test that a worker sent with a report, taken out of it; None where there is none."""
+    kept = [entry for entry in report.user_properties if entry[0] != PROPERTY]
+    sent = [entry[1] for entry in report.user_properties if entry[0] == PROPERTY]
+    report.user_properties[:] = kept
+    return TestFailure.from_dict(json.loads(str(sent[-1]))) if sent else None
+
+
+def _what(report: pytest.TestReport | pytest.CollectReport) -> tuple[Phase, Outcome]:
+    """Where a report says that it failed, and what became of it."""
+    when: str = getattr(report, "when", None) or "call"
+    phase, outcome = _WHAT.get(when, ("call", "failed"))
+    if _TIMED_OUT in first_line(report):
+        phase, outcome = "timeout", "timeout"
+    return phase, "rerun" if str(report.outcome) == "rerun" else outcome
+
+
+_WHAT: dict[str, tuple[Phase, Outcome]] = {
+    "setup": ("setup", "error"),
+    "call": ("call", "failed"),
+    "teardown": ("teardown", "error"),
+    "collect": ("collect", "error"),
+    CRASHED: ("crash", "crashed"),
+}
+
+
+def _moment(seconds: float) -> str:
+    from loki.base.time import isoformat
+
+    return isoformat(datetime.fromtimestamp(seconds, timezone.utc)) if seconds else ""

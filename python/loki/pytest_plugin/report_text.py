@@ -1,0 +1,72 @@
+"""What pytest would print of one failing report: the text that recognition reads.
+
+Where it stands in the terminal does not matter to it, whatever ``-q``, ``--show-capture`` or
+``-p no:terminal`` leave out.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+REPORT = 1_000_000
+"""Characters of a traceback that are read: head and tail of a longer one. Chosen, not measured."""
+
+SECTION = 20_000
+"""Characters of each captured output that are read, its last ones. Chosen, not measured."""
+
+_RULER = 12  # dashes at each side of a title
+
+CRASHED = "???"
+"""What pytest-xdist gives as phase of a test whose worker died."""
+
+
+def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
+    """What pytest prints of a failing report: its section, what was captured, its summary line.
+
+    Args:
+        report: of a test's phase or of a collector, failed.
+        test: its node id, as the summary line says it.
+    """
+    when = getattr(report, "when", None)
+    heading = "FAILURES" if when == "call" else "ERRORS"
+    parts = [
+        _title("=", heading),
+        _title("_", _head(report, when, test)),
+        _cut(report.longreprtext),
+    ]
+    for name, content in report.sections:
+        parts += [_title("-", name), content[-SECTION:].rstrip("\n")]
+    parts += [_title("=", "short test summary info"), _last_line(report, when, test)]
+    return "\n".join(parts) + "\n"
+
+
+def _head(report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str) -> str:
+    head = report.head_line or test
+    if when == "collect":
+        return f"ERROR collecting {head}"
+    return f"ERROR at {when} of {head}" if when in {"setup", "teardown"} else head
+
+
+def _last_line(
+    report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str
+) -> str:
+    word = "FAILED" if when in {"call", CRASHED} else "ERROR"
+    said = first_line(report)
+    return f"{word} {test} - {said}" if said else f"{word} {test}"
+
+
+def first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The first line of what the report says went wrong; "" where it does not."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(getattr(crash, "message", "") or "")
+    return message.strip().split("\n", 1)[0]
+
+
+def _title(ruler: str, text: str) -> str:
+    return f"{ruler * _RULER} {text} {ruler * _RULER}"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= REPORT:
+        return text
+    return f"{text[: REPORT // 2]}\n...\n{text[-REPORT // 2 :]}"

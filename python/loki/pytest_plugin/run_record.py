@@ -1,0 +1,100 @@
+"""A run of a test suite on its way to becoming a `loki.memory.test_run.TestRun`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from loki.action.code_state import CodeState
+    from loki.memory.store import ForgivingStore
+    from loki.memory.test_run import TestRun
+    from loki.pytest_plugin.place import Place
+    from loki.pytest_plugin.tally import Tally
+
+
+class RunRecord:
+    """When a run began, which code it ran, where it is kept.
+
+    Args:
+        place: the run's project.
+        reports: files that the run writes itself, which are no part of the code.
+    """
+
+    def __init__(self, place: Place, reports: Iterable[Path] = ()) -> None:
+        self._place = place
+        self._ignored = frozenset(os.path.abspath(path) for path in reports)
+        self._started: datetime | None = None
+        self._began = 0.0
+        self._code: CodeState | None = None
+        self._asking: threading.Thread | None = None
+
+    def start(self) -> None:
+        """The run begins: git is asked beside it, for that takes as long as some tests."""
+        from loki.base.manual_clock import clock_of
+
+        self._started = clock_of(os.environ).now()
+        self._began = time.perf_counter()
+        self._asking = threading.Thread(target=self._ask, name="loki", daemon=True)
+        self._asking.start()
+
+    def finish(
+        self, tally: Tally, *, counts: Mapping[str, int], interrupted: bool, exit_code: int
+    ) -> TestRun:
+        """The run as it is kept.
+
+        Args:
+            tally: what became of its tests.
+            counts: how many of them came out how.
+            interrupted: not all of them ran.
+            exit_code: pytest's.
+        """
+        from loki.base.time import isoformat
+        from loki.memory.test_run import TestRun
+
+        if self._asking is not None:
+            self._asking.join()
+        code = self._code
+        return TestRun(
+            id=secrets.token_hex(8),
+            started_at=isoformat(self._started) if self._started else "",
+            duration_ms=round(1000 * (time.perf_counter() - self._began)),
+            branch=code.branch if code else "",
+            commit=code.commit if code else "",
+            tree=code.tree if code else "",
+            environment=_environment(),
+            passed=tally.passing(self._place.prefix),
+            failures=tuple(tally.failures),
+            reruns=tuple(tally.reruns),
+            counts=counts,
+            interrupted=interrupted,
+            exit_code=exit_code,
+        )
+
+    def store(self, warn: Callable[[str], None]) -> ForgivingStore:
+        """The project's store, which goes on where the disk does not."""
+        from loki.memory.store import ForgivingStore
+        from loki.pytest_plugin.place import FOLDER
+        from loki.stores.files import FileStore
+
+        return ForgivingStore(FileStore(self._place.project / FOLDER), warn)
+
+    def _ask(self) -> None:
+        from loki.action.code_state import code_state
+
+        self._code = code_state(os.fspath(self._place.project), self._ignored)
+
+
+def _environment() -> str:
+    """Interpreter and platform: a test may pass with one and fail with another."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    return f"{platform.python_implementation()} {version} {sys.platform}"

@@ -1,0 +1,36 @@
+"""Puts the rooms together where somebody asked for loki."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loki.pytest_plugin.guard import Guard
+from loki.pytest_plugin.place import place_of
+
+if TYPE_CHECKING:
+    import pytest
+
+    from loki.pytest_plugin.place import Place
+
+
+def on(config: pytest.Config) -> None:
+    """Register what listens to the run: the controller's side, or that of a worker of pytest-xdist."""
+    guard = Guard()
+    place = _place(config)
+    plugin: object
+    if hasattr(config, "workerinput"):
+        from loki.pytest_plugin.worker import Worker
+
+        plugin = Worker(config, guard, place)
+    else:
+        from loki.decision.test_label import LABELS
+        from loki.pytest_plugin.controller import Controller
+        from loki.pytest_plugin.options import options_of
+
+        plugin = Controller(config, guard, place, options_of(config, LABELS))
+    config.pluginmanager.register(plugin, "loki-run")
+
+
+def _place(config: pytest.Config) -> Place:
+    said = config.inipath is not None or bool(config.getoption("rootdir", None))
+    return place_of(config.rootpath, is_configured=said, started_in=config.invocation_params.dir)

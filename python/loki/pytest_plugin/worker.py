@@ -1,0 +1,91 @@
+"""The side of a pytest-xdist worker: it recognizes what failed, and sends it with the report."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from loki.memory.test_run import TestFailure
+    from loki.pytest_plugin.guard import Guard
+    from loki.pytest_plugin.place import Place
+    from loki.pytest_plugin.recognizing import Recognizer
+
+OUTPUT = "loki"
+"""Key under which a worker tells the controller at its end what went wrong."""
+
+
+class Witness:
+    """Sees the reports where the tests ran: all that both sides have in common.
+
+    Args:
+        guard: what keeps errors from the run.
+        place: the run's project.
+        worker: name of this process among others.
+    """
+
+    def __init__(self, guard: Guard, place: Place, worker: str = "") -> None:
+        self.guard = guard
+        self.place = place
+        self._worker = worker
+        self._said: dict[str, list[tuple[str, object]]] = {}
+
+    @cached_property
+    def _recognizer(self) -> Recognizer:
+        from loki.pytest_plugin.recognizing import Recognizer
+
+        return Recognizer(self.place, self._worker)
+
+    def recognized(self, report: pytest.TestReport) -> TestFailure:
+        """The failing test of a failing report, which gets properties that say what was found."""
+        from loki.pytest_plugin.recognizing import properties_of
+
+        failing = self._recognizer.failing(report)
+        properties = properties_of(failing)
+        report.user_properties += properties
+        if failing.phase != "teardown" and failing.outcome != "rerun":
+            self._said[report.nodeid] = properties
+        return failing
+
+    def collected(self, report: pytest.CollectReport) -> TestFailure:
+        """The same of what could not be collected."""
+        return self._recognizer.failing(report)
+
+    def torn_down(self, report: pytest.TestReport) -> None:
+        """Repeat a test's properties with its last report: it is whose JUnit's XML takes."""
+        report.user_properties += self._said.pop(report.nodeid, ())
+
+
+class Worker:
+    """Listens in a worker; pytest calls its hooks."""
+
+    def __init__(self, config: pytest.Config, guard: Guard, place: Place) -> None:
+        self._output: dict[str, object] = config.workeroutput  # type: ignore[attr-defined]
+        name = str(config.workerinput.get("workerid", ""))  # type: ignore[attr-defined]
+        self._witness = Witness(guard, place, name)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Before the report is sent."""
+        if has_failed(report):
+            self._witness.guard(self._attach, report)
+        elif report.when == "teardown":
+            self._witness.guard(self._witness.torn_down, report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Before the worker says good-bye."""
+        self._output[OUTPUT] = self._witness.guard.lines
+
+    def _attach(self, report: pytest.TestReport) -> None:
+        from loki.pytest_plugin.recognizing import packed
+
+        report.user_properties.append(packed(self._witness.recognized(report)))
+
+
+def has_failed(report: pytest.TestReport) -> bool:
+    """Whether a report tells of a failure, that of a try which is made again included."""
+    outcome: str = report.outcome
+    return outcome == "failed" or (outcome == "rerun" and report.longrepr is not None)
