@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from loki.agents.resilient import ResilientLLM as ResilientLLM
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
+    from loki.base.error import AgentStuck as AgentStuck
     from loki.base.error import BreakerOpen as BreakerOpen
     from loki.base.error import ConfigError as ConfigError
     from loki.base.error import LLMError as LLMError
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
     from loki.decision.breakers import Breakers as Breakers
     from loki.decision.honesty import Finding as Finding
     from loki.decision.honesty import scan_message as scan_message
+    from loki.decision.monitor import Reaction as Reaction
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
+    from loki.decision.tool_call import ToolCall as ToolCall
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.signs import Signs as Signs
+    from loki.monitoring.monitor import Monitor as Monitor
     from loki.pipeline import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
@@ -90,6 +94,7 @@ _ROOMS = {
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": (
         "AgentError",
+        "AgentStuck",
         "BreakerOpen",
         "ConfigError",
         "LLMError",
@@ -102,10 +107,13 @@ _ROOMS = {
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.honesty": ("Finding", "scan_message"),
+    "loki.decision.monitor": ("Reaction",),
     "loki.decision.retry_after": ("retry_after",),
     "loki.decision.retry_budget": ("RetryBudget",),
+    "loki.decision.tool_call": ("ToolCall",),
     "loki.memory.reflection": ("Reflection",),
     "loki.memory.signs": ("Signs",),
+    "loki.monitoring.monitor": ("Monitor",),
     "loki.pipeline": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),

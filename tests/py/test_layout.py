@@ -34,6 +34,7 @@ JOINS = {
     "queueing",
     "scheduling",
     "testing",
+    "monitoring",
     "working",
     "triaging",
     "waiting",

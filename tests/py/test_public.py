@@ -51,6 +51,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
     return {
         "Agent": lambda: inspect.isclass(loki.Agent),
         "AgentError": lambda: loki.AgentError("x", retryable=False).retryable,
+        "AgentStuck": lambda: loki.AgentStuck("stuck", None, 4, "repeat").count,
         "AnthropicLLM": lambda: loki.AnthropicLLM("claude-test", api_key="k").breaker,
         "Answer": lambda: loki.Answer("done").usage.total,
         "Backoff": lambda: loki.Backoff("5s").preview(3),
@@ -75,6 +76,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "ModelAgent": lambda: loki.ModelAgent(loki.testing.ScriptedLLM([])).name,
         "OpenAILLM": lambda: loki.OpenAILLM("gpt-test", api_key="k").api,
         "Outcome": lambda: loki.Outcome("t", "success", 1).exit_code,
+        "Monitor": lambda: loki.Monitor(project()).ending("All tests pass.").kind,
         "Pattern": lambda: isinstance(
             loki.PatternSet.default().patterns["lint-error"], loki.Pattern
         ),
@@ -82,6 +84,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "Pipeline": lambda: loki.Pipeline.loads(STAGES).run(solve, path=project()).status,
         "PipelineOutcome": lambda: loki.PipelineOutcome("p-1", "p", "escalated").exit_code,
         "Proposal": lambda: loki.Proposal(loki.Change.nothing()).change.is_empty,
+        "Reaction": lambda: bool(loki.Reaction()),
         "Reflection": lambda: loki.Reflection(why="the mock hides it").why,
         "ReflectionRequest": lambda: str(loki.ReflectionRequest("Why?", "t", 1, Path("/"))),
         "Reflective": lambda: inspect.isclass(loki.Reflective),
@@ -93,6 +96,7 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "Task": task,
         "TokenUsage": lambda: (loki.TokenUsage(1, 2) + loki.TokenUsage(3, 4)).total,
         "Tool": lambda: loki.Tool("propose", "Propose a change.", {"type": "object"}).name,
+        "ToolCall": lambda: loki.ToolCall("Bash", {"command": "pytest -q"}).line,
         "UsageError": lambda: str(loki.UsageError("x")),
         "Workspace": lambda: loki.Workspace(tmp_path).tasks(),
         "arun": arun,

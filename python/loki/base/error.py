@@ -70,6 +70,27 @@ class AgentError(LokiError):
         self.gave_up = gave_up
 
 
+class AgentStuck(AgentError):
+    """An agent repeats what has led nowhere, although it was told so.
+
+    Attributes:
+        failure: what comes back, a `loki.Failure`, or None.
+        count: how often it was seen.
+        reason: the rule that says so, such as ``repeat`` or ``turn``.
+        text: what the agent is told.
+    """
+
+    ends_chain = True
+
+    def __init__(self, text: str, failure: Any = None, count: int = 0, reason: str = "") -> None:
+        """Args: text, failure, count, reason: as the attributes."""
+        super().__init__(text, retryable=False)
+        self.text, self.failure, self.count, self.reason = text, failure, count, reason
+
+    def __reduce__(self) -> tuple[type[AgentStuck], tuple[object, ...]]:
+        return AgentStuck, (self.text, self.failure, self.count, self.reason)
+
+
 ErrorKind: TypeAlias = Literal[
     "rate_limit",  # 429: later
     "overloaded",  # 529, 503: the provider has too much to do

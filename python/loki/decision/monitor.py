@@ -1,0 +1,356 @@
+"""What is to be said of an agent's tool calls: nothing, a sign, or that it must stop. A pure table.
+
+`step` is the machine: (state, event) → (state, reaction). What counts as the same failure again, and
+what does not, is decided here; ``docs/design/monitor.md`` says why.
+
+============ ================================================================ ===================
+event        what is so                                                       reaction
+============ ================================================================ ===================
+Passed       (a check's failures are mended; a change begins a new try)       none
+Failed       infrastructure failed, or the command polls                      none
+Failed       the same failure, nothing was tried since, another look at it    none
+Failed       the first time                                                   none
+Failed       the same after a try, or the very same call without one: 2nd     nudge: the sign
+Failed       … 3rd                                                            nudge: change strategy
+Failed       … 4th (``[loop] max_retries`` + 1)                               stop
+Failed       failures that come back in turn, A B A B                         nudge: the turn
+Failed       … a third turn                                                   stop
+Ended        a claim without a passing check since the last change            refuse, once
+============ ================================================================ ===================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+from loki.base.error import AgentStuck
+from loki.decision.honesty import Claim, rules
+from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
+from loki.decision.tool_call import Effect, Known
+from loki.memory.quote import one_line, quoted
+from loki.memory.sign import Seen, Sighting, observe, render_signs, told
+from loki.recognition.failure import Failure
+from loki.recognition.similarity import same_failure
+
+MOST_TRIED = 5
+"""Changes since the last failure that are named as what was tried, the newest. Chosen."""
+
+MOST_CALLS = 64
+"""Failing calls that are remembered, the newest. Chosen, not measured."""
+
+MOST_LOOKS = 16
+"""Different calls that showed one failure, which are remembered. Chosen, not measured."""
+
+MOST_CLAIMS = 32
+"""Claims that are remembered as refused. Chosen, not measured."""
+
+LONGEST_MESSAGE = 8_000
+"""Characters of an ending message that are read, its last. Chosen, not measured."""
+
+Kind: TypeAlias = Literal["none", "nudge", "refuse", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What is to be done about a call, or about an end.
+
+    Attributes:
+        kind: ``none``; ``nudge``: ``text`` belongs into what the model sees next; ``refuse``: the call,
+            or the end, is not to be; ``stop``: the agent is stuck.
+        text: what the agent is told, "" where there is nothing to say.
+        reason: the rule that says so: ``repeat``, ``same-call``, ``turn``, ``breaker``, ``claim``.
+        failure: what came back, or None.
+        count: how often it was seen.
+    """
+
+    kind: Kind = "none"
+    text: str = ""
+    reason: str = ""
+    failure: Failure | None = None
+    count: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return self.kind != "none"
+
+    def raise_if_stop(self) -> None:
+        """Raise where the agent must stop.
+
+        Raises:
+            AgentStuck: it is stuck.
+        """
+        if self.kind == "stop":
+            raise AgentStuck(self.text, self.failure, self.count, self.reason)
+
+
+NOTHING = Reaction()
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A call went well."""
+
+    call: Known
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call failed."""
+
+    call: Known
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The agent says that it is done."""
+
+    message: str
+
+
+MonitorEvent: TypeAlias = Passed | Failed | Ended
+Step: TypeAlias = tuple[MonitorState, Reaction]
+
+
+def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = None) -> Step:
+    """The state after an event, and what is to be done.
+
+    Args:
+        state: the state before; not changed.
+        event: what happened.
+        rules: what counts; the defaults where nothing is said.
+
+    Example:
+        >>> from loki.decision.tool_call import ToolCall, known
+        >>> check = known(ToolCall("Bash", {"command": "pytest -q"}))
+        >>> edit = known(ToolCall("Edit", {"file_path": "calc.py"}))
+        >>> failed = Failed(check, Failure.of("KeyError: 'next'", tests=["t.py::test_a"]))
+        >>> state = MonitorState()
+        >>> for event in (failed, Passed(edit), failed, Passed(edit), failed, Passed(edit), failed):
+        ...     state, reaction = step(state, event)
+        ...     if reaction:
+        ...         print(reaction.kind, reaction.count)
+        nudge 2
+        nudge 3
+        stop 4
+    """
+    known_rules = rules or MonitorRules()
+    return TABLE[type(event)](state, event, known_rules)
+
+
+def _passed(state: MonitorState, event: Passed, _rules: MonitorRules) -> Step:
+    call = event.call
+    again = tuple(one for one in state.again if one.key != call.key)
+    state = replace(state, again=again)
+    if call.effect is Effect.WRITE:
+        return _changed(state, call), NOTHING
+    if call.effect is Effect.RUN:
+        return _ran(state, call), NOTHING
+    return state, NOTHING
+
+
+def _changed(state: MonitorState, call: Known) -> MonitorState:
+    tried = (*(one for one in state.tried if one != call.said), call.said)[-MOST_TRIED:]
+    return replace(
+        state,
+        change=state.change + 1,
+        tried=tried,
+        unverified=state.unverified or not (call.is_prose or (call.command and not call.path)),
+    )
+
+
+def _ran(state: MonitorState, call: Known) -> MonitorState:
+    """After something ran well: what it had shown is mended."""
+    mended = {name for name, look in state.looks.items() if _covers(call, look, state, name)}
+    seen = state.seen
+    if mended:
+        kept = tuple(one for one in seen.sightings if one.failure.fingerprint not in mended)
+        recent = tuple(name for name in seen.recent if name not in mended)
+        seen = Seen(kept, recent)
+    looks = {name: look for name, look in state.looks.items() if name not in mended}
+    verified = call.is_check
+    return replace(
+        state,
+        seen=seen,
+        looks=looks,
+        unverified=state.unverified and not verified,
+        failing=state.failing and not verified,
+    )
+
+
+def _covers(call: Known, look: Look, state: MonitorState, name: str) -> bool:
+    """Whether a call that went well shows that what another had shown is mended."""
+    if call.key in look.keys:
+        return True
+    if not call.is_check:
+        return False
+    failure = next((s.failure for s in state.seen.sightings if s.failure.fingerprint == name), None)
+    about = _about(failure) if failure else frozenset()
+    for program, *words in call.programs:
+        for other, *others in look.calls:
+            if program == other and (set(words) <= set(others) or about & set(words)):
+                return True
+    return False
+
+
+def _about(failure: Failure) -> frozenset[str]:
+    """Files and tests that a failure names."""
+    files = {test.split("::", 1)[0] for test in failure.tests}
+    return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})
+
+
+def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
+    call, failure = event.call, event.failure
+    if call.is_check:
+        state = replace(state, failing=True)
+    if _polls(call, failure, rules):
+        return state, NOTHING
+    if not failure.is_specific or call.effect in {Effect.READ, Effect.WRITE}:
+        return _same_call(state, call, failure, rules)
+    if rules.signs.ignores(failure, call.command):
+        return state, NOTHING
+    return _same_failure(state, call, failure, rules)
+
+
+def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
+    """Whether a failure says nothing of what the agent does."""
+    if failure.match is not None and failure.match.is_infrastructure:
+        return True
+    signs = replace(rules.signs, exempt_kinds=())
+    return bool(call.command) and failure.is_specific and signs.ignores(failure, call.command)
+
+
+def _same_call(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:
+    """A failure that could be anything: only the very same call, without any change, counts."""
+    said = failure.fingerprint
+    before = next((one for one in state.again if one.key == call.key), None)
+    repeated = before is not None and before.change == state.change and before.said == said
+    count = before.count + 1 if repeated and before is not None else 1
+    others = (one for one in state.again if one.key != call.key)
+    again = (*others, Again(call.key, said, state.change, count))[-MOST_CALLS:]
+    state = replace(state, again=again)
+    threshold = rules.signs.threshold_for(failure)
+    if count < threshold:
+        return state, NOTHING
+    stop = rules.stop_for(threshold)
+    kind: Kind = "stop" if count >= stop else "nudge"
+    return state, Reaction(
+        kind, _call_text(call, failure, count, threshold), "same-call", failure, count
+    )
+
+
+def _same_failure(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:
+    known = next((s for s in state.seen.sightings if same_failure(s.failure, failure)), None)
+    name = known.failure.fingerprint if known else failure.fingerprint
+    look = state.looks.get(name)
+    fresh = look is None or known is None
+    if look is not None and known is not None and look.change == state.change:
+        fresh = False
+        if call.key not in look.keys:  # another look at it: nothing was tried
+            looks = {**state.looks, name: _looked(look, call)}
+            return replace(state, looks=looks), NOTHING
+    approach = "; ".join(state.tried) if not fresh or state.tried else ""
+    seen, sighting = observe(state.seen, failure, approach, "", rules.signs)
+    names = {one.failure.fingerprint for one in seen.sightings}
+    looks = {n: look for n, look in state.looks.items() if n in names}
+    looks[name] = _looked(Look(state.change, ()), call)
+    state = replace(state, seen=seen, looks=looks, tried=())
+    return state, _answer(seen, sighting, rules)
+
+
+def _looked(look: Look, call: Known) -> Look:
+    keys = (*(key for key in look.keys if key != call.key), call.key)[-MOST_LOOKS:]
+    calls = tuple(dict.fromkeys((*look.calls, *call.programs)))[-MOST_LOOKS:]
+    return replace(look, keys=keys, calls=calls)
+
+
+def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules) -> Reaction:
+    if not sighting.is_sign:
+        return NOTHING
+    failure, count, cycle = sighting.failure, sighting.count, seen.cycle
+    stop = rules.stop_for(sighting.threshold)
+    in_turn = bool(cycle) and all(one.count > one.threshold for one in cycle)
+    kind: Kind = "stop" if count >= stop or in_turn else "nudge"
+    reason = "turn" if cycle else "repeat"
+    return Reaction(kind, _text(sighting, cycle, kind), reason, failure, count)
+
+
+def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
+    if not (state.unverified or state.failing):
+        return state, NOTHING
+    claims = _claims(event.message)
+    new = [claim for claim in claims if _claim_key(claim) not in state.refused]
+    if not new:
+        return state, NOTHING
+    refused = (*state.refused, *map(_claim_key, claims))[-MOST_CLAIMS:]
+    why = (
+        "the last check that ran failed"
+        if state.failing
+        else "no check has passed since the last change"
+    )
+    text = (
+        f"You say {quoted(new[0].quote)}, but {why}. Run the check and show what it prints, or say "
+        "plainly what is not verified."
+    )
+    return replace(state, refused=refused), Reaction("refuse", text, "claim", None, 1)
+
+
+def _claims(message: str) -> Sequence[Claim]:
+    return rules().claims(message[-LONGEST_MESSAGE:])
+
+
+def _claim_key(claim: Claim) -> str:
+    words = " ".join(claim.quote.casefold().split())
+    return sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
+    Passed: _passed,
+    Failed: _failed,
+    Ended: _ended,
+}
+
+
+# --- what the agent reads -------------------------------------------------------------------------
+
+
+def _text(sighting: Sighting, cycle: Sequence[Sighting], kind: Kind) -> str:
+    signs = tuple(dict.fromkeys((sighting, *cycle))) if cycle else (sighting,)
+    head = (
+        "Stop here: this has led nowhere. Say what was tried and what a person must decide."
+        if kind == "stop"
+        else "This failure came back, so what led to it did not mend it:"
+    )
+    return f"{head}\n{render_signs(signs, cycle)}"
+
+
+def _call_text(call: Known, failure: Failure, count: int, threshold: int) -> str:
+    times = f"{count} times" if count > 1 else "once"
+    said = f": {told(failure)}" if failure.message else ""
+    head = f"{quoted(one_line(call.said))} failed {times} the same way, nothing was changed{said}."
+    if count > threshold:
+        return f"{head} It will fail again: go about it another way, or ask a person."
+    return f"{head} Making the same call again does not help: change something first."
+
+
+def refusal(call: Known, seconds: float | None, said: str) -> Reaction:
+    """What a call is told whose breaker is open.
+
+    Args:
+        call: the call.
+        seconds: until it may be made again; None: a person has to close the breaker.
+        said: the error that was seen last.
+    """
+    when = f"for another {seconds:.0f} s" if seconds is not None else "until a person closes it"
+    last = f" The last error was: {quoted(said)}." if said else ""
+    text = (
+        f"Not called: {quoted(one_line(call.said))} reaches what has failed again and again, so it is "
+        f"left alone {when} (circuit breaker {call.breaker}).{last} Do something else meanwhile."
+    )
+    return Reaction("refuse", text, "breaker")

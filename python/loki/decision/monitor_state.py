@@ -1,0 +1,141 @@
+"""What a monitor knows of an agent's session, and the rules by which it counts: values, and their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The calls that showed a failure, since something was tried.
+
+    Attributes:
+        change: how many changes there had been.
+        keys: of the calls.
+        calls: what they ran, for telling which checks cover it.
+    """
+
+    change: int
+    keys: tuple[str, ...]
+    calls: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A call that failed, and how often it was made without any change.
+
+    Attributes:
+        key: of the call.
+        said: what it said: a hash.
+        change: how many changes there had been.
+        count: how often it failed so.
+    """
+
+    key: str
+    said: str
+    change: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorState:
+    """All that is known of an agent's session.
+
+    Attributes:
+        seen: failures of it, as signs have them.
+        looks: by fingerprint, who showed them.
+        again: calls that failed, the newest last.
+        change: changes so far.
+        tried: what was changed since a failure was counted.
+        unverified: something was changed since a check passed that checks can read.
+        failing: the last check failed.
+        refused: hashes of claims that were refused.
+    """
+
+    seen: Seen = field(default_factory=Seen)
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    again: tuple[Again, ...] = ()
+    change: int = 0
+    tried: tuple[str, ...] = ()
+    unverified: bool = False
+    failing: bool = False
+    refused: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {
+            "version": 1,
+            "sightings": [one.to_dict() for one in self.seen.sightings],
+            "recent": list(self.seen.recent),
+            "looks": {
+                name: {"change": k.change, "keys": list(k.keys), "calls": list(map(list, k.calls))}
+                for name, k in self.looks.items()
+            },
+            "again": [[a.key, a.said, a.change, a.count] for a in self.again],
+            "change": self.change,
+            "tried": list(self.tried),
+            "unverified": self.unverified,
+            "failing": self.failing,
+            "refused": list(self.refused),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], rules: SignRules = DEFAULT_RULES) -> MonitorState:
+        """What `to_dict` gave.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        try:
+            sightings = tuple(Sighting.from_dict(one, rules) for one in data["sightings"])
+            looks = {
+                str(name): Look(
+                    int(one["change"]),
+                    tuple(map(str, one["keys"])),
+                    tuple(tuple(map(str, call)) for call in one["calls"]),
+                )
+                for name, one in data["looks"].items()
+            }
+            return cls(
+                Seen(sightings, tuple(map(str, data["recent"]))),
+                looks,
+                tuple(Again(str(k), str(s), int(c), int(n)) for k, s, c, n in data["again"]),
+                int(data["change"]),
+                tuple(map(str, data["tried"])),
+                bool(data["unverified"]),
+                bool(data["failing"]),
+                tuple(map(str, data["refused"])),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorRules:
+    """What counts.
+
+    Attributes:
+        signs: what arms a sign.
+        stop: sightings of the same failure at which an agent is stuck.
+    """
+
+    signs: SignRules = DEFAULT_RULES
+    stop: int = 4
+
+    @classmethod
+    def of(cls, signs: SignRules, retries: int) -> MonitorRules:
+        """The rules of a configuration.
+
+        Args:
+            signs: its ``[signs]``.
+            retries: its ``[loop] max_retries``: attempts after the first.
+        """
+        return cls(signs, retries + 1)
+
+    def stop_for(self, threshold: int) -> int:
+        """Sightings at which an agent is stuck; a nudge has always come before."""
+        return max(self.stop, threshold + 1)

@@ -1,0 +1,170 @@
+"""A command line as a shell reads it: its simple commands, without what is put before them.
+
+Words are compared and nothing is run. Total, and linear in the text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+LONGEST = 10_000
+"""Characters of a line that are looked at; chosen, not measured."""
+
+DEEPEST = 3
+"""Shells within shells that are looked into; chosen, not measured."""
+
+SCRIPT = "run-script:"
+"""Stands before the name of a project's own script."""
+
+_SIGNS = "();<>|&\n"
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+_QUIET = ("/dev/null", "/dev/stderr", "/dev/stdout")
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One command of a line.
+
+    Attributes:
+        program: its name, without folders.
+        arguments: its words.
+        writes: its output goes into a file.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    writes: bool = False
+
+    @property
+    def first(self) -> str:
+        """Its first argument that is no option; "" where there is none."""
+        return next((word for word in self.arguments if not word.startswith("-")), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that are read past; see ``tool-call.yml``."""
+
+    wrappers: frozenset[str] = frozenset()
+    runners: frozenset[tuple[str, ...]] = frozenset()
+    scripts: frozenset[tuple[str, ...]] = frozenset()
+    shells: frozenset[str] = frozenset()
+    interpreters: frozenset[str] = frozenset()
+
+
+def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Simple]:
+    """The commands of a line, in their order.
+
+    Args:
+        line: as typed; of a very long one the beginning is read.
+        words: that are read past.
+        deepest: shells within shells that are looked into.
+
+    Example:
+        >>> words = Words(frozenset({"sudo"}), frozenset({("uv", "run")}))
+        >>> [c.program for c in simple_commands("cd x && sudo uv run pytest -q > out.txt", words)]
+        ['cd', 'pytest']
+    """
+    found: list[Simple] = []
+    for command, writes in _split(_without_documents(line[:LONGEST])):
+        rest, runs_shell = _unwrapped(command, words)
+        if not rest:
+            continue
+        script = _script(rest) if runs_shell and deepest else None
+        if script is not None:
+            found += simple_commands(script, words, deepest - 1)
+            continue
+        program, arguments = _program(rest, words)
+        found.append(Simple(program, tuple(arguments), writes))
+    return found
+
+
+def _split(line: str) -> Iterator[tuple[list[str], bool]]:
+    """(words, output goes into a file) of each command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_SIGNS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        parts = list(lexer)
+    except ValueError:  # a quote that nobody closed: as far as blanks tell
+        parts = line.split()
+    command: list[str] = []
+    writes, target = False, ""
+    for word in parts:
+        if word and set(word) <= set(_SIGNS):
+            if word.startswith((">", "<")) or word.endswith(">"):
+                if command and command[-1].isdigit():
+                    command.pop()  # 2>
+                target = word
+            elif word == ">&" or (target and word == "&"):
+                target = "&"
+            else:
+                yield command, writes
+                command, writes, target = [], False, ""
+        elif target:
+            is_file = ">" in target and not word.isdigit() and word not in _QUIET and word != "-"
+            writes, target = writes or is_file, ""
+        else:
+            command.append(word)
+    yield command, writes
+
+
+_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+
+
+def _without_documents(line: str) -> str:
+    """A line without the here-documents in it."""
+    kept, at = [], 0
+    while (found := _DOCUMENT.search(line, at)) is not None:
+        kept.append(line[at : found.start()] + line[found.end(2) + len(found[1]) : found.end()])
+        end = re.compile(rf"^\s*{re.escape(found[2])}\s*$", re.MULTILINE).search(line, found.end())
+        at = end.end() if end else len(line)
+    return "".join((*kept, line[at:]))
+
+
+def _unwrapped(command: Sequence[str], words: Words) -> tuple[list[str], bool]:
+    """A command without what is put before it."""
+    rest = list(command)
+    while rest:
+        if _ASSIGNED.match(rest[0]) or rest[0] in {"{", "!", "do", "then", "else", "if", "while"}:
+            rest = rest[1:]
+        elif _name(rest[0]) in words.wrappers and len(rest) > 1:
+            rest = rest[1:]
+            while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):
+                rest = rest[1:]
+        elif rest[2:] and (_name(rest[0]), rest[1]) in words.runners:
+            rest = [word for word in rest[2:] if word != "--"]
+        elif rest[2:] and (_name(rest[0]), rest[1]) in words.scripts:
+            # A script's name is none of a program: `npm run test` is not the shell's `test`.
+            return [f"{SCRIPT}{rest[2]}", *rest[3:]], False
+        else:
+            break
+    return rest, bool(rest) and _name(rest[0]) in words.shells
+
+
+def _script(command: Sequence[str]) -> str | None:
+    """What a shell is given to run: the word after its ``-c``."""
+    for option, script in pairwise(command[1:]):
+        if re.fullmatch(r"-[a-z]*c[a-z]*", option):
+            return script
+    return None
+
+
+def _program(command: Sequence[str], words: Words) -> tuple[str, list[str]]:
+    """(program, arguments): behind an interpreter's ``-m`` it is the module."""
+    name, arguments = _name(command[0]), list(command[1:])
+    if re.sub(r"[\d.]+$", "", name) in words.interpreters or name in words.interpreters:
+        if "-m" in arguments[:-1]:
+            at = arguments.index("-m")
+            return arguments[at + 1], arguments[at + 2 :]
+        if arguments and _name(arguments[0]) == "manage.py":
+            return "manage.py", arguments[1:]
+    return name, arguments
+
+
+def _name(word: str) -> str:
+    return posixpath.basename(word) or word

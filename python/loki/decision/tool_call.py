@@ -1,0 +1,344 @@
+"""A call of an agent's tool: what it does, whether it checks, and which other call it is the same as.
+
+What tools and programs do is data, in ``tool-call.yml``. Pure and total.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from loki.decision.shell_line import Simple, simple_commands
+from loki.decision.tool_knowledge import Effect as Effect  # noqa: PLC0414 - a name of this room
+from loki.decision.tool_knowledge import knowledge
+from loki.memory.quote import one_line
+
+LONGEST = 200_000
+"""Characters of a call's arguments that are looked at; chosen, not measured."""
+
+SAID = 200
+"""Characters of a call in a line of ours; chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of an agent's tool.
+
+    Args:
+        name: of the tool, as its agent has it.
+        arguments: what it was called with.
+        command: the command line that it runs; None: where its arguments have one, that.
+        effect: what it does; None: as its name and its command say.
+        id: as its agent numbers calls, or "".
+
+    Example:
+        >>> ToolCall("Bash", {"command": "pytest -q"}).line
+        'pytest -q'
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    command: str | None = None
+    effect: Effect | None = None
+    id: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command line that it runs, or ""."""
+        if self.command is not None:
+            return self.command
+        return _command_in(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a call.
+
+    Attributes:
+        key: the same for the same call: its tool and its arguments.
+        said: the call in one line, for people and agents; may hold secrets.
+        command: the command line that it runs, or "".
+        effect: what it does.
+        is_check: it checks the project: tests, types, lint, a build.
+        runs_tests: it checks by tests.
+        path: the file that it is about, or "".
+        is_prose: it changes a file that no check reads.
+        breaker: name of the circuit breaker of what it reaches, or "": it has none.
+        programs: what its command runs, with their words that are no options.
+    """
+
+    key: str
+    said: str
+    command: str = ""
+    effect: Effect = Effect.OTHER
+    is_check: bool = False
+    runs_tests: bool = False
+    path: str = ""
+    is_prose: bool = False
+    breaker: str = ""
+    programs: tuple[tuple[str, ...], ...] = ()
+
+
+def known(call: ToolCall) -> Known:
+    """What is known of a call, by its name, its arguments and its command.
+
+    Example:
+        >>> call = known(ToolCall("Bash", {"command": "cd app && python -m pytest -q | tail -5"}))
+        >>> call.effect.value, call.is_check
+        ('run', True)
+        >>> known(ToolCall("Edit", {"file_path": "calc.py"})).effect.value
+        'write'
+    """
+    line = call.line
+    effect = call.effect or _effect_by_name(call.name)
+    commands = simple_commands(line, knowledge().words) if line else []
+    is_check = runs_tests = False
+    if line:
+        checks = [command for command in commands if _is_check(command)]
+        is_check, runs_tests = bool(checks), any(map(_runs_tests, checks))
+        effect = call.effect or _effect_of(commands, is_check=is_check)
+    elif effect is Effect.RUN:
+        parts = _parts(call.name)
+        is_check = bool(parts & knowledge().check_parts)
+        runs_tests = bool(parts & {"test", "tests", "pytest", "verify", "check", "checks"})
+    path = _path_in(call)
+    return Known(
+        _key(call, line),
+        one_line(_said(call, line, path), SAID),
+        line,
+        effect,
+        is_check,
+        runs_tests,
+        path,
+        effect is Effect.WRITE and _extension(path) in knowledge().prose,
+        "" if is_check else _breaker(call, line, commands),
+        tuple(
+            (command.program, *(w for w in command.arguments if not w.startswith("-")))[:20]
+            for command in commands[:20]
+        ),
+    )
+
+
+def is_steering(error: BaseException) -> bool:
+    """Whether an exception is how a framework steers its agent, and no failure of a tool.
+
+    Example:
+        >>> is_steering(KeyboardInterrupt()), is_steering(OSError("connection lost"))
+        (True, False)
+    """
+    if not isinstance(error, Exception):
+        return True
+    return any(base.__name__ in knowledge().steering for base in type(error).__mro__)
+
+
+def says_failed(call: Known, text: str) -> bool | None:
+    """Whether a tool's text says by itself that the call failed; None: it says nothing of it.
+
+    Args:
+        call: the call.
+        text: what it gave, or its beginning and its end.
+    """
+    exit_code = exit_code_in(text) if call.effect in {Effect.RUN, Effect.WRITE} else None
+    if exit_code is not None:
+        return exit_code != 0
+    head = text.lstrip()[:60].casefold()
+    return True if head.startswith(knowledge().says_failed) else None
+
+
+def exit_code_in(text: str) -> int | None:
+    """The exit code that is written into a tool's text, or None.
+
+    Example:
+        >>> exit_code_in("Exit code 2\\nmake: *** No rule"), exit_code_in("fine")
+        (2, None)
+    """
+    found = knowledge().exit_code.findall(text)
+    return int(found[-1]) if found else None
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+
+def _effect_by_name(name: str) -> Effect:
+    data = knowledge()
+    plain = re.split(r"__|[./:]", name)[-1].casefold() or name.casefold()
+    for candidate in (name.casefold(), plain):
+        if candidate in data.tools:
+            return data.tools[candidate]
+    for part in _part_list(name):
+        if part in data.parts:
+            return data.parts[part]
+    return Effect.OTHER
+
+
+def _part_list(name: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])
+    return [part for part in re.split(r"[^A-Za-z0-9]+", spaced.casefold()) if part]
+
+
+def _parts(name: str) -> frozenset[str]:
+    return frozenset(_part_list(name))
+
+
+def _command_in(call: ToolCall) -> str:
+    if _effect_by_name(call.name) is not Effect.RUN and len(call.arguments) != 1:
+        return ""
+    for name, value in call.arguments.items():
+        if str(name).casefold() in knowledge().command_arguments:
+            if isinstance(value, str):
+                return value
+            if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
+                return shlex.join(value)
+    return ""
+
+
+def _path_in(call: ToolCall) -> str:
+    for name, value in call.arguments.items():
+        if str(name).casefold() in knowledge().path_arguments and isinstance(value, str):
+            return value[:1000]
+    return ""
+
+
+# --- by command -----------------------------------------------------------------------------------
+
+
+def _effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
+    if any(map(_changes, commands)):
+        return Effect.WRITE
+    if not is_check and commands and all(map(_looks, commands)):
+        return Effect.READ
+    return Effect.RUN
+
+
+def _looks(command: Simple) -> bool:
+    data = knowledge()
+    return command.program in data.looks or command.first in data.looks_of.get(command.program, ())
+
+
+def _changes(command: Simple) -> bool:
+    data = knowledge()
+    if command.writes and not _is_check(command):
+        return True
+    if command.program in data.looks:
+        return _any_of(data.unless.get(command.program, ()), command.arguments)
+    if command.program in data.changes:
+        return True
+    if command.program in data.mends and not _any_of(data.mends_unless, command.arguments):
+        return _any_of(data.mends[command.program], command.arguments or ("",))
+    return command.first in data.changes_of.get(command.program, ())
+
+
+def _is_check(command: Simple) -> bool:
+    data = knowledge()
+    if command.program in data.checks:
+        return not _mends(command)
+    if _any_of(data.checks_of.get(command.program, ()), (command.first, *command.arguments[:1])):
+        return True
+    # A script behind `npm run`, or a program of the project's own: `./run-tests.sh`.
+    words = frozenset(re.split(r"[^a-z0-9]+", command.program.casefold()))
+    if command.program in data.looks or command.program in data.changes:
+        return False
+    return bool(words & data.check_words) and command.program not in data.changes_of
+
+
+def _mends(command: Simple) -> bool:
+    """Whether a check changes what it finds, or something else of the project."""
+    data = knowledge()
+    if command.first in data.changes_of.get(command.program, ()):
+        return True
+    if command.program not in data.mends or _any_of(data.mends_unless, command.arguments):
+        return False
+    return _any_of(data.mends[command.program], command.arguments or ("",))
+
+
+def _runs_tests(command: Simple) -> bool:
+    words = {command.program, command.first, *re.split(r"[^a-z0-9]+", command.program.casefold())}
+    return bool(words & knowledge().test_words)
+
+
+def _any_of(globs: Iterable[str], words: Iterable[str]) -> bool:
+    return any(fnmatchcase(word, glob) for word in words for glob in globs)
+
+
+# --- what it reaches ------------------------------------------------------------------------------
+
+_URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
+_HERE = re.compile(
+    r"(?i)^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1?\]?|.*\.(?:localhost|local))$"
+)
+
+
+def _breaker(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
+    """Name of the breaker of what a call reaches; "" where that is this machine."""
+    text = line or next((v for v in call.arguments.values() if _is_url(v)), "")
+    url = _URL.search(text[:LONGEST]) if text else None
+    host = _host(url[0]) if url else ""
+    if host and _HERE.match(host):
+        return ""
+    if host:
+        return f"tool/{host}"
+    if not line:
+        return f"tool/{_safe(call.name)}"
+    program = next((c.program for c in commands if not _looks(c)), "")
+    return f"tool/{_safe(program)}" if program else ""
+
+
+def _is_url(value: object) -> bool:
+    return isinstance(value, str) and value[:8].startswith(("http://", "https://"))
+
+
+def _host(url: str) -> str:
+    try:
+        return _safe((urlsplit(url).hostname or "").casefold())
+    except ValueError:
+        return ""
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.:-]+", "-", name.encode("utf-8", "replace").decode())[:80]
+
+
+# --- which it is ----------------------------------------------------------------------------------
+
+
+def _key(call: ToolCall, line: str) -> str:
+    """The same for the same call."""
+    told: Any = " ".join(line.split())
+    if not line:
+        silent = knowledge().silent_arguments
+        told = {str(k): v for k, v in call.arguments.items() if str(k).casefold() not in silent}
+    try:
+        text = json.dumps(told, sort_keys=True, default=repr)
+    except (ValueError, TypeError, RecursionError):
+        text = repr(told)
+    return sha256(f"{call.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _said(call: ToolCall, line: str, path: str) -> str:
+    """A call in a few words: its command, or its tool, its file and how that was to change."""
+    if line:
+        return line[:LONGEST]
+    rest = [
+        value
+        for name, value in call.arguments.items()
+        if str(name).casefold() not in knowledge().silent_arguments and value != path
+    ]
+    told = " → ".join(_brief(value) for value in rest[:3] if value not in ("", None, False))
+    return f"{call.name} {path}{': ' if path and told else ''}{told}".strip()
+
+
+def _brief(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return one_line(text[:2000], 80)
+
+
+def _extension(path: str) -> str:
+    return PurePosixPath(path.replace("\\", "/")).suffix[1:].casefold()

@@ -1,0 +1,99 @@
+"""What tools and programs do, as ``tool-call.yml`` says; `loki.decision.tool_call` asks it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loki.decision.shell_line import Words
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+FILE = Path(__file__).with_name("tool-call.yml")
+
+
+class Effect(str, Enum):
+    """What a call of a tool does."""
+
+    READ = "read"
+    """It looks at something."""
+
+    WRITE = "write"
+    """It changes the project, or what the project stands on."""
+
+    RUN = "run"
+    """It runs something: a check, or a program."""
+
+    OTHER = "other"
+    """Something else, or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What the file says; it says itself what each field means."""
+
+    tools: Mapping[str, Effect]
+    parts: Mapping[str, Effect]
+    check_parts: frozenset[str]
+    command_arguments: frozenset[str]
+    path_arguments: frozenset[str]
+    silent_arguments: frozenset[str]
+    prose: frozenset[str]
+    words: Words
+    looks: frozenset[str]
+    looks_of: Mapping[str, Sequence[str]]
+    unless: Mapping[str, Sequence[str]]
+    checks: frozenset[str]
+    checks_of: Mapping[str, Sequence[str]]
+    check_words: frozenset[str]
+    test_words: frozenset[str]
+    mends: Mapping[str, Sequence[str]]
+    mends_unless: Sequence[str]
+    changes: frozenset[str]
+    changes_of: Mapping[str, Sequence[str]]
+    steering: frozenset[str]
+    says_failed: tuple[str, ...]
+    exit_code: re.Pattern[str]
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What the file says, read once."""
+    said: dict[str, Any] = yaml.load(FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506
+    words = Words(
+        frozenset(said["wrappers"]),
+        frozenset(tuple(runner.split()) for runner in said["runners"]),
+        frozenset(tuple(runner.split()) for runner in said["scripts"]),
+        frozenset(said["shells"]),
+        frozenset(said["interpreters"]),
+    )
+    sets: dict[str, Any] = {
+        name: frozenset(said[name])
+        for name in (
+            *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
+            *("looks", "checks", "check_words", "test_words", "changes", "steering"),
+        )
+    }
+    maps: dict[str, Any] = {
+        name: said[name]
+        for name in ("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of")
+    }
+    return Knowledge(
+        tools=_by_word(said["tools"]),
+        parts=_by_word(said["parts"]),
+        words=words,
+        says_failed=tuple(said["says_failed"]),
+        exit_code=re.compile(said["exit_code"]),
+        **sets,
+        **maps,
+    )
+
+
+def _by_word(said: Mapping[str, Sequence[str]]) -> dict[str, Effect]:
+    return {word: Effect(effect) for effect, words in said.items() for word in words}

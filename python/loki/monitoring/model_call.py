@@ -1,0 +1,105 @@
+"""One call of a model through a breaker, with waits between retries: for clients that others own.
+
+What is an outage is retried, and the breaker counts it; every other exception passes untouched, and so
+does the client's own once the retries are spent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeVar, cast
+
+from loki.agents.chain import Run
+from loki.agents.chain_driver import adrive, drive
+from loki.agents.member import Member, Took, Ways
+from loki.agents.outage import outage
+from loki.base.error import AgentError, BreakerOpen, LLMError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a chain needs to know of a call.
+
+    Attributes:
+        task: what it is for, or "".
+        cancelled: nobody sets it: cancelling the call itself ends it.
+    """
+
+    task: str = ""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a function gave, whatever that is: None is an answer, too."""
+
+    value: Any
+
+
+class _NoOutage(Exception):
+    """An exception that nobody asks again for."""
+
+    ends_chain = True
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__(str(original))
+        self.original = original
+
+
+def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
+    """Call a function; see `loki.Monitor.call`."""
+    heard: list[Exception] = []
+
+    def ask(_question: Question) -> _Answer:
+        try:
+            return _Answer(function())
+        except Exception as error:
+            raise _judged(error, name, ways, heard) from error
+
+    run = _run(ways, name, task, ask)
+    try:
+        return cast(T, drive(run).value)
+    except (_NoOutage, AgentError, BreakerOpen) as error:
+        _raise(error, heard)
+
+
+async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitable[T]]) -> T:
+    """Await a function's answer; see `loki.Monitor.acall`."""
+    heard: list[Exception] = []
+
+    async def ask(_question: Question) -> _Answer:
+        try:
+            return _Answer(await function())
+        except Exception as error:
+            raise _judged(error, name, ways, heard) from error
+
+    run = _run(ways, name, task, ask)
+    try:
+        return cast(T, (await adrive(run)).value)
+    except (_NoOutage, AgentError, BreakerOpen) as error:
+        _raise(error, heard)
+
+
+def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[_Answer]:
+    provider, _, model = name.removeprefix("api/").partition("/")
+    return Run([Member(ask, lambda _: Took(), provider, model, name)], Question(task), ways, task)
+
+
+def _judged(error: Exception, name: str, ways: Ways, heard: list[Exception]) -> Exception:
+    heard.append(error)
+    return outage(error, name, ways.clock.now()) or _NoOutage(error)
+
+
+def _raise(error: Exception, heard: list[Exception]) -> NoReturn:
+    """The exception that the caller is to see."""
+    if isinstance(error, _NoOutage):
+        raise error.original
+    if isinstance(error, BreakerOpen):
+        raise error from (heard[-1] if heard else None)
+    if heard and not (isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}):
+        raise heard[-1]
+    raise error

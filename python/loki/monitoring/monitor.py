@@ -1,0 +1,332 @@
+"""Watches an agent's tool calls and model calls, and says something where they lead nowhere.
+
+The join behind adapters, hooks and the MCP server: it recognizes, keeps, and asks
+`loki.decision.monitor` what to say. ``docs/design/monitor.md`` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from loki.base.secret import mask_output, mask_secrets
+from loki.base.time import Clock, isoformat
+from loki.decision.monitor import (
+    NOTHING,
+    Ended,
+    Failed,
+    MonitorEvent,
+    Passed,
+    Reaction,
+    refusal,
+    step,
+)
+from loki.decision.monitor_state import MonitorRules, MonitorState
+from loki.decision.tool_call import Effect, Known, ToolCall, is_steering, known, says_failed
+from loki.memory.sign import Sighting
+from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
+from loki.monitoring.sessions import LocalSession, Session, SharedSession
+from loki.recognition.failure import Failure, recognize
+from loki.recognition.similarity import same_failure
+from loki.workspace import Workspace
+
+if TYPE_CHECKING:
+    from loki.memory.signs import Signs
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOOKED_AT = 4_000
+"""Characters at either end of a tool's text that are looked at for whether it failed. Chosen."""
+
+
+class Monitor:
+    """Watches one agent's calls of tools and models.
+
+    Ask it `before` a tool is called, tell it `after`, give the model its `instructions`, and ask it
+    at the `ending`. A healthy run hears nothing: every reaction is then ``none``. Safe to share between
+    threads and tasks.
+
+    Args:
+        workspace: the project, or its folder.
+        session: where several processes watch one agent, the name that they share: the state is kept
+            in ``.loki/state/sessions/``. None: it is kept in memory.
+        agent: the agent's name, for records.
+        task: what it works on, or "".
+        clock: where time comes from; None: the workspace's.
+
+    Raises:
+        UsageError: there is no such folder.
+        ConfigError: a file in ``.loki/`` that a person wrote cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> monitor = Monitor(tempfile.mkdtemp())
+        >>> said = "FAILED test_login.py::test_redirect - KeyError: 'next'"
+        >>> for text in ("return ''", "return None", "pass"):
+        ...     edit = ToolCall("Edit", {"file_path": "login.py", "new_string": text})
+        ...     reactions = monitor.after(edit, "ok"), monitor.after(
+        ...         ToolCall("Bash", {"command": "pytest -q"}), said, exit_code=1
+        ...     )
+        ...     print([reaction.kind for reaction in reactions])
+        ['none', 'none']
+        ['none', 'nudge']
+        ['none', 'nudge']
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace | str | Path = ".",
+        *,
+        session: str | None = None,
+        agent: str = "agent",
+        task: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        given = workspace if isinstance(workspace, Workspace) else None
+        self.workspace = given or Workspace(workspace, clock=clock)  # type: ignore[arg-type]
+        self.clock: Clock = clock or self.workspace.clock
+        self.session, self.agent, self.task = session, agent, task
+        config = self.workspace.config
+        signs = self.workspace.signs().rules
+        self.rules = MonitorRules.of(signs, config.loop.max_retries)
+        self._state: Session = (
+            LocalSession()
+            if session is None
+            else SharedSession(self.workspace.store, session, self.rules)
+        )
+        self._breakers = self.workspace.ways.breakers
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def before(self, call: ToolCall) -> Reaction:
+        """Whether a call may be made: refused while what it reaches is known to be down.
+
+        Args:
+            call: the call.
+        """
+        said = known(call)
+        if not said.breaker:
+            return NOTHING
+        now = self._breakers[said.breaker].snapshot()
+        return refusal(said, now.retry_after, now.last_error) if now.state == "OPEN" else NOTHING
+
+    def after(
+        self,
+        call: ToolCall,
+        output: str | bytes | BaseException,
+        *,
+        ok: bool | None = None,
+        exit_code: int | None = None,
+    ) -> Reaction:
+        """What is to be said about a call that was made.
+
+        Args:
+            call: the call.
+            output: what it gave, or what it raised.
+            ok: whether it went well; None: as the exit code says, else as the output does.
+            exit_code: of its command, where it is known.
+
+        Returns:
+            The reaction: of a call that went well, always ``none``.
+        """
+        said = known(call)
+        if isinstance(output, BaseException) and is_steering(output):
+            return NOTHING
+        failure = self._failure(said, output, ok, exit_code)
+        self._tell_breaker(said, failure)
+        if failure is None:
+            return self._step(Passed(said))
+        return self._failed(call, said, failure, exit_code)
+
+    def _failed(
+        self, call: ToolCall, said: Known, failure: Failure, exit_code: int | None
+    ) -> Reaction:
+        before = self._state.read()
+        reaction = self._step(Failed(said, failure))
+        ToolFailures(self.workspace.store).add(
+            ToolFailure(
+                isoformat(self.clock.now()),
+                call.name,
+                said.said,
+                failure,
+                "; ".join(before.tried),
+                self.session or "",
+                self.agent,
+                self.task,
+                exit_code,
+            )
+        )
+        return reaction
+
+    def _failure(
+        self,
+        call: Known,
+        output: str | bytes | BaseException,
+        ok: bool | None,
+        exit_code: int | None,
+    ) -> Failure | None:
+        """What failed in a call; None: nothing."""
+        if ok is None and exit_code is not None:
+            ok = exit_code == 0
+        if isinstance(output, BaseException):
+            text: str | bytes = "".join(traceback.format_exception(output))
+            ok = False if ok is None else ok
+        else:
+            text = output
+        if ok is None:
+            ok = not says_failed(call, _ends(text))
+        if ok:
+            return None
+        text = mask_output(text) if isinstance(text, bytes) else mask_secrets(text)
+        return bounded(
+            recognize(
+                text,
+                command=call.command or None,
+                exit_code=exit_code,
+                root=str(self.workspace.root),
+                patterns=self.workspace.patterns,
+            )
+        )
+
+    def _step(self, event: MonitorEvent) -> Reaction:
+        def change(
+            state: MonitorState,
+        ) -> tuple[MonitorState, tuple[MonitorState, MonitorState, Reaction]]:
+            after, reaction = step(state, event, self.rules)
+            return after, (state, after, reaction)
+
+        before, after, reaction = self._state.change(change)
+        if before.seen is not after.seen and isinstance(event, Failed):
+            self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
+        return reaction
+
+    def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:
+        """Tell the branch's signs of a failure that counted."""
+        signs = self._signs()
+        if sighting.count == 1 and any(
+            same_failure(one.failure, event.failure) for one in signs.seen.sightings
+        ):
+            return  # seen in another session; nothing was tried in this one
+        signs.observe(event.failure, approach, self.task, command=event.call.command)
+
+    def _tell_breaker(self, call: Known, failure: Failure | None) -> None:
+        """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""
+        if not call.breaker:
+            return
+        breaker = self._breakers[call.breaker]
+        is_outage = (
+            failure is not None and failure.match is not None and failure.match.is_infrastructure
+        )
+        if not is_outage and breaker.snapshot().state == "CLOSED":
+            return
+        permit = breaker.try_acquire()
+        if permit is None:
+            return
+        if is_outage:
+            permit.failure(str(failure))
+        elif failure is None and call.effect is not Effect.READ:
+            permit.success()
+        else:
+            permit.ignore()
+
+    # --- what the model is told -------------------------------------------------------------------
+
+    def instructions(self) -> str:
+        """The signs that bind now, for the next request to the model; "" where there are none."""
+        signs = str(self._signs())
+        return f"{HEAD}\n{signs}" if signs else ""
+
+    def ending(self, message: str) -> Reaction:
+        """Whether the agent may end with a message.
+
+        Args:
+            message: its last words.
+
+        Returns:
+            ``refuse`` where it claims success and no check has passed since the last change, at most
+            once for each claim; else ``none``.
+        """
+        return self._step(Ended(message))
+
+    def _signs(self) -> Signs:
+        return self.workspace.signs()
+
+    # --- the same, off the event loop -------------------------------------------------------------
+
+    async def abefore(self, call: ToolCall) -> Reaction:
+        """`before`, off the event loop."""
+        return await _off(self.before, call)
+
+    async def aafter(
+        self,
+        call: ToolCall,
+        output: str | bytes | BaseException,
+        *,
+        ok: bool | None = None,
+        exit_code: int | None = None,
+    ) -> Reaction:
+        """`after`, off the event loop."""
+        return await _off(self.after, call, output, ok=ok, exit_code=exit_code)
+
+    async def ainstructions(self) -> str:
+        """`instructions`, off the event loop."""
+        return await _off(self.instructions)
+
+    async def aending(self, message: str) -> Reaction:
+        """`ending`, off the event loop."""
+        return await _off(self.ending, message)
+
+    # --- models -----------------------------------------------------------------------------------
+
+    def call(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a model through its circuit breaker, and again after a wait where it had an outage.
+
+        Whoever calls it here must not retry by itself: loki's retries are the only ones.
+
+        Args:
+            name: of the breaker, such as ``api/openai/gpt-5``.
+            function: makes one call; args, kwargs: what it is given.
+
+        Raises:
+            BreakerOpen: the breaker lets nothing out.
+            Exception: whatever the function raised: at once where that is no outage, else once the
+                retries are spent.
+        """
+        from loki.monitoring.model_call import call
+
+        return call(self.workspace.ways, name, self.task, lambda: function(*args, **kwargs))
+
+    async def acall(
+        self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """`call` of a coroutine function, in the running event loop."""
+        from loki.monitoring.model_call import acall
+
+        return await acall(self.workspace.ways, name, self.task, lambda: function(*args, **kwargs))
+
+
+HEAD = (
+    "These failures came back in this project. What led to them led nowhere; this binds what you do "
+    "next:"
+)
+
+
+async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What may touch the disk, off the event loop; a cancellation does not tear it apart."""
+    return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
+
+
+def _ends(text: str | bytes) -> str:
+    """Both ends of a text."""
+    if len(text) > 2 * LOOKED_AT:
+        begin, end = text[:LOOKED_AT], text[-LOOKED_AT:]
+        return f"{_text(begin)}\n{_text(end)}"
+    return _text(text)
+
+
+def _text(data: str | bytes) -> str:
+    return data if isinstance(data, str) else data.decode("utf-8", "replace")
