@@ -1,0 +1,240 @@
+"""The tables of what is kept in single files: tasks, transitions, dead letters, calls, test runs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from loki.analysis.arrow import EPOCH, of_rows
+from loki.base.error import StoreError
+from loki.base.time import isoformat, moment
+from loki.memory import metrics, task_record
+from loki.memory.call import Calls
+from loki.memory.dead_letter import Record
+from loki.memory.dead_letters import LETTERS
+from loki.memory.history import log_name
+from loki.recurrence.dead_letter import Letter
+from loki.recurrence.queue_file import Reader
+from loki.recurrence.queue_lists import Lists
+from loki.stores.files import FileStore
+
+logger = logging.getLogger("loki")
+
+
+def tasks(store: FileStore, names: Sequence[str], attempts: pa.Table) -> pa.Table:
+    """One row a task: its record, and what its attempts add up to.
+
+    Args:
+        store: where they are kept.
+        names: ids of the tasks.
+        attempts: the table of all attempts.
+    """
+    sums = _sums(attempts)
+    return of_rows("tasks", (_task(store, name, sums.get(name, {})) for name in names))
+
+
+def _task(store: FileStore, name: str, sums: Mapping[str, Any]) -> dict[str, Any]:
+    record = task_record.load(store, name)
+    outcome = record.get("outcome")
+    told: Mapping[str, Any] = outcome if isinstance(outcome, Mapping) else {}
+    if not told.get("status"):
+        told = _outcome(store, name, record)
+    own = ("title", "kind", "complexity", "agent", "updated_at")
+    return {
+        **{key: record.get(key) or None for key in own},
+        **{key: told.get(key) or None for key in ("status", "reason", "trigger", "page")},
+        "attempts": 0,
+        "failed_attempts": 0,
+        "infrastructure_attempts": 0,
+        "executions": record.get("execution"),
+        **sums,
+        "task": name,
+    }
+
+
+def _outcome(store: FileStore, name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How the last execution stands that nobody noted the end of."""
+    last = None
+    for last, _ in metrics.executions(name, store.scan(log_name(name)), record):  # noqa: B007
+        pass
+    if last is None:
+        return {}
+    return {"status": last.final_status, "reason": last.reason, "page": last.page}
+
+
+def _sums(attempts: pa.Table) -> dict[str, dict[str, Any]]:
+    """What the attempts of each task add up to."""
+    infrastructure = attempts["infrastructure"]
+    failed = pc.and_not(
+        pc.equal(pc.cast(attempts["result"], pa.string()), "failed"), infrastructure
+    )
+    table = pa.table(
+        {
+            "task": pc.cast(attempts["task"], pa.string()),
+            "attempts": pa.repeat(pa.scalar(1), attempts.num_rows),
+            "failed_attempts": pc.cast(failed, pa.int64()),
+            "infrastructure_attempts": pc.cast(infrastructure, pa.int64()),
+            "executions": attempts["execution"],
+            "at": pc.cast(attempts["timestamp"], pa.int64()),
+            **{name: attempts[name] for name in ("duration_ms", "delay_ms", "tokens", "cost")},
+        }
+    )
+    names = (
+        *("attempts", "failed_attempts", "infrastructure_attempts", "duration_ms", "delay_ms"),
+        *("tokens", "cost"),
+    )
+    found = table.group_by("task").aggregate(
+        [*((name, "sum") for name in names), ("executions", "max"), ("at", "min"), ("at", "max")]
+    )
+    kept = {}
+    for row in found.to_pylist():
+        sums = {name: row[f"{name}_sum"] for name in names}
+        times = {"first_attempt": _iso(row["at_min"]), "last_attempt": _iso(row["at_max"])}
+        kept[row["task"]] = {**sums, "executions": row["executions_max"], **times}
+    return kept
+
+
+def _iso(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return isoformat(EPOCH + timedelta(milliseconds=milliseconds))
+
+
+# --- breakers ----------------------------------------------------------------------------------------
+
+TRANSITIONS = "logs/breaker-transitions.jsonl"
+RECOVERIES = "logs/circuit-recovery.log"
+STATE = "state/circuit-breakers.json"
+
+_RECOVERY = re.compile(r"(\S+) Circuit recovered: (.*)")
+
+
+def transitions(store: FileStore) -> pa.Table:
+    """The changes of state of all circuit breakers, by time.
+
+    Older projects kept recoveries only, and how each breaker stands now: what these tell of and the
+    log of transitions does not, is added.
+    """
+    rows = list(_logged(store))
+    known = {(row["breaker"], row["after"], row["timestamp"]) for row in rows}
+    for row in (*_recoveries(store), *_standing(store)):
+        key = row["breaker"], row["after"], row["timestamp"]
+        if key not in known:
+            known.add(key)
+            rows.append(row)
+    return of_rows("transitions", sorted(rows, key=lambda row: row["timestamp"]))
+
+
+def _logged(store: FileStore) -> Iterator[dict[str, Any]]:
+    for record in store.scan(TRANSITIONS):
+        at = moment(str(record.get("at")))
+        if at is not None and isinstance(record.get("breaker"), str):
+            own = {name: record.get(name) for name in ("breaker", "before", "after", "error")}
+            yield {**own, "timestamp": isoformat(at), "source": "transitions"}
+
+
+def _recoveries(store: FileStore) -> Iterator[dict[str, Any]]:
+    for line in (store.get(RECOVERIES) or "").splitlines():
+        found = _RECOVERY.fullmatch(line.strip())
+        at = moment(found[1]) if found else None
+        if found and at is not None:
+            change = {"breaker": found[2], "before": "HALF_OPEN", "after": "CLOSED"}
+            yield {**change, "timestamp": isoformat(at), "source": "recoveries"}
+
+
+def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
+    try:
+        data = json.loads(store.get(STATE) or "{}")
+    except (ValueError, RecursionError) as error:
+        logger.warning("%s: left out: %s", STATE, error)
+        return
+    for name, state in data.items() if isinstance(data, dict) else ():
+        at = moment(str(state.get("last_state_change"))) if isinstance(state, dict) else None
+        if at is not None:
+            change = {
+                "breaker": name,
+                "after": state.get("state"),
+                "error": state.get("last_error"),
+            }
+            yield {**change, "timestamp": isoformat(at), "source": "state"}
+
+
+# --- dead letters, calls -----------------------------------------------------------------------------
+
+
+def dead_letters(store: FileStore) -> pa.Table:
+    """The dead letters of the loop and of the queue, by time, one row each.
+
+    What the queue says of a task completes the newest letter that the loop kept of it.
+    """
+    rows = list(_of_the_loop(store))
+    newest = {row["task"]: row for row in rows}
+    for row in _of_the_queue(store):
+        known = newest.get(row["task"])
+        if known is None:
+            rows.append(row)
+        else:
+            known.update({**row, **{name: value for name, value in known.items() if value}})
+            known["in_queue"] = True
+    return of_rows("dead_letters", sorted(rows, key=lambda row: row["timestamp"] or ""))
+
+
+def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
+    for data in store.scan(LETTERS):
+        try:
+            letter = Record.from_dict(data)
+        except ValueError as error:
+            logger.warning("%s: skipped a record: %s", LETTERS, error)
+            continue
+        own = ("task", "title", "pattern", "kind", "confidence", "signature", "strategies")
+        row = {name: getattr(letter, name) for name in own}
+        said = letter.message or letter.error
+        yield {**row, "in_queue": False, "timestamp": letter.at or None, "error": said}
+
+
+def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
+    try:
+        found = Lists(store, Reader()).of("dead-letter")
+    except StoreError as error:
+        logger.warning("%s; its dead letters are left out", error)
+        return
+    for letter in map(Letter.of, found):
+        yield {
+            "task": letter.task.id,
+            "title": letter.task.title,
+            "in_queue": True,
+            "timestamp": letter.last_failure or None,
+            "first_failure": letter.first_failure,
+            "failures": letter.failure_count,
+            "attempts": letter.total_attempts,
+            "error": letter.error_summary,
+            "recovery_strategy": letter.recovery_strategy or None,
+            "requeues": letter.requeues,
+            "original_queue": letter.task.raw.get("original_queue"),
+        }
+
+
+def calls(store: FileStore) -> pa.Table:
+    """The calls to models and agents, in the order in which they were kept."""
+    rows = []
+    for call in Calls(store):
+        row = {name: value if value != "" else None for name, value in asdict(call).items()}
+        usage = {
+            f"{name}_tokens": getattr(call.usage, name)
+            for name in ("input", "output", "cache_read", "cache_write")
+        }
+        rows.append({**row, **usage, "timestamp": call.at})
+    return of_rows("calls", rows)
+
+
+def test_runs(store: FileStore) -> pa.Table:  # noqa: ARG001
+    """The runs of the project's tests, by time."""
+    return of_rows("test_runs", [])

@@ -1,0 +1,142 @@
+"""What a project remembers, as tables: read when each is first looked at, then kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from loki.analysis import attempt_log, records
+from loki.analysis import attempts as of_attempts
+from loki.analysis.attempt_log import RawAttempts
+from loki.analysis.column import TABLES, Columns, columns
+from loki.base.error import UsageError
+from loki.stores.files import FileStore
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Tables:
+    """The tables of a project's history.
+
+    Each is read from disk when it is first asked for, and is an Arrow table; `columns` says what is
+    in it. Call `loki.analysis.history` again to see what has happened since.
+
+    Args:
+        folder: the project's ``.loki``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._store = FileStore(folder)
+
+    @cached_property
+    def attempts(self) -> pa.Table:
+        """Every attempt of every task, task by task."""
+        return of_attempts.attempts(self._raw, self._tasks)
+
+    @cached_property
+    def failures(self) -> pa.Table:
+        """Every failure that was seen, by time."""
+        return of_attempts.with_sightings(of_attempts.failures(self._raw, self._tasks))
+
+    @cached_property
+    def tasks(self) -> pa.Table:
+        """Every task, and what its attempts add up to."""
+        return records.tasks(self._store, self._tasks, self.attempts)
+
+    @cached_property
+    def transitions(self) -> pa.Table:
+        """Every known change of state of a circuit breaker, by time."""
+        return records.transitions(self._store)
+
+    @cached_property
+    def dead_letters(self) -> pa.Table:
+        """The tasks that were given up, by time."""
+        return records.dead_letters(self._store)
+
+    @cached_property
+    def calls(self) -> pa.Table:
+        """The calls to models and agents."""
+        return records.calls(self._store)
+
+    @cached_property
+    def test_runs(self) -> pa.Table:
+        """The runs of the project's tests under ``pytest --loki``."""
+        return records.test_runs(self._store)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        """The table of that name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        columns(name)
+        table: pa.Table = getattr(self, name)
+        return table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all tables."""
+        return tuple(TABLES)
+
+    def columns(self, name: str) -> Columns:
+        """The columns of a table; as `loki.analysis.columns`."""
+        return columns(name)
+
+    def pandas(self, name: str) -> pandas.DataFrame:
+        """A table as pandas' data frame; whole numbers that may be missing are ``Int64``.
+
+        Raises:
+            UsageError: there is no such table, or pandas is not installed.
+        """
+        table = self[name]
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError(
+                "pandas is not installed: pip install 'loki-core[analysis]', or use .polars(name)"
+            ) from error
+        nullable = {
+            pa.int64(): pandas.Int64Dtype(),
+            pa.bool_(): pandas.BooleanDtype(),
+        }
+        return table.to_pandas(types_mapper=nullable.get)
+
+    def polars(self, name: str) -> polars.DataFrame:
+        """A table as polars' data frame.
+
+        Raises:
+            UsageError: there is no such table, or polars is not installed.
+        """
+        table = self[name]
+        try:
+            import polars
+        except ImportError as error:
+            raise UsageError(
+                "polars is not installed: pip install 'loki-core[polars]', or use .pandas(name)"
+            ) from error
+        frame = polars.from_arrow(table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {self[name].num_rows}" for name in self.names)
+        return f"<Tables of {self.folder.parent}: {sizes}>"
+
+    @cached_property
+    def _tasks(self) -> list[str]:
+        folder = self.folder / "tasks"
+        return (
+            sorted(path.name for path in folder.iterdir() if path.is_dir())
+            if folder.is_dir()
+            else []
+        )
+
+    @cached_property
+    def _raw(self) -> RawAttempts:
+        return attempt_log.read(self._store, self._tasks)
