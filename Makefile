@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery test cpp asan tsan node agents plugins py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,6 +89,9 @@ bench-decision: install ## backoff's and breakers' cost beside others; ARGS="--q
 
 samples: install ## the samples of the tool files, made anew by running the tools; TOOLS="gcc go"
 	@$(BIN)/python -m samples $(TOOLS)
+
+notebooks: install ## execute the notebooks and write what came out; NAMES="tuning_patterns"
+	@$(BIN)/python -m notebooks $(NAMES)
 
 gallery: install ## docs/failures.md: what loki explain says of twenty tools' failures
 	@$(BIN)/python -m samples.gallery

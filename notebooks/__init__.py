@@ -1,0 +1,1 @@
+"""Notebooks that are read and run; `python -m notebooks` executes them and writes what came out."""
