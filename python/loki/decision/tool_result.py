@@ -90,18 +90,22 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return f"<{len(value)} bytes>"
     if depth >= DEEPEST:
         return f"<{type(value).__name__}>"
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one, depth + 1) for one in value]
-    if isinstance(value, (set, frozenset)):  # in an order that is the same in each process
-        return sorted((_plain(one, depth + 1) for one in value), key=str)
     try:
-        if not isinstance(value, type) and (names := _names(value)):
-            return {name: _plain(getattr(value, name, None), depth + 1) for name in names}
-        return str(value)
+        return _of_many(value, depth + 1)
     except Exception:  # a value's own methods may do anything
         return f"<{type(value).__name__}>"
+
+
+def _of_many(value: Any, depth: int) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one, depth) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, depth) for one in value]
+    if isinstance(value, (set, frozenset)):  # in an order that is the same in each process
+        return sorted((_plain(one, depth) for one in value), key=str)
+    if not isinstance(value, type) and (names := _names(value)):
+        return {name: _plain(getattr(value, name, None), depth) for name in names}
+    return str(value)
 
 
 def _names(value: Any) -> list[str]:

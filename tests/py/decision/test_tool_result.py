@@ -51,9 +51,8 @@ def test_what_tools_return(value: Any, text: str, code: int | None) -> None:
 
 
 def test_a_finished_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "print('no'); raise SystemExit(4)"], capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", "print('no'); raise SystemExit(4)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert tool_result(done) == ToolResult("no\n", 4)
 
 
