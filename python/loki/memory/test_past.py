@@ -33,6 +33,9 @@ FAILED = {"failed": "f", "error": "e", "crashed": "c", "timeout": "t"}
 RUNS = 200
 """Runs that are kept which ran at least half of the known tests, and as many of the others. Chosen."""
 
+AT_ONCE = 20
+"""Runs over that bound that are dropped together: every row has to be written anew. Chosen."""
+
 TESTS = 100_000
 """Tests that are kept. Chosen; names that are made up anew in each run would grow without end."""
 
@@ -54,6 +57,7 @@ class PastRun:
     Attributes:
         number: of the run in this project, from 1.
         id, started_at, commit, tree, environment: as of `loki.memory.test_run.TestRun`.
+        is_whole: it ran at least half of the tests that were known then.
     """
 
     number: int
@@ -62,6 +66,7 @@ class PastRun:
     commit: str = ""
     tree: str = ""
     environment: str = ""
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +179,14 @@ class TestPast:
         if any(known.id == run.id for known in self.runs):
             return
         number = self.runs[-1].number + 1 if self.runs else 1
-        self.runs.append(
-            PastRun(number, run.id, run.started_at, run.commit, run.tree, run.environment)
-        )
         letters = {_known(test, self.rows): letter for test, letter in _letters(run).items()}
         self.rows = {test: row + letters.get(test, ABSENT) for test, row in self.rows.items()} | {
             test: letter for test, letter in letters.items() if test not in self.rows
         }
+        whole = 2 * len(letters) >= len(self.rows)
+        self.runs.append(
+            PastRun(number, run.id, run.started_at, run.commit, run.tree, run.environment, whole)
+        )
         index = {said: place for place, said in enumerate(self.said)}
         for one in (*run.reruns, *run.failures):
             self._show(_known(one.test, self.rows), one, run, number, index)
@@ -226,17 +232,11 @@ class TestPast:
         self._renumber()
 
     def _runs_to_drop(self) -> set[int]:
-        """Places of the oldest runs of each kind beyond the bound."""
-        if len(self.runs) <= RUNS:
-            return set()
-        ran = [0] * len(self.runs)
-        for row, tests in _counted(self.rows.values()).items():
-            start = len(self.runs) - len(row)
-            for place, letter in enumerate(row):
-                ran[start + place] += tests * (letter != ABSENT)
-        whole = [place for place, tests in enumerate(ran) if 2 * tests >= len(self.rows)]
-        others = [place for place, tests in enumerate(ran) if 2 * tests < len(self.rows)]
-        return {*whole[:-RUNS], *others[:-RUNS]}
+        """Places of the oldest runs of each kind, once there are so many too many."""
+        whole = [place for place, run in enumerate(self.runs) if run.is_whole]
+        others = [place for place, run in enumerate(self.runs) if not run.is_whole]
+        many = [kind for kind in (whole, others) if len(kind) >= RUNS + AT_ONCE]
+        return {place for kind in many for place in kind[:-RUNS]}
 
     def _drop(self, places: set[int]) -> None:
         kept = [place for place in range(len(self.runs)) if place not in places]
@@ -271,7 +271,8 @@ class TestPast:
         data = {
             "version": VERSION,
             "runs": [
-                [r.number, r.id, r.started_at, r.commit, r.tree, r.environment] for r in self.runs
+                [r.number, r.id, r.started_at, r.commit, r.tree, r.environment, int(r.is_whole)]
+                for r in self.runs
             ],
             "rows": rows,
             "tests": {test: places[row] for test, row in self.rows.items()},
@@ -303,7 +304,10 @@ class TestPast:
 
     @classmethod
     def _checked(cls, data: dict[str, Any]) -> TestPast:
-        runs = [PastRun(int(number), *map(str, rest)) for number, *rest in data["runs"]]
+        runs = [
+            PastRun(int(number), *map(str, rest), bool(whole))
+            for number, *rest, whole in data["runs"]
+        ]
         rows = [str(row) for row in data["rows"]]
         if any(len(row) > len(runs) for row in rows):
             raise ValueError("found a row that is longer than there are runs")
