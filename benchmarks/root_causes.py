@@ -134,7 +134,7 @@ def _pytest(root: Path, told: Path, more: Sequence[str]) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     options = ["-q", "-p", "benchmarks.root_causes", "-p", "no:cacheprovider", f"--rootdir={root}"]
-    subprocess.run(  # noqa: S603 - our own cases
+    subprocess.run(
         [sys.executable, "-m", "pytest", *options, *more],
         cwd=root,
         env=environment,

@@ -6,6 +6,7 @@ Faces show this and decide nothing. The rules: ``docs/design/tests.md``. Under t
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -174,25 +175,86 @@ def where_of(failure: Failure) -> str:
 
 
 _TODO = {
-    "infrastructure": "Run it again once what it could not reach answers; the code is not shown to be wrong.",
-    "flaky": "Do not look for it in this change: find what the test depends on that varies "
-    "(order, time, randomness, shared state).",
-    "broken": "Repair it, or mark the test as an expected failure: it hides what else breaks.",
+    "infrastructure": "Run it again once what could not be reached answers; nothing says that the code "
+    "is wrong.",
+    "flaky": "Do not look for it in this change: find what varies (order, time, randomness, shared state).",
 }
+
+_PLAIN = frozenset({"test-failure", "unknown", "runtime-error"})
+"""Kinds of which there is no better advice than where to look."""
 
 
 def todo_of(failure: Failure, test: str, label: LabelName) -> str:
-    """What to do next about a cause, one sentence."""
-    if label in {"infrastructure", "flaky"}:
+    """What to do next about a cause, one sentence.
+
+    Args:
+        failure: the one that shows it best.
+        test: node id of a test that it fails.
+        label: of the cause.
+    """
+    if label in _TODO:
         return _TODO[label]
-    known = {"place": where_of(failure), "test": test, "file": failure.path or "", "name": ""}
-    for step in advice.of(kind_of(failure), "test-failure").steps:
-        filled = advice.fill(step, known)
-        if filled is not None:
-            return filled
-    return _TODO["broken"]
+    where, kind = where_of(failure), kind_of(failure)
+    if kind in _PLAIN:
+        alone = f"run it alone: pytest {shlex.quote(test)}"
+        return f"Look at {where}; {alone}" if where else alone.capitalize()
+    known = {"place": where, "test": test, "file": failure.path or ""}
+    filled = (advice.fill(step, known) for step in advice.of(kind).steps)
+    return next((step for step in filled if step), f"Look at {where}.")
 
 
 def to_dict(summary: TestSummary) -> dict[str, Any]:
-    """JSON-able form; see docs/pytest.md for its fields."""
-    return {"causes": len(summary.causes)}
+    """JSON-able form; its fields: ``docs/design/tests.md``."""
+    run = summary.run
+    return {
+        "version": 1,
+        "run": {
+            "id": run.id,
+            "started_at": run.started_at,
+            "duration_ms": run.duration_ms,
+            "branch": run.branch,
+            "commit": run.commit,
+            "exit_code": run.exit_code,
+            "interrupted": run.interrupted,
+            "counts": dict(run.counts),
+        },
+        "causes": [_cause_dict(cause) for cause in summary.causes],
+        "rescued": [_member_dict(member) for member in summary.rescued],
+    }
+
+
+def _cause_dict(cause: Cause) -> dict[str, Any]:
+    failure = cause.failure
+    return {
+        "label": cause.label.name,
+        "evidence": cause.evidence,
+        "kind": cause.kind,
+        "pattern": failure.pattern_id,
+        "signature": failure.signature,
+        "where": cause.where,
+        "error_type": failure.error_type,
+        "message": failure.message,
+        "excerpt": failure.excerpt,
+        "times": cause.times,
+        "since": cause.since,
+        "todo": cause.todo,
+        "tests": [_member_dict(member) for member in cause.members],
+    }
+
+
+def _member_dict(member: Member) -> dict[str, Any]:
+    failing = member.failing
+    return {
+        "test": failing.test,
+        "phase": failing.phase,
+        "outcome": failing.outcome,
+        "label": member.label.name,
+        "evidence": member.label.evidence,
+        "message": failing.failure.message,
+        "path": failing.failure.path,
+        "line": failing.failure.line,
+        "started_at": failing.started_at,
+        "duration_ms": failing.duration_ms,
+        "worker": failing.worker,
+        "rerun": failing.rerun,
+    }

@@ -305,8 +305,8 @@ class TestPast:
     @classmethod
     def _checked(cls, data: dict[str, Any]) -> TestPast:
         runs = [
-            PastRun(int(number), *map(str, rest), bool(whole))
-            for number, *rest, whole in data["runs"]
+            PastRun(int(number), str(run), str(at), str(commit), str(tree), str(where), bool(whole))
+            for number, run, at, commit, tree, where, whole in data["runs"]
         ]
         rows = [str(row) for row in data["rows"]]
         if any(len(row) > len(runs) for row in rows):

@@ -1,26 +1,85 @@
-"""A test summary on GitHub: annotations of lines, and the summary of a step."""
+"""A test summary on GitHub: annotations of lines, and the summary of a step.
+
+Workflow commands and their escaping:
+https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands and
+https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts. Under test:
+``tests/py/pytest_plugin/test_github.py``.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from loki.pytest_plugin.report_file import markdown
+from loki.pytest_plugin.report_file import sections
+from loki.pytest_plugin.wording import counted, message_of, plain
 
 if TYPE_CHECKING:
-    from loki.decision.test_summary import TestSummary
+    from loki.decision.test_summary import Cause, TestSummary
 
 MOST_ANNOTATIONS = 10
-"""Errors a step that GitHub shows."""
+"""Errors of a step, and as many warnings, that GitHub shows. Source: its documentation, limits."""
+
+TESTS = 5
+"""Tests that an annotation names. Chosen."""
 
 LARGEST_SUMMARY = 1024 * 1024
-"""Bytes of a step's summary; GitHub refuses a larger one whole."""
+"""Bytes of a step's summary; of a larger one GitHub shows nothing. Source: its documentation."""
+
+_PLACE = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?$")
+_MILD = frozenset({"flaky", "infrastructure"})
 
 
 def annotate(summary: TestSummary) -> list[str]:
-    """Workflow commands, one a line of standard output."""
-    return [f"::error ::{cause.failure.message}" for cause in summary.causes][:MOST_ANNOTATIONS]
+    """Workflow commands, one a line of standard output: one for each cause, most tests first.
+
+    What does not blame the code (flaky, infrastructure) is a warning.
+
+    Args:
+        summary: what the run showed.
+    """
+    return [_command(cause) for cause in summary.causes[:MOST_ANNOTATIONS]]
 
 
-def step_summary(summary: TestSummary) -> str:
-    """What is appended to the file that ``GITHUB_STEP_SUMMARY`` names."""
-    return markdown(summary)
+def step_summary(summary: TestSummary, room: int = LARGEST_SUMMARY) -> str:
+    """What is appended to the file that ``GITHUB_STEP_SUMMARY`` names.
+
+    Args:
+        summary: what the run showed.
+        room: bytes that it may take; what does not fit is left out, and said to be.
+    """
+    parts = sections(summary)
+    kept: list[str] = []
+    left = room - 100  # for the last line
+    for place, part in enumerate(parts):
+        left -= len(part.encode("utf-8", "backslashreplace")) + 2
+        if left < 0:
+            kept.append(
+                f"… and {counted(len(parts) - place, 'more part')} for which there is no room"
+            )
+            break
+        kept.append(part)
+    return "\n\n".join(kept) + "\n"
+
+
+def _command(cause: Cause) -> str:
+    place = _PLACE.match(plain(cause.where))
+    properties = {
+        "file": place["file"] if place else "",
+        "line": (place["line"] or "") if place else "",
+        "title": f"{cause.label.name}: {plain(cause.kind)}, {counted(len(cause.tests), 'test')}",
+    }
+    said = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    level = "warning" if cause.label.name in _MILD else "error"
+    tests = "\n".join(plain(test, 200) for test in cause.tests[:TESTS])
+    more = f"\nand {len(cause.tests) - TESTS} more" if len(cause.tests) > TESTS else ""
+    text = f"{message_of(cause)}\n{plain(cause.evidence)}\n{plain(cause.todo)}\n\n{tests}{more}"
+    return f"::{level} {said}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

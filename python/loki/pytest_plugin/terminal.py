@@ -1,32 +1,127 @@
-"""A test summary on a terminal."""
+"""A test summary on a terminal: a compact block for each root cause, nothing where nothing failed.
+
+Under test: ``tests/py/pytest_plugin/test_terminal.py``.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from loki.pytest_plugin.wording import counted, ending, headline, message_of, plain, seen
 
-    from loki.decision.test_summary import TestSummary
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from loki.decision.test_label import LabelName
+    from loki.decision.test_summary import Cause, Member, TestSummary
+
+CAUSES, TESTS, RESCUED = 20, 3, 5
+"""Causes that are shown, tests of each, and tests that passed when tried again. Chosen."""
+
+NARROWEST, WIDEST = 60, 110
+"""Columns that are used, however many there are. Chosen: longer lines are hard to read."""
+
+COLORS: dict[LabelName, dict[str, bool]] = {
+    "new": {"red": True, "bold": True},
+    "recurring": {"red": True},
+    "broken": {"yellow": True},
+    "flaky": {"purple": True},
+    "infrastructure": {"cyan": True},
+}
+
+_INDENT = "   "
 
 
 class Writer(Protocol):
-    """What is used of pytest's TerminalReporter."""
+    """What is used of pytest's ``TerminalReporter``, which alone knows whether colors are wanted."""
 
     def write_line(self, line: str, **markup: bool) -> None:
         """Write a line."""
+
+    def write(self, content: str, **markup: bool) -> None:
+        """Write part of a line."""
 
     def section(self, title: str, sep: str = "=", **markup: bool) -> None:
         """Write a ruler with a title."""
 
 
-def show(summary: TestSummary, writer: Writer, *, excused: Collection[str] = ()) -> None:
-    """Write the summary of a run; nothing where nothing failed."""
-    if not summary.causes:
+def show(
+    summary: TestSummary, writer: Writer, *, excused: Collection[Member] = (), width: int = 0
+) -> None:
+    """Write the summary of a run.
+
+    Args:
+        summary: what the run showed.
+        writer: where to.
+        excused: failures that do not fail the run, as `loki.decision.test_verdict.excused` says;
+            where there are no others, one line says so.
+        width: columns; 0: as the writer's terminal has.
+    """
+    columns = max(NARROWEST, min(WIDEST, width or _columns(writer)))
+    excused_tests = {id(member) for member in excused}
+    if summary.causes and len(excused_tests) == len(summary.members):
+        tests = counted(len({m.failing.test for m in summary.members}), "test")
+        names = ", ".join(dict.fromkeys(m.failing.test for m in summary.members))
+        said = f"loki: {counted(len(summary.members), 'failure')} of {tests} excused: {names}"
+        writer.write_line(plain(said, columns), yellow=True)
+    elif summary.causes:
+        writer.section(f"loki: {headline(summary)}")
+        for number, cause in enumerate(summary.causes[:CAUSES], 1):
+            quiet = all(id(member) in excused_tests for member in cause.members)
+            _block(number, cause, writer, columns, excused=quiet)
+        if len(summary.causes) > CAUSES:
+            more = counted(len(summary.causes) - CAUSES, "more cause")
+            writer.write_line(f"and {more}; --loki-report=FILE has them all")
+    _rescued(summary, writer, columns)
+
+
+def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bool) -> None:
+    writer.write(f"{number:>2} ")
+    writer.write(cause.label.name, **COLORS[cause.label.name])
+    tests = counted(len(cause.tests), "test")
+    head = f" · {plain(cause.kind)} · {tests}{' · excused' if excused else ''}"
+    where = ending(cause.where, max(20, width - len(head) - len(cause.label.name) - 8))
+    writer.write_line(head + (f" · {where}" if where else ""))
+    for line in _wrapped(message_of(cause), width):
+        writer.write_line(line, bold=True)
+    for line in _tests(cause, width):
+        writer.write_line(line)
+    often = seen(cause)
+    evidence = plain(cause.evidence)
+    for line in _wrapped(f"{evidence}; {often}" if often else evidence, width):
+        writer.write_line(line, light=True)
+    for line in _wrapped(f"→ {plain(cause.todo)}", width):
+        writer.write_line(line)
+
+
+def _tests(cause: Cause, width: int) -> Iterator[str]:
+    for test in cause.tests[:TESTS]:
+        yield f"{_INDENT}  {ending(test, width - len(_INDENT) - 2)}"
+    if len(cause.tests) > TESTS:
+        yield f"{_INDENT}  … and {len(cause.tests) - TESTS} more"
+
+
+def _rescued(summary: TestSummary, writer: Writer, width: int) -> None:
+    if not summary.rescued:
         return
-    failures = sum(len(cause.members) for cause in summary.causes)
-    writer.section(f"loki: {failures} failures, {len(summary.causes)} causes")
-    for cause in summary.causes:
-        writer.write_line(f"{cause.label.name} {cause.kind} {cause.failure}")
-        for test in cause.tests[:3]:
-            writer.write_line(f"  {test}")
+    tests = counted(len(summary.rescued), "test")
+    writer.write_line(f"loki: {tests} passed only when tried again", **COLORS["flaky"])
+    for member in summary.rescued[:RESCUED]:
+        writer.write_line(f"{_INDENT}  {ending(member.failing.test, width - len(_INDENT) - 2)}")
+        for line in _wrapped(plain(member.label.evidence), width, "     "):
+            writer.write_line(line, light=True)
+    if len(summary.rescued) > RESCUED:
+        writer.write_line(f"{_INDENT}  … and {len(summary.rescued) - RESCUED} more")
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    indent = indent or _INDENT
+    return textwrap.wrap(
+        text, width - 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _columns(writer: Writer) -> int:
+    terminal = getattr(writer, "_tw", None)  # pytest has no public name for it
+    return int(getattr(terminal, "fullwidth", 0) or 80)

@@ -33,7 +33,9 @@ both: half of the words are the statement's own. Chosen on benchmarks/root_cause
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
 _DETAIL = re.compile(r"^E +(\S.*)$", re.MULTILINE)
-_WORD = re.compile(r"(?<![\w'\"])(?!(?:assert|and|or|not|in|is|where|True|False|None)\b)[A-Za-z_]{2,}")
+_WORD = re.compile(
+    r"(?<![\w'\"])(?!(?:assert|and|or|not|in|is|where|True|False|None)\b)[A-Za-z_]{2,}"
+)
 
 Stack = tuple[tuple[str, int | None], ...]
 
@@ -103,12 +105,16 @@ def evidence(failure: Failure) -> list[Hashable]:
 
 
 @cache
-def _knowledge() -> tuple[tuple[tuple[str, re.Pattern[str], str], ...], tuple[re.Pattern[str], ...]]:
+def _knowledge() -> tuple[
+    tuple[tuple[str, re.Pattern[str], str], ...], tuple[re.Pattern[str], ...]
+]:
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     data = yaml.load(FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe loader
-    said = tuple((one["cause"], re.compile(one["regex"]), one.get("in", "")) for one in data["said"])
+    said = tuple(
+        (one["cause"], re.compile(one["regex"]), one.get("in", "")) for one in data["said"]
+    )
     return said, tuple(map(re.compile, data["endpoints"]))
 
 

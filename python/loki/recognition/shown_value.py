@@ -21,8 +21,11 @@ _ARGUMENT = re.compile(r"^(?P<pairs>\w+ = .+)$", re.MULTILINE)
 _PAIR = re.compile(r"(?:^|, )(\w+) = (None|<[^>]*>)(?=,|$)")
 _FAILING = re.compile(r"^> +(.+)$", re.MULTILINE)
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
-_RETURNED_NONE = re.compile(r"where None = <function (\w+) at 0x")
-_ATTRIBUTE = re.compile(r"\+ +where (?P<value>[^\n=]{1,80}) = (?P<object><[^>]*>)\.(?P<name>\w+)$", re.MULTILINE)
+_RETURNED_NONE = re.compile(r"where None = (?:<function (\w+) at 0x|(\w+)\()")
+_DEFINED = re.compile(r"^(?:async )?def \w+\(.*?\)(?: -> [^:]+)?: *")
+_ATTRIBUTE = re.compile(
+    r"\+ +where (?P<value>[^\n=]{1,80}) = (?P<object><[^>]*>)\.(?P<name>\w+)$", re.MULTILINE
+)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -53,7 +56,11 @@ def _none(failure: Failure) -> list[tuple[str, ...]]:
 
 def _returned_none(failure: Failure) -> list[tuple[str, ...]]:
     match = _RETURNED_NONE.search(failure.excerpt)
-    return [("returned None", match[1])] if match is not None else []
+    if match is None:
+        return []
+    name = match[1] or match[2]
+    is_method = re.search(rf"where {name} = ", failure.excerpt)
+    return [] if is_method else [("returned None", name)]
 
 
 def _attributes(failure: Failure) -> list[tuple[str, ...]]:
@@ -63,7 +70,9 @@ def _attributes(failure: Failure) -> list[tuple[str, ...]]:
         return []
     shown = _ADDRESS.sub("", match["object"])
     names = [n for n, value in _arguments(failure).items() if _ADDRESS.sub("", value) == shown]
-    if len(names) != 1 or not re.search(rf"\b{names[0]}\.{match['name']}\b", _failing_line(failure)):
+    if len(names) != 1 or not re.search(
+        rf"\b{names[0]}\.{match['name']}\b", _failing_line(failure)
+    ):
         return []
     return [("fixture has", names[0], shown, match["name"], match["value"])]
 
@@ -73,13 +82,9 @@ def _arguments(failure: Failure) -> dict[str, str]:
     head = failure.excerpt.split("\n>", 1)[0]
     if "parametrize(" in head:
         return {}
-    return {
-        name: value
-        for line in _ARGUMENT.findall(head)
-        for name, value in _PAIR.findall(line)
-    }
+    return {name: value for line in _ARGUMENT.findall(head) for name, value in _PAIR.findall(line)}
 
 
 def _failing_line(failure: Failure) -> str:
     lines = _FAILING.findall(failure.excerpt)
-    return str(lines[-1]) if lines else ""
+    return _DEFINED.sub("", lines[-1]) if lines else ""

@@ -1,0 +1,89 @@
+"""What terminal, reports and annotations say alike: words, safe and of bounded length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from loki.base.invisible import written_out
+from loki.base.secret import mask_secrets
+from loki.decision.test_label import LABELS
+
+if TYPE_CHECKING:
+    from loki.decision.test_summary import Cause, TestSummary
+
+MESSAGE = 300
+"""Characters of a failure's message that are shown. Chosen."""
+
+
+def plain(text: str, width: int | None = None) -> str:
+    r"""A text from anywhere as one line: secrets masked, nothing in it that a terminal obeys.
+
+    Args:
+        text: the text.
+        width: most characters; what is longer ends in "…".
+
+    Example:
+        >>> plain("password=hunter2\n\x1b[2J", 40)
+        'password=<secret> \\x1b[2J'
+    """
+    line = written_out(" ".join(mask_secrets(text).split()))
+    return line if width is None or len(line) <= width else line[: width - 1] + "…"
+
+
+def ending(text: str, width: int) -> str:
+    """The same, but of what is too long the end, where the name of a test is.
+
+    Example:
+        >>> ending("tests/unit/test_a.py::test_x", 13)
+        '….py::test_x'
+    """
+    line = plain(text)
+    if len(line) <= width:
+        return line
+    end = line[len(line) - width + 1 :]
+    return f"…{end}"
+
+
+def counted(count: int, name: str) -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "cause"), counted(1200, "failure")
+        ('1 cause', '1,200 failures')
+    """
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def headline(summary: TestSummary) -> str:
+    """How many failures, of how many causes, with which labels; "" where nothing failed."""
+    if not summary.causes:
+        return ""
+    labels = Counter(cause.label.name for cause in summary.causes)
+    kinds = ", ".join(f"{labels[name]} {name}" for name in LABELS if name in labels)
+    failures = counted(len(summary.members), "failure")
+    return f"{failures}, {counted(len(summary.causes), 'cause')}: {kinds}"
+
+
+def message_of(cause: Cause) -> str:
+    """What the failure says, with its type."""
+    failure = cause.failure
+    said = f"{failure.error_type}: {failure.message}" if failure.error_type else failure.message
+    return plain(said, MESSAGE)
+
+
+def seen(cause: Cause) -> str:
+    """Since when and how often a cause was seen; "" for the first time."""
+    if cause.times <= 1:
+        return ""
+    return f"seen in {counted(cause.times, 'run')} since {day(cause.since)}"
+
+
+def day(moment: str) -> str:
+    """The day and minute of a moment in ISO 8601 UTC.
+
+    Example:
+        >>> day("2026-04-04T10:15:30.000Z")
+        '2026-04-04 10:15 UTC'
+    """
+    return f"{moment[:10]} {moment[11:16]} UTC" if moment else "an unknown time"
