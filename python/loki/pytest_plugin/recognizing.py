@@ -57,26 +57,27 @@ class Recognizer:
             test,
             phase,
             outcome,
-            self._recognized(text_of(report, test)),
+            self._recognized(report, test),
             started_at=_moment(getattr(report, "start", 0.0)),
             duration_ms=round(1000 * getattr(report, "duration", 0.0)),
-            worker=getattr(report, "worker_id", "") or self._worker,
+            worker=self._worker or _worker_of(report),
             rerun=rerun,
         )
 
-    def _recognized(self, text: str) -> Failure:
+    def _recognized(self, report: pytest.TestReport | pytest.CollectReport, test: str) -> Failure:
         found = recognize(
-            text,
+            text_of(report, test),
             command="pytest",
             root=os.fspath(self._place.project),
             language="python",
             patterns=self._patterns,
         )
+        if found.path is None:
+            return _at_test(found, report, self._place)
         frames = tuple(
             dataclasses.replace(frame, path=self._place.path(frame.path)) for frame in found.frames
         )
-        path = self._place.path(found.path) if found.path else None
-        return dataclasses.replace(found, path=path, frames=frames)
+        return dataclasses.replace(found, path=self._place.path(found.path), frames=frames)
 
 
 def properties_of(failing: TestFailure) -> list[tuple[str, object]]:
@@ -103,6 +104,14 @@ def unpacked(report: pytest.TestReport) -> TestFailure | None:
     return TestFailure.from_dict(json.loads(str(sent[-1]))) if sent else None
 
 
+def _at_test(
+    failure: Failure, report: pytest.TestReport | pytest.CollectReport, place: Place
+) -> Failure:
+    """The failure at the test that it is of, where its output names no file."""
+    file, line, _ = report.location or ("", None, "")
+    return failure.at(place.path(file), None if line is None else line + 1) if file else failure
+
+
 def _what(report: pytest.TestReport | pytest.CollectReport) -> tuple[Phase, Outcome]:
     """Where a report says that it failed, and what became of it."""
     when: str = getattr(report, "when", None) or "call"
@@ -119,6 +128,12 @@ _WHAT: dict[str, tuple[Phase, Outcome]] = {
     "collect": ("collect", "error"),
     CRASHED: ("crash", "crashed"),
 }
+
+
+def _worker_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Name of the worker that pytest-xdist says a report is from; "" without it."""
+    gateway = getattr(getattr(report, "node", None), "gateway", None)
+    return str(getattr(gateway, "id", ""))
 
 
 def _moment(seconds: float) -> str:

@@ -6,6 +6,8 @@ Where it stands in the terminal does not matter to it, whatever ``-q``, ``--show
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 REPORT = 1_000_000
@@ -14,6 +16,7 @@ REPORT = 1_000_000
 SECTION = 20_000
 """Characters of each captured output that are read, its last ones. Chosen, not measured."""
 
+_WORKER = re.compile(r"worker '\w+' crashed")
 _RULER = 12  # dashes at each side of a title
 
 CRASHED = "???"
@@ -38,6 +41,12 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
         parts += [_title("-", name), content[-SECTION:].rstrip("\n")]
     parts += [_title("=", "short test summary info"), _last_line(report, when, test)]
     return "\n".join(parts) + "\n"
+
+
+def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
+    text = _cut(report.longreprtext)
+    # Which worker it was differs from run to run, and says nothing about the test.
+    return _WORKER.sub("worker crashed", text) if when == CRASHED else text
 
 
 def _head(report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str) -> str:

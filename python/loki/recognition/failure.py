@@ -181,6 +181,20 @@ class Failure:
             recognizer_version=RECOGNIZER_VERSION,
         )
 
+    def at(self, path: str, line: int | None = None) -> Failure:
+        """The same failure at a place that its output did not tell, but somebody knows.
+
+        Args:
+            path: of the failing file, relative to the root.
+            line: in it, from 1.
+
+        Example:
+            >>> Failure.of("worker crashed", pattern="infra-lost").at("tests/test_a.py").signature
+            'infra-lost:py:worker_crashed'
+        """
+        known = dataclasses.replace(self, path=path, line=line, extension=_extension(path))
+        return known._fingerprinted()
+
     def _functions(self) -> list[str]:
         return [_plain(f.function) for f in self.frames if f.in_project and f.function]
 
