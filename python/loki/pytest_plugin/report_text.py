@@ -16,6 +16,8 @@ REPORT = 1_000_000
 SECTION = 20_000
 """Characters of each captured output that are read, its last ones. Chosen, not measured."""
 
+_ERROR = re.compile("^E  ", re.MULTILINE)
+_TYPE = re.compile(r"[\w.]+")
 _WORKER = re.compile(r"worker '\w+' crashed")
 _RULER = 12  # dashes at each side of a title
 
@@ -35,7 +37,7 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
     parts = [
         _title("=", heading),
         _title("_", _head(report, when, test)),
-        _cut(report.longreprtext),
+        _said(report, when),
     ]
     for name, content in report.sections:
         parts += [_title("-", name), content[-SECTION:].rstrip("\n")]
@@ -44,9 +46,21 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
 
 
 def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
+    """The traceback, with what ``--tb=no``, ``--tb=line`` and ``pytrace=False`` leave out of it."""
     text = _cut(report.longreprtext)
-    # Which worker it was differs from run to run, and says nothing about the test.
-    return _WORKER.sub("worker crashed", text) if when == CRASHED else text
+    if when == CRASHED:  # which worker it was differs from run to run, and says nothing of the test
+        return _WORKER.sub("worker crashed", text)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    error = first_line(report)
+    if crash is None or not error:
+        return text
+    if not _ERROR.search(text):
+        text = f"{text}\nE   {error}"
+    if f":{crash.lineno}: " not in text:
+        kind = error.partition(":")[0]
+        kind = kind if _TYPE.fullmatch(kind) else "AssertionError"  # pytest leaves it out of these
+        text = f"{text}\n\n{crash.path}:{crash.lineno}: {kind}"
+    return text
 
 
 def _head(report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str) -> str:

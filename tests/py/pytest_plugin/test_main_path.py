@@ -54,7 +54,7 @@ def test_groups_failures_by_cause_and_remembers_the_run(suite: Suite) -> None:
         "test_cart.py::test_other": ("call", "failed"),
         "test_cart.py::test_table": ("setup", "error"),
     }
-    assert ran.run.passed == ("test_cart.py::test_fine",)
+    assert ran.passed == {"test_cart.py::test_fine"}
     assert ran.run.counts == {"failed": 3, "passed": 1, "error": 1}
     assert (ran.run.exit_code, ran.run.interrupted) == (1, False)
     failure = ran.failing["test_cart.py::test_other"].failure
@@ -79,7 +79,7 @@ def test_says_nothing_about_a_green_suite(suite: Suite) -> None:
         line for line in without.out.splitlines() if " in " not in line
     ]
     assert with_loki.err == without.err == ""
-    assert with_loki.run.passed == ("test_cart.py::test_fine",)
+    assert with_loki.passed == {"test_cart.py::test_fine"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loki.memory.test_history import TestHistory
+from loki.memory.test_past import PASSED, RESCUED
 from loki.memory.test_run import TestFailure, TestRun
+from loki.stores.files import FileStore
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -43,6 +46,12 @@ class Ran:
     def failing(self) -> dict[str, TestFailure]:
         """Its failing tests by node id."""
         return {one.test: one for one in self.run.failures}
+
+    @property
+    def passed(self) -> set[str]:
+        """Tests that are remembered as having passed, last."""
+        past = TestHistory(FileStore(self.project / ".loki")).past
+        return {test for test, row in past.rows.items() if row[-1:] in (PASSED, RESCUED)}
 
     @property
     def said(self) -> list[str]:
