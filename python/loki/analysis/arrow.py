@@ -101,6 +101,12 @@ def times(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
         return pc.cast(pa.array(read, pa.int64()), MILLISECONDS)
 
 
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    array = column.combine_chunks()
+    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+
+
 def _milliseconds(text: str | None) -> int | None:
     found = moment(text) if text else None
     return None if found is None else (found - EPOCH) // timedelta(milliseconds=1)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loki.analysis.arrow import of_arrays
+from loki.analysis.arrow import of_arrays, whole
 from loki.analysis.attempt_log import RawAttempts
 
 
@@ -49,7 +49,7 @@ _NESTED = frozenset({"failure", "decision", "validation", "regression"})
 
 def failures(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
     """The failures of all attempts, in the order of `attempts`; ``sighting`` is not counted yet."""
-    failed = pc.struct_field(_whole(raw.table["failure"]), "message").is_valid()
+    failed = pc.struct_field(whole(raw.table["failure"]), "message").is_valid()
     table, numbers = raw.table.filter(failed), raw.tasks.filter(failed)
     column = _columns(table)
     failure = column["failure"]
@@ -106,9 +106,4 @@ def first(lists: pa.Array) -> pa.Array:
 
 
 def _columns(table: pa.Table) -> dict[str, pa.Array]:
-    return dict(zip(table.column_names, map(_whole, table.columns), strict=True))
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+    return dict(zip(table.column_names, map(whole, table.columns), strict=True))

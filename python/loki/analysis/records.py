@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from loki.analysis.arrow import EPOCH, of_rows
 from loki.base.error import StoreError
 from loki.base.time import isoformat, moment
+from loki.decision.transition_log import RECOVERIES, TRANSITIONS
 from loki.memory import metrics, task_record
 from loki.memory.call import Calls
 from loki.memory.dead_letter import Record
@@ -110,9 +112,10 @@ def _iso(milliseconds: int | None) -> str | None:
 
 # --- breakers ----------------------------------------------------------------------------------------
 
-TRANSITIONS = "logs/breaker-transitions.jsonl"
-RECOVERIES = "logs/circuit-recovery.log"
 STATE = "state/circuit-breakers.json"
+
+SAME = timedelta(seconds=1)
+"""Two files that tell of one transition do not agree to the millisecond. Chosen, not measured."""
 
 _RECOVERY = re.compile(r"(\S+) Circuit recovered: (.*)")
 
@@ -124,30 +127,33 @@ def transitions(store: FileStore) -> pa.Table:
     log of transitions does not, is added.
     """
     rows = list(_logged(store))
-    known = {(row["breaker"], row["after"], row["timestamp"]) for row in rows}
+    logged = defaultdict(list)
+    for row in rows:
+        logged[row["breaker"], row["after"]].append(row["at"])
     for row in (*_recoveries(store), *_standing(store)):
-        key = row["breaker"], row["after"], row["timestamp"]
-        if key not in known:
-            known.add(key)
+        known = logged[row["breaker"], row["after"]]
+        if not any(abs(at - row["at"]) <= SAME for at in known):
+            known.append(row["at"])
             rows.append(row)
-    return of_rows("transitions", sorted(rows, key=lambda row: row["timestamp"]))
+    rows.sort(key=lambda row: row["at"])
+    return of_rows("transitions", ({**row, "timestamp": isoformat(row["at"])} for row in rows))
 
 
 def _logged(store: FileStore) -> Iterator[dict[str, Any]]:
-    for record in store.scan(TRANSITIONS):
+    for record in store.scan(f"logs/{TRANSITIONS}"):
         at = moment(str(record.get("at")))
         if at is not None and isinstance(record.get("breaker"), str):
             own = {name: record.get(name) for name in ("breaker", "before", "after", "error")}
-            yield {**own, "timestamp": isoformat(at), "source": "transitions"}
+            yield {**own, "at": at, "source": "transitions"}
 
 
 def _recoveries(store: FileStore) -> Iterator[dict[str, Any]]:
-    for line in (store.get(RECOVERIES) or "").splitlines():
+    for line in (store.get(f"logs/{RECOVERIES}") or "").splitlines():
         found = _RECOVERY.fullmatch(line.strip())
         at = moment(found[1]) if found else None
         if found and at is not None:
             change = {"breaker": found[2], "before": "HALF_OPEN", "after": "CLOSED"}
-            yield {**change, "timestamp": isoformat(at), "source": "recoveries"}
+            yield {**change, "at": at, "source": "recoveries"}
 
 
 def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
@@ -164,7 +170,7 @@ def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
                 "after": state.get("state"),
                 "error": state.get("last_error"),
             }
-            yield {**change, "timestamp": isoformat(at), "source": "state"}
+            yield {**change, "at": at, "source": "state"}
 
 
 # --- dead letters, calls -----------------------------------------------------------------------------

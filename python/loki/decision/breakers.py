@@ -21,15 +21,14 @@ from typing import Any, ParamSpec, TypeVar
 
 from loki._core import BreakerEventKind as Kind
 from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
-from loki.base import file
 from loki.base.argument import called
 from loki.base.error import StoreError
 from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
 from loki.decision.breaker import Breaker
-from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
+from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
 from loki.decision.breakers_file import SharedFile
-from loki.decision.recovery import recovery_line
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
+from loki.decision.transition_log import TransitionLog
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,7 +37,6 @@ T = TypeVar("T")
 RETRY_SECONDS = 5.0
 """How long a disk that failed is left alone. Chosen, not measured."""
 
-_CLOSED = 0
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 logger = logging.getLogger("loki")
@@ -57,7 +55,8 @@ class Breakers:
         clock: where time comes from; None: the machine's.
         look_every: how old what is known of other processes may be when a call is let through.
         recovery_log: gets a line for each breaker that this process closes; None: ``logs/
-            circuit-recovery.log`` beside the file's folder, where that is called ``state``.
+            circuit-recovery.log`` beside the file's folder, where that is called ``state``. There
+            all transitions are kept, too: ``breaker-transitions.jsonl``.
         named: arguments of `loki.Breaker` for single names, in place of ``knobs``.
         knobs: arguments of `loki.Breaker` for all: ``threshold``, ``window``, ``cooldown``, …
 
@@ -95,7 +94,7 @@ class Breakers:
         self._boot_id = _boot_id() if clock is None else str(getattr(clock, "boot_id", ""))
         self._look_every = argument_nanoseconds("look_every", look_every) / 1e9
         self._look_at = 0.0
-        self._recovery_log = recovery_log or _log_beside(Path(self._file.path))
+        self._log = TransitionLog(self._file.path, recovery_log)
         self._named = {name: {**knobs, **own} for name, own in (named or {}).items()}
         self._knobs = knobs
         for arguments in (knobs, *self._named.values()):
@@ -197,8 +196,10 @@ class Breakers:
         with self._locked():
             reply = self._together(breaker, kind, permit, error)
         change = reply.change
-        if change is not None and change[1] == _CLOSED:
-            self._log_recovery(breaker.name)
+        if change is not None:
+            before, after = STATES[change[0]], STATES[change[1]]
+            tripped = error if after == "OPEN" else ""
+            self._log.keep(breaker.name, before, after, self._clock.now(), tripped)
         breaker._announce()
         return reply
 
@@ -324,15 +325,6 @@ class Breakers:
         nanoseconds = whole_seconds * 1_000_000_000 + since_1970.microseconds * 1_000
         return BreakerMoment(self.now_ns(), nanoseconds, self._boot_id)
 
-    def _log_recovery(self, name: str) -> None:
-        if self._recovery_log is None:
-            return
-        line = recovery_line(name, self._clock.now())
-        try:
-            file.append_line(self._recovery_log, line.encode("utf-8", "replace"))
-        except StoreError as problem:
-            logger.warning("Could not persist: %s. Going on; %s recovered.", problem, name)
-
     def _complain(self, problem: StoreError) -> None:
         self._not_before = self._monotonic() + RETRY_SECONDS
         if not self._has_warned:
@@ -377,11 +369,6 @@ def _taken(queue: deque[T]) -> Iterator[T]:
 
 def _is_broken(name: str) -> bool:
     return name.encode("utf-8", "ignore").decode("utf-8") != name
-
-
-def _log_beside(path: Path) -> Path | None:
-    folder = path.parent
-    return folder.parent / "logs" / "circuit-recovery.log" if folder.name == "state" else None
 
 
 def _boot_id() -> str:

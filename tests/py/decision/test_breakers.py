@@ -108,6 +108,29 @@ def test_one_probe_over_all(path: Path, clock: ManualClock) -> None:
     assert log.read_text() == "2026-01-01T00:05:20.000Z Circuit recovered: api/claude\n"
 
 
+def test_each_transition_is_kept_once(path: Path, clock: ManualClock) -> None:
+    """By the process that makes it, with the error that tripped it, secrets masked."""
+    a, b = loki.Breakers(path, clock=clock)[NAME], loki.Breakers(path, clock=clock)[NAME]
+    fail(a, 2)
+    fail(b, 1, "password=hunter2")
+    clock.advance(300)
+    probe = a.try_acquire()
+    assert probe is not None
+    probe.ignore()
+    b.reset()
+    b.reset()
+    log = path.parent.parent / "logs" / "breaker-transitions.jsonl"
+    kept = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(one["before"], one["after"]) for one in kept] == [
+        ("CLOSED", "OPEN"),
+        ("OPEN", "HALF_OPEN"),
+        ("HALF_OPEN", "CLOSED"),
+    ]
+    assert [one.get("error") for one in kept] == ["password=<secret>", None, None]
+    assert kept[0]["at"] == "2026-01-01T00:00:00.000Z"
+    assert {one["breaker"] for one in kept} == {NAME}
+
+
 def test_a_dead_processs_probe_frees_its_slot(path: Path, clock: ManualClock) -> None:
     """By its lease; an outcome that comes after that is void. A probe that is dropped frees it."""
     a, b = loki.Breakers(path, clock=clock)[NAME], loki.Breakers(path, clock=clock)[NAME]
