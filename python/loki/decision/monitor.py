@@ -9,6 +9,7 @@ event        what is so                                                       re
 Passed       (a check's failures are mended; a change begins a new try)       none
 Failed       infrastructure failed, or the command polls                      none
 Failed       the same failure, nothing was tried since, another look at it    none
+Failed       the same failure after a try, and fewer others beside it         none
 Failed       the first time                                                   none
 Failed       the same after a try, or the very same call without one: 2nd     nudge: the sign
 Failed       … 3rd                                                            nudge: change strategy
@@ -49,6 +50,9 @@ MOST_CLAIMS = 32
 
 LONGEST_MESSAGE = 8_000
 """Characters of an ending message that are read, its last. Chosen, not measured."""
+
+NO_PROGRAM = 127
+"""Exit code of a shell that finds no program, as POSIX has it."""
 
 Kind: TypeAlias = Literal["none", "nudge", "refuse", "stop"]
 
@@ -101,10 +105,17 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A call failed."""
+    """A call failed.
+
+    Attributes:
+        call: the call.
+        failure: what failed first in it.
+        extent: how many lines of its output told of failures; see `loki.decision.extent`.
+    """
 
     call: Known
     failure: Failure
+    extent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +226,7 @@ def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
         return _same_call(state, call, failure, rules)
     if rules.signs.ignores(failure, call.command):
         return state, NOTHING
-    return _same_failure(state, call, failure, rules)
+    return _same_failure(state, event, rules)
 
 
 def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
@@ -228,12 +239,14 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
 
 def _same_call(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:
     """A failure that could be anything: only the very same call, without any change, counts."""
-    said = failure.fingerprint
-    before = next((one for one in state.again if one.key == call.key), None)
+    said, key = failure.fingerprint, call.key
+    if failure.exit_code == NO_PROGRAM:  # it is not there, whatever it is asked for
+        key = f"{NO_PROGRAM}:{said}"
+    before = next((one for one in state.again if one.key == key), None)
     repeated = before is not None and before.change == state.change and before.said == said
     count = before.count + 1 if repeated and before is not None else 1
-    others = (one for one in state.again if one.key != call.key)
-    again = (*others, Again(call.key, said, state.change, count))[-MOST_CALLS:]
+    others = (one for one in state.again if one.key != key)
+    again = (*others, Again(key, said, state.change, count))[-MOST_CALLS:]
     state = replace(state, again=again)
     threshold = rules.signs.threshold_for(failure)
     if count < threshold:
@@ -245,29 +258,40 @@ def _same_call(state: MonitorState, call: Known, failure: Failure, rules: Monito
     )
 
 
-def _same_failure(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:
+def _same_failure(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
+    failure = event.failure
     known = next((s for s in state.seen.sightings if same_failure(s.failure, failure)), None)
     name = known.failure.fingerprint if known else failure.fingerprint
-    look = state.looks.get(name)
-    fresh = look is None or known is None
-    if look is not None and known is not None and look.change == state.change:
-        fresh = False
-        if call.key not in look.keys:  # another look at it: nothing was tried
-            looks = {**state.looks, name: _looked(look, call)}
-            return replace(state, looks=looks), NOTHING
-    approach = "; ".join(state.tried) if not fresh or state.tried else ""
-    seen, sighting = observe(state.seen, failure, approach, "", rules.signs)
+    look = state.looks.get(name) if known else None
+    if look is not None and _is_news(look, event, state.change):
+        return replace(
+            state, looks={**state.looks, name: _looked(look, event, state.change)}
+        ), NOTHING
+    seen, sighting = observe(state.seen, failure, "; ".join(state.tried), "", rules.signs)
     names = {one.failure.fingerprint for one in seen.sightings}
     looks = {n: look for n, look in state.looks.items() if n in names}
-    looks[name] = _looked(Look(state.change, ()), call)
-    state = replace(state, seen=seen, looks=looks, tried=())
-    return state, _answer(seen, sighting, rules)
+    looks[name] = _looked(look or Look(state.change, ()), event, state.change)
+    return replace(state, seen=seen, looks=looks, tried=()), _answer(seen, sighting, rules)
 
 
-def _looked(look: Look, call: Known) -> Look:
-    keys = (*(key for key in look.keys if key != call.key), call.key)[-MOST_LOOKS:]
-    calls = tuple(dict.fromkeys((*look.calls, *call.programs)))[-MOST_LOOKS:]
-    return replace(look, keys=keys, calls=calls)
+def _is_news(look: Look, event: Failed, change: int) -> bool:
+    """Whether a known failure says nothing against what was done."""
+    if look.change == change:  # another look at it: nothing was tried
+        return event.call.key not in look.keys
+    most = max(look.extents.values(), default=0)
+    fewest = look.extents.get(event.call.key, most)
+    return 0 < event.extent < fewest  # others beside it are mended
+
+
+def _looked(look: Look, event: Failed, change: int) -> Look:
+    """Who has shown a failure, after one more."""
+    key, programs = event.call.key, event.call.programs
+    shown = look.keys if look.change == change else ()
+    keys = (*(known for known in shown if known != key), key)[-MOST_LOOKS:]
+    calls = tuple(dict.fromkeys((*look.calls, *programs)))[-MOST_LOOKS:]
+    fewest = min(event.extent, look.extents.get(key, event.extent))
+    extents = {**{k: n for k, n in look.extents.items() if k != key}, key: fewest}
+    return Look(change, keys, calls, dict(list(extents.items())[-MOST_LOOKS:]))
 
 
 def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules) -> Reaction:

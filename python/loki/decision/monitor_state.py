@@ -17,11 +17,14 @@ class Look:
         change: how many changes there had been.
         keys: of the calls.
         calls: what they ran, for telling which checks cover it.
+        extents: by call, the fewest lines of its output that told of failures; see
+            `loki.decision.extent`.
     """
 
     change: int
     keys: tuple[str, ...]
     calls: tuple[tuple[str, ...], ...] = ()
+    extents: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,12 @@ class MonitorState:
             "sightings": [one.to_dict() for one in self.seen.sightings],
             "recent": list(self.seen.recent),
             "looks": {
-                name: {"change": k.change, "keys": list(k.keys), "calls": list(map(list, k.calls))}
+                name: {
+                    "change": k.change,
+                    "keys": list(k.keys),
+                    "calls": list(map(list, k.calls)),
+                    "extents": dict(k.extents),
+                }
                 for name, k in self.looks.items()
             },
             "again": [[a.key, a.said, a.change, a.count] for a in self.again],
@@ -97,6 +105,7 @@ class MonitorState:
                     int(one["change"]),
                     tuple(map(str, one["keys"])),
                     tuple(tuple(map(str, call)) for call in one["calls"]),
+                    {str(key): int(number) for key, number in one["extents"].items()},
                 )
                 for name, one in data["looks"].items()
             }

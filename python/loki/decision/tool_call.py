@@ -20,6 +20,8 @@ from loki.decision.shell_line import Simple, simple_commands
 from loki.decision.tool_knowledge import Effect as Effect  # noqa: PLC0414 - a name of this room
 from loki.decision.tool_knowledge import knowledge
 from loki.memory.quote import one_line
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import HIGH
 
 LONGEST = 200_000
 """Characters of a call's arguments that are looked at; chosen, not measured."""
@@ -153,6 +155,19 @@ def says_failed(call: Known, text: str) -> bool | None:
     return True if head.startswith(knowledge().says_failed) else None
 
 
+def shows_failure(call: Known, failure: Failure) -> bool:
+    """Whether what was recognized in a text says that the call failed, where nobody else does.
+
+    Args:
+        call: the call: only of a check this is to be seen by what it printed.
+        failure: what was recognized.
+    """
+    if not call.is_check:
+        return False
+    known = bool(failure.error_type or failure.error_code or failure.path)
+    return bool(failure.tests) or (failure.is_specific and failure.confidence >= HIGH and known)
+
+
 def exit_code_in(text: str) -> int | None:
     """The exit code that is written into a tool's text, or None.
 
@@ -271,6 +286,7 @@ def _any_of(globs: Iterable[str], words: Iterable[str]) -> bool:
 # --- what it reaches ------------------------------------------------------------------------------
 
 _URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
+_NAMED = re.compile(r"^(?:[\w-]+\.)*[\w-]+(?::\d+)?(?:/|$)")
 _HERE = re.compile(
     r"(?i)^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1?\]?|.*\.(?:localhost|local))$"
 )
@@ -278,17 +294,27 @@ _HERE = re.compile(
 
 def _breaker(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
     """Name of the breaker of what a call reaches; "" where that is this machine."""
-    text = line or next((v for v in call.arguments.values() if _is_url(v)), "")
-    url = _URL.search(text[:LONGEST]) if text else None
-    host = _host(url[0]) if url else ""
-    if host and _HERE.match(host):
-        return ""
+    host = _host_of(call, line, commands)
     if host:
-        return f"tool/{host}"
+        return "" if _HERE.match(host) else f"tool/{_safe(host)}"
     if not line:
         return f"tool/{_safe(call.name)}"
     program = next((c.program for c in commands if not _looks(c)), "")
     return f"tool/{_safe(program)}" if program else ""
+
+
+def _host_of(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
+    text = line or next((v for v in call.arguments.values() if _is_url(v)), "")
+    url = _URL.search(text[:LONGEST])
+    if url:
+        return _host(url[0])
+    words = (word for c in commands if c.program in knowledge().fetchers for word in c.arguments)
+    return next((_host(f"//{word}") for word in words if _is_host(word)), "")
+
+
+def _is_host(word: str) -> bool:
+    host = re.split(r"[:/]", word, maxsplit=1)[0]
+    return bool(_NAMED.match(word)) and ("." in host or bool(_HERE.match(host)))
 
 
 def _is_url(value: object) -> bool:
@@ -297,7 +323,7 @@ def _is_url(value: object) -> bool:
 
 def _host(url: str) -> str:
     try:
-        return _safe((urlsplit(url).hostname or "").casefold())
+        return (urlsplit(url).hostname or "").casefold()
     except ValueError:
         return ""
 

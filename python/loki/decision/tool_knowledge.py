@@ -57,6 +57,7 @@ class Knowledge:
     mends_unless: Sequence[str]
     changes: frozenset[str]
     changes_of: Mapping[str, Sequence[str]]
+    fetchers: frozenset[str]
     steering: frozenset[str]
     says_failed: tuple[str, ...]
     exit_code: re.Pattern[str]
@@ -77,7 +78,7 @@ def knowledge() -> Knowledge:
         name: frozenset(said[name])
         for name in (
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
-            *("looks", "checks", "check_words", "test_words", "changes", "steering"),
+            *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
         )
     }
     maps: dict[str, Any] = {

@@ -124,6 +124,7 @@ class Sighting:
         approaches: the newest things tried, newest last.
         tasks: ids of the newest tasks that it was seen in.
         threshold: sightings that arm a sign.
+        is_mended: the check that showed it has passed since; it binds again when it comes back.
     """
 
     failure: Failure
@@ -131,11 +132,12 @@ class Sighting:
     approaches: tuple[Approach, ...] = ()
     tasks: tuple[str, ...] = ()
     threshold: int = ARMED
+    is_mended: bool = False
 
     @property
     def is_sign(self) -> bool:
-        """Seen often enough to bind."""
-        return self.count >= self.threshold
+        """Seen often enough to bind, and not mended."""
+        return self.count >= self.threshold and not self.is_mended
 
     @property
     def advice(self) -> Advice:
@@ -152,6 +154,7 @@ class Sighting:
             count=self.count + 1,
             approaches=_tried_again(self.approaches, approach),
             tasks=tasks[-MOST_TASKS:],
+            is_mended=False,
         )
 
     @cached_property
@@ -171,6 +174,7 @@ class Sighting:
             "count": self.count,
             "approaches": [{"text": a.text, "count": a.count} for a in self.approaches],
             "tasks": list(self.tasks),
+            **({"is_mended": True} if self.is_mended else {}),
         }
 
     @classmethod
@@ -188,7 +192,8 @@ class Sighting:
             for a in data["approaches"]
         )
         tasks = tuple(map(str, data["tasks"]))
-        return cls(failure, count, approaches, tasks, rules.threshold_for(failure))
+        is_mended = bool(data.get("is_mended"))
+        return cls(failure, count, approaches, tasks, rules.threshold_for(failure), is_mended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,17 @@ def observe(
         others = tuple(one for one in seen.sightings if one is not known)
     recent = (*seen.recent, sighting.failure.fingerprint)[-MOST_RECENT:]
     return Seen(_bounded((*others, sighting), is_open), recent), sighting
+
+
+def mend(seen: Seen, failures: Sequence[Failure]) -> Seen:
+    """All that was seen, once checks have passed that had shown some of it."""
+    gone = {id(found) for one in failures if (found := _find(seen.sightings, one)) is not None}
+    return replace(
+        seen,
+        sightings=tuple(
+            replace(one, is_mended=True) if id(one) in gone else one for one in seen.sightings
+        ),
+    )
 
 
 def period(recent: Sequence[str]) -> int:

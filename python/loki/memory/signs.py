@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,14 @@ from loki.memory.sign import (
     Seen,
     Sighting,
     SignRules,
+    mend,
     observe,
     render_page,
     render_signs,
 )
 from loki.memory.store import Masked
 from loki.recognition.failure import Failure, as_failure
+from loki.recognition.similarity import same_failure
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
@@ -225,6 +227,23 @@ class Signs:
             self._store.update(self._folder + PAGE, lambda _old: self._page())
         return sighting
 
+    def mend(self, failures: Sequence[Failure]) -> None:
+        """Take back the signs of failures whose checks have passed; they bind again when they come back.
+
+        Args:
+            failures: what is mended; what is no sign stays as it is.
+        """
+        if not any(same_failure(sign.failure, one) for sign in self.armed for one in failures):
+            return
+
+        def change(waiting: str | None) -> str:
+            run = self._read(waiting)
+            self._run = replace(run, branch=self.branch, seen=mend(run.seen, failures))
+            return self._kept()
+
+        self._store.update(self._folder + WAITING, change)
+        self._store.update(self._folder + PAGE, lambda _old: self._page())
+
     def _beginning(self) -> Mapping[str, Any]:
         """How git stood when the run began, which may be now."""
         current = self._read(self._store.get(self._folder + WAITING))
@@ -246,11 +265,15 @@ class Signs:
         if not run.seen.sightings:  # None: somebody has closed the run that was known
             run = replace(run, start=self._start() if start is None else start)
         self._run = replace(run, branch=self.branch, seen=seen)
+        return sighting, self._kept()
+
+    def _kept(self) -> Masked:
+        """What waits now; what binds is written where it has changed. The lock of both is held."""
         signs, rest = self._run.dump(), self._run.dump_waiting()
         if signs != self._read_last[0]:
             self._store.put(self._folder + SIGNS, signs)
         self._read_last = signs, rest
-        return sighting, rest
+        return rest
 
     def _page(self) -> str:
         return render_page(self.branch or "no branch", self.seen)

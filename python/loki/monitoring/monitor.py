@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Clock, isoformat
+from loki.decision.extent import extent
 from loki.decision.monitor import (
     NOTHING,
     Ended,
@@ -25,7 +26,16 @@ from loki.decision.monitor import (
     step,
 )
 from loki.decision.monitor_state import MonitorRules, MonitorState
-from loki.decision.tool_call import Effect, Known, ToolCall, is_steering, known, says_failed
+from loki.decision.tool_call import (
+    Effect,
+    Known,
+    ToolCall,
+    exit_code_in,
+    is_steering,
+    known,
+    says_failed,
+    shows_failure,
+)
 from loki.memory.sign import Sighting
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
 from loki.monitoring.sessions import LocalSession, Session, SharedSession
@@ -136,23 +146,21 @@ class Monitor:
         said = known(call)
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
-        failure = self._failure(said, output, ok, exit_code)
-        self._tell_breaker(said, failure)
-        if failure is None:
+        failed = self._failure(said, output, ok, exit_code)
+        self._tell_breaker(said, failed.failure if failed else None)
+        if failed is None:
             return self._step(Passed(said))
-        return self._failed(call, said, failure, exit_code)
+        return self._failed(call, failed, exit_code)
 
-    def _failed(
-        self, call: ToolCall, said: Known, failure: Failure, exit_code: int | None
-    ) -> Reaction:
+    def _failed(self, call: ToolCall, failed: Failed, exit_code: int | None) -> Reaction:
         before = self._state.read()
-        reaction = self._step(Failed(said, failure))
+        reaction = self._step(failed)
         ToolFailures(self.workspace.store).add(
             ToolFailure(
                 isoformat(self.clock.now()),
                 call.name,
-                said.said,
-                failure,
+                failed.call.said,
+                failed.failure,
                 "; ".join(before.tried),
                 self.session or "",
                 self.agent,
@@ -168,29 +176,28 @@ class Monitor:
         output: str | bytes | BaseException,
         ok: bool | None,
         exit_code: int | None,
-    ) -> Failure | None:
+    ) -> Failed | None:
         """What failed in a call; None: nothing."""
         if ok is None and exit_code is not None:
             ok = exit_code == 0
         if isinstance(output, BaseException):
-            text: str | bytes = "".join(traceback.format_exception(output))
-            ok = False if ok is None else ok
-        else:
-            text = output
+            output, ok = "".join(traceback.format_exception(output)), bool(ok)
         if ok is None:
-            ok = not says_failed(call, _ends(text))
+            said = says_failed(call, _ends(output))
+            ok = None if said is None and call.is_check else not said
         if ok:
             return None
-        text = mask_output(text) if isinstance(text, bytes) else mask_secrets(text)
-        return bounded(
-            recognize(
-                text,
-                command=call.command or None,
-                exit_code=exit_code,
-                root=str(self.workspace.root),
-                patterns=self.workspace.patterns,
-            )
+        text = _text(mask_output(output) if isinstance(output, bytes) else mask_secrets(output))
+        failure = recognize(
+            text,
+            command=call.command or None,
+            exit_code=exit_code_in(_ends(text)) if exit_code is None else exit_code,
+            root=str(self.workspace.root),
+            patterns=self.workspace.patterns,
         )
+        if ok is None and not shows_failure(call, failure):
+            return None
+        return Failed(call, bounded(failure), extent(text))
 
     def _step(self, event: MonitorEvent) -> Reaction:
         def change(
@@ -200,8 +207,13 @@ class Monitor:
             return after, (state, after, reaction)
 
         before, after, reaction = self._state.change(change)
-        if before.seen is not after.seen and isinstance(event, Failed):
-            self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
+        if before.seen is not after.seen:
+            if isinstance(event, Failed):
+                self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
+            else:
+                left = {one.failure.fingerprint for one in after.seen.sightings}
+                gone = [one.failure for one in before.seen.sightings]
+                self._signs().mend([one for one in gone if one.fingerprint not in left])
         return reaction
 
     def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:

@@ -1,0 +1,132 @@
+"""Runs of agents that get nowhere: each says when it must be heard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loki import Monitor
+from support.tool_calls import (
+    REFUSED,
+    Made,
+    bash,
+    edit,
+    failed_edit,
+    function,
+    heard,
+    missing,
+    pytest_fails,
+    read,
+)
+
+A, B = (
+    pytest_fails("test_a", "KeyError: 'next'"),
+    pytest_fails("test_b", "ValueError: bad date 'x'"),
+)
+E = "tool_use_error: unknown table 'users'"
+
+
+def turn(*outputs: str) -> list[Made]:
+    """A check that fails, an edit; for each output."""
+    made = []
+    for number, output in enumerate(outputs):
+        made += [bash("pytest -q", output, 1), edit("app.py", f"return {number}")]
+    return made
+
+
+UNHEALTHY: dict[str, tuple[list[Made], dict[int, str]]] = {
+    "the same fix again and again": (
+        [bash("pytest -q", A, 1), edit("app.py", "x")] * 4,
+        {2: "nudge", 4: "nudge", 6: "stop"},
+    ),
+    "different fixes, the same failure": (turn(A, A, A, A), {2: "nudge", 4: "nudge", 6: "stop"}),
+    "A, B, A, B": (
+        turn(A, B, A, B, A, B),
+        {4: "nudge", 6: "nudge", 8: "nudge", 10: "stop"},
+    ),
+    "A, B, C in turn": (
+        turn(*(A, B, pytest_fails("test_c", "TypeError: 'int' object is not iterable")) * 2),
+        {6: "nudge", 8: "nudge", 10: "nudge"},
+    ),
+    "the very same check again, with no edit": (
+        [bash("pytest -q", A, 1), read("app.py")] * 4,
+        {2: "nudge", 4: "nudge", 6: "stop"},
+    ),
+    "hammering an API that is down": (
+        [bash("curl -s https://api.example.com/v1", REFUSED, 7)] * 6,
+        {3: "refuse", 4: "refuse", 5: "refuse"},
+    ),
+    "a tool whose service is down": (
+        [function("get_weather", ConnectionRefusedError("Connection refused"), city="Paris")] * 5,
+        {3: "refuse", 4: "refuse"},
+    ),
+    "reading the same missing file": (
+        [missing("src/login.py")] * 4,
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+    "running a program that is not there": (
+        [bash("rg TODO", "bash: line 1: rg: command not found\n", 127)] * 4,
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+    "running it with other arguments": (
+        [
+            bash(f"rg {word}", "bash: line 1: rg: command not found\n", 127)
+            for word in ("TODO", "FIXME", "XXX", "HACK")
+        ],
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+    "the same edit that does not fit": (
+        [failed_edit("app.py")] * 4,
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+    "a function tool with the same wrong argument": (
+        [function("query", ValueError(E), table="users")] * 4,
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+    "a function tool whose tests fail after each write": (
+        [function("run_tests", A), function("write_file", "ok", path="app.py", content="x")] * 4,
+        {2: "nudge", 4: "nudge", 6: "stop"},
+    ),
+    "types: the same error, and nothing fewer": (
+        [
+            bash(
+                "mypy .", "app.py:3: error: Incompatible types  [return-value]\nFound 2 errors\n", 1
+            ),
+            edit("app.py"),
+        ]
+        * 4,
+        {2: "nudge", 4: "nudge", 6: "stop"},
+    ),
+    "installs what there is none of": (
+        [
+            bash("pip install reqests", "ERROR: No matching distribution found for reqests\n", 1),
+            bash("pip install reqests", "ERROR: No matching distribution found for reqests\n", 1),
+        ]
+        * 2,
+        {1: "nudge", 2: "nudge", 3: "stop"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNHEALTHY)
+def test_an_unhealthy_run_is_heard_in_time(tmp_path: Path, name: str) -> None:
+    made, expected = UNHEALTHY[name]
+    said = heard(Monitor(tmp_path), made)
+    assert {index: kind for index, kind in enumerate(said) if kind != "none"} == expected
+
+
+def test_a_turn_is_named(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    *_, last = [monitor.after(m.call, m.output, **m.how) for m in turn(A, B, A, B)[:-1]]
+    assert last.reason == "turn"
+    assert "come back in turn" in last.text
+    assert "KeyError" in last.text
+    assert "ValueError" in last.text
+
+
+def test_infrastructure_is_never_stuck(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    for _ in range(10):
+        reaction = monitor.after(bash("curl https://a.example.com").call, REFUSED, exit_code=7)
+        assert reaction.kind == "none"
