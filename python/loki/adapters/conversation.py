@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from loki.decision.monitor import Reaction
@@ -77,7 +77,7 @@ class Conversations:
             reaction.raise_if_stop()
 
 
-def _keep(kept: OrderedDict[_T, object] | OrderedDict[_T, int], key: _T) -> None:
+def _keep(kept: OrderedDict[_T, Any], key: _T) -> None:
     kept.move_to_end(key)
     while len(kept) > KEPT:
         kept.popitem(last=False)

@@ -1,0 +1,51 @@
+"""pydantic-ai: a model whose calls go through loki, as `loki.adapters.pydantic_ai` gives it to runs.
+
+Under test: ``tests/py/adapters/test_pydantic_ai_calls.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from pydantic_ai import ModelSettings
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import StreamedResponse
+from pydantic_ai.models.wrapper import WrapperModel
+
+from loki.monitoring.monitor import Monitor
+
+
+class AskedModel(WrapperModel):
+    """A model whose calls wait for outages to end; the client's own retries are off."""
+
+    def __init__(self, wrapped: Any, monitor: Monitor) -> None:
+        super().__init__(wrapped)
+        self._monitor, self._breaker = monitor, f"api/{wrapped.system}/{wrapped.model_name}"
+
+    async def request(
+        self, messages: Any, model_settings: Any, model_request_parameters: Any
+    ) -> ModelResponse:
+        """Ask, and again after an outage."""
+        asked = messages, self._once(model_settings), model_request_parameters
+        return await self._monitor.acall(self._breaker, self.wrapped.request, *asked)
+
+    @asynccontextmanager
+    async def request_stream(
+        self, messages: Any, model_settings: Any, *more: Any
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Ask for a stream, and again after an outage; what breaks in mid-stream is not asked again."""
+        async with AsyncExitStack() as stack:
+
+            async def begin() -> StreamedResponse:
+                asked = messages, self._once(model_settings), *more
+                return await stack.enter_async_context(self.wrapped.request_stream(*asked))
+
+            yield await self._monitor.acall(self._breaker, begin)
+
+    def _once(self, settings: ModelSettings | None) -> ModelSettings | None:
+        """Settings without the client's own retries, where the model has such a setting."""
+        if "max_retries" in self.wrapped.unsupported_settings:
+            return settings
+        return ModelSettings(**{**(settings or {}), "max_retries": 0})
