@@ -21,8 +21,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 import loki
 from loki.adapters.pydantic_ai import LokiCapability
 from loki.testing import ManualClock
-from support.llm_service import LLMService, Said, broken, failed
 from support.framework_agents import monitor
+from support.llm_service import LLMService, Said, broken, failed
 
 
 def anthropic(service: LLMService) -> Model:
