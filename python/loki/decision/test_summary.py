@@ -51,7 +51,7 @@ class Cause:
         label: of the cause; its tests may have others.
         where: ``path:line`` to look at, or "".
         kind: what kind of failure it is.
-        members: the failures that it explains, in the order of the run.
+        members: the failures that it explains, by node id.
         times: runs in which it was seen, this one included.
         since: when it was first seen, ISO 8601 UTC.
         todo: what to do next, one sentence.
@@ -83,7 +83,7 @@ class TestSummary:
 
     Attributes:
         run: the run.
-        causes: why tests failed, most tests first.
+        causes: why tests failed, most failures first, then the most urgent.
         rescued: tests that passed only when they were tried again, the last failing try of each.
     """
 
@@ -116,6 +116,9 @@ def summarize(run: TestRun, history: TestHistory) -> TestSummary:
         )
         for group in root_causes([one.failure for one in run.failures])
     ]
+    causes.sort(
+        key=lambda cause: (-len(cause.members), URGENCY.index(cause.label.name), cause.tests)
+    )
     failed = {one.test for one in run.failures}
     tried = {one.test: one for one in run.reruns if one.test not in failed}
     saved = [
@@ -129,14 +132,17 @@ def _cause(
     run: TestRun, failure: Failure, failing: Sequence[TestFailure], earlier: Sequence[Earlier]
 ) -> Cause:
     members = tuple(
-        Member(one, label_of(one, run, known)) for one, known in zip(failing, earlier, strict=True)
+        sorted(
+            (Member(o, label_of(o, run, known)) for o, known in zip(failing, earlier, strict=True)),
+            key=lambda member: member.failing.test,  # workers fail them in any order
+        )
     )
     label = cause_label(members)
     seen = {one.run.number for known in earlier for one in known.runs if one.is_same}
     times = max([len(seen), *(known.times for known in earlier)])
     since = min([run.started_at, *(known.first for known in earlier if known.first)])
     where, kind = where_of(failure), kind_of(failure)
-    todo = todo_of(failure, failing[0].test, label.name)
+    todo = todo_of(failure, members[0].failing.test, label.name)
     return Cause(failure, label, where, kind, members, times + 1, since, todo)
 
 

@@ -73,8 +73,8 @@ def message_of(cause: Cause) -> str:
 
 
 def seen(cause: Cause) -> str:
-    """Since when and how often a cause was seen; "" for the first time."""
-    if cause.times <= 1:
+    """Since when and how often a cause was seen; "" for the first time, or where its evidence says so."""
+    if cause.times <= 1 or cause.label.name in {"broken", "recurring"}:
         return ""
     return f"seen in {counted(cause.times, 'run')} since {day(cause.since)}"
 

@@ -31,6 +31,10 @@ RESEMBLANCE = 0.5
 """Overlap of two messages of one ``raise`` statement, reached on one way, from which one mistake said
 both: half of the words are the statement's own. Chosen on benchmarks/root_causes.yml."""
 
+MOST_WAYS = 20
+"""Messages of one way to a line that others are held against: so many that differ are no mistake of the
+line's own. Chosen."""
+
 _ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
 _DETAIL = re.compile(r"^E +(\S.*)$", re.MULTILINE)
 _WORD = re.compile(
@@ -199,13 +203,15 @@ def _join_ways(
     A helper that is broken fails however it is called, straight from a test, too; one that checks what
     others give it fails each of them in its own way.
     """
-    first: dict[Stack, list[int]] = {}
+    said: dict[Stack, dict[str, int]] = {}
     for index, stack in members:
-        first.setdefault(stack, []).append(index)
+        ways = said.setdefault(stack, {})
+        if len(ways) < MOST_WAYS:
+            ways.setdefault(_template(failures[index]), index)
     for index, stack in members:
         for start in range(len(stack)):
-            for other in first.get(stack[start:], ()):
-                if other != index and _resemble(failures[index], failures[other]):
+            for other in said.get(stack[start:], {}).values():
+                if _resemble(failures[index], failures[other]):
                     groups.link(index, other)
                     break
 
