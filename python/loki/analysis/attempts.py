@@ -1,9 +1,8 @@
-"""The tables ``attempts`` and ``failures``, from what the logs of all tasks say."""
+"""The table ``attempts``, from what the logs of all tasks say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +18,7 @@ def attempts(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
         raw: as they were read.
         tasks: ids of the tasks, by their numbers.
     """
-    column = _columns(raw.table)
+    column = by_name(raw.table)
     failure = column["failure"]
     best = first(pc.struct_field(failure, "matches"))
     validation = column["validation"]
@@ -47,45 +46,6 @@ def attempts(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
 _NESTED = frozenset({"failure", "decision", "validation", "regression"})
 
 
-def failures(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
-    """The failures of all attempts, in the order of `attempts`; ``sighting`` is not counted yet."""
-    failed = pc.struct_field(whole(raw.table["failure"]), "message").is_valid()
-    table, numbers = raw.table.filter(failed), raw.tasks.filter(failed)
-    column = _columns(table)
-    failure = column["failure"]
-    best = first(pc.struct_field(failure, "matches"))
-    own = (
-        *("fingerprint", "signature", "tool", "language", "error_type", "error_code", "message"),
-        *("path", "line", "column", "extension", "tests", "exit_code"),
-    )
-    return of_arrays(
-        "failures",
-        {
-            **{name: pc.struct_field(failure, name) for name in own},
-            **{
-                name: pc.struct_field(best, name)
-                for name in ("pattern", "kind", "confidence", "band", "strategy")
-            },
-            **{name: column[name] for name in ("execution", "attempt", "timestamp")},
-            "source": pa.repeat(pa.scalar("attempt"), len(numbers)),
-            "task": named(numbers, tasks),
-            "infrastructure": column["infrastructure"],
-        },
-    )
-
-
-def with_sightings(table: pa.Table) -> pa.Table:
-    """Failures by time, each with how often its fingerprint was seen by then."""
-    table = table.take(pc.sort_indices(table, [("timestamp", "ascending")]))
-    seen: dict[Any, int] = {}
-    counted = []
-    for code in table["fingerprint"].unify_dictionaries().combine_chunks().indices.to_pylist():
-        seen[code] = number = seen.get(code, 0) + 1
-        counted.append(None if code is None else number)
-    place = table.schema.get_field_index("sighting")
-    return table.set_column(place, table.schema.field(place), pa.array(counted, pa.int64()))
-
-
 def named(numbers: pa.Array, names: Sequence[str]) -> pa.Array:
     """Numbers as categories of these names."""
     texts = pa.array([name.encode("utf-8", "replace").decode() for name in names], pa.string())
@@ -105,5 +65,6 @@ def first(lists: pa.Array) -> pa.Array:
     return lists.values.take(places)
 
 
-def _columns(table: pa.Table) -> dict[str, pa.Array]:
+def by_name(table: pa.Table) -> dict[str, pa.Array]:
+    """The columns of a table, each in one piece."""
     return dict(zip(table.column_names, map(whole, table.columns), strict=True))

@@ -75,6 +75,16 @@ def _columns(*columns: tuple[str, str, str, str]) -> tuple[Column, ...]:
 
 _TASK = ("task", "category", "", "id of the task")
 
+_IN_SHORT = (
+    ("fingerprint", "category", "", "of the failure: equal means the same"),
+    ("signature", "category", "", "pattern:extension:slug"),
+    ("pattern", "category", "", "id of the pattern that it shows best"),
+    ("kind", "category", "", "kind of failure, as that pattern says"),
+    ("message", "text", "", "first line of the causing error"),
+    ("path", "category", "", "failing file, relative to the project"),
+    ("line", "integer", "", "in that file, from 1"),
+)
+
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "attempts": _columns(
         _TASK,
@@ -213,17 +223,42 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ("work", "category", "", "full, simpler or minimal: how much was asked for"),
         ("error", "text", "", "what was said where it failed"),
     ),
+    "tool_calls": _columns(
+        ("timestamp", "time", "UTC", "when it had failed"),
+        ("tool", "category", "", "name of the tool"),
+        ("call", "text", "", "the call in one line"),
+        ("tried", "text", "", "what was changed since the failure before"),
+        ("exit_code", "integer", "", "of the command"),
+        ("session", "category", "", "of the agent"),
+        ("agent", "category", "", "who called"),
+        ("task", "category", "", "what it works on"),
+        *_IN_SHORT,
+    ),
     "test_runs": _columns(
         ("run", "category", "", "id of the test run"),
         ("timestamp", "time", "UTC", "when it began"),
         ("duration_ms", "integer", "ms", "of the whole run"),
         ("branch", "category", "", "git branch"),
         ("commit", "category", "", "git commit"),
+        ("environment", "category", "", "interpreter and platform"),
         ("passed", "integer", "", "tests that passed"),
-        ("failed", "integer", "", "failures, errors, crashes and time-outs"),
-        ("reruns", "integer", "", "failures that a rerun followed"),
+        ("failed", "integer", "", "tests that failed"),
+        ("errors", "integer", "", "tests whose fixtures failed, files that could not be collected"),
+        ("skipped", "integer", "", "tests that were skipped"),
+        ("reruns", "integer", "", "tries that failed and were made again"),
         ("interrupted", "truth", "", "it was stopped before its end"),
         ("exit_code", "integer", "", "of pytest"),
+    ),
+    "test_failures": _columns(
+        ("run", "category", "", "id of the test run"),
+        ("timestamp", "time", "UTC", "when the test, or the run, began"),
+        ("test", "category", "", "node id of the test"),
+        ("phase", "category", "", "setup, call, teardown, collect, crash or timeout"),
+        ("outcome", "category", "", "failed, error, crashed, timeout or rerun"),
+        ("duration_ms", "integer", "ms", "that this phase took"),
+        ("worker", "category", "", "process that ran it, like gw0"),
+        ("rerun", "integer", "", "number of a try that was made again; 0: the last"),
+        *_IN_SHORT,
     ),
 }
 """The columns of each table."""
@@ -233,8 +268,8 @@ def columns(table: str) -> Columns:
     """The columns of a table: name, type, unit and meaning of each.
 
     Args:
-        table: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``calls`` or
-            ``test_runs``.
+        table: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``calls``,
+            ``tool_calls``, ``test_runs`` or ``test_failures``.
 
     Raises:
         UsageError: there is no such table.

@@ -1,4 +1,4 @@
-"""The tables of what is kept in single files: tasks, transitions, dead letters, calls, test runs."""
+"""The tables of what is kept in single files: tasks, transitions, dead letters, calls."""
 
 from __future__ import annotations
 
@@ -239,8 +239,3 @@ def calls(store: FileStore) -> pa.Table:
         }
         rows.append({**row, **usage, "timestamp": call.at})
     return of_rows("calls", rows)
-
-
-def test_runs(store: FileStore) -> pa.Table:  # noqa: ARG001
-    """The runs of the project's tests, by time."""
-    return of_rows("test_runs", [])

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from loki.analysis import attempt_log, records
-from loki.analysis import attempts as of_attempts
+from loki.analysis import attempt_log, records, watched
 from loki.analysis.attempt_log import RawAttempts
+from loki.analysis.attempts import attempts
 from loki.analysis.column import TABLES, Columns, columns
+from loki.analysis.failures import failures
 from loki.base.error import UsageError
+from loki.memory.test_run import TestRun
+from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -37,12 +40,12 @@ class Tables:
     @cached_property
     def attempts(self) -> pa.Table:
         """Every attempt of every task, task by task."""
-        return of_attempts.attempts(self._raw, self._tasks)
+        return attempts(self._raw, self._tasks)
 
     @cached_property
     def failures(self) -> pa.Table:
         """Every failure that was seen, by time."""
-        return of_attempts.with_sightings(of_attempts.failures(self._raw, self._tasks))
+        return failures(self._raw, self._tasks, self._tool_failures, self._test_runs)
 
     @cached_property
     def tasks(self) -> pa.Table:
@@ -67,7 +70,17 @@ class Tables:
     @cached_property
     def test_runs(self) -> pa.Table:
         """The runs of the project's tests under ``pytest --loki``."""
-        return records.test_runs(self._store)
+        return watched.test_runs(self._test_runs)
+
+    @cached_property
+    def test_failures(self) -> pa.Table:
+        """The tests that failed in them, every try of each."""
+        return watched.test_failures(self._test_runs)
+
+    @cached_property
+    def tool_calls(self) -> pa.Table:
+        """The tool calls of watched agents that failed."""
+        return watched.tool_calls(self._tool_failures)
 
     def __getitem__(self, name: str) -> pa.Table:
         """The table of that name.
@@ -140,3 +153,11 @@ class Tables:
     @cached_property
     def _raw(self) -> RawAttempts:
         return attempt_log.read(self._store, self._tasks)
+
+    @cached_property
+    def _tool_failures(self) -> tuple[ToolFailure, ...]:
+        return tuple(ToolFailures(self._store))
+
+    @cached_property
+    def _test_runs(self) -> tuple[TestRun, ...]:
+        return tuple(watched.read_runs(self._store))
