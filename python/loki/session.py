@@ -68,6 +68,20 @@ class Task:
         self._open: OpenAttempt | None = None
         self._stack = ExitStack()
 
+    def _repr_html_(self) -> str:
+        from loki.base.html import card
+
+        spec, outcome = self.spec, self.outcome
+        facts = [
+            ("id", spec.id),
+            ("kind", spec.kind),
+            ("checks", ", ".join(check.name for check in spec.checks)),
+            ("status", outcome.status if outcome else "not ended"),
+            ("attempts", outcome.attempts if outcome else None),
+            ("reason", outcome.reason if outcome else None),
+        ]
+        return card(f"Task: {spec.title}", facts)
+
     def __enter__(self) -> Task:
         """Take the project for this run, mend what a crash left, and go on where it stood."""
         if not self.has_project:

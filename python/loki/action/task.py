@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
+from loki.base.html import card
 from loki.base.time import Duration, argument_seconds, isoformat
 from loki.decision.budget import UNLIMITED, Budget
 
@@ -140,6 +141,24 @@ class Outcome:
         if self.status == "failed" and self.trigger == "budget":
             return 5
         return EXIT_CODES.get(self.status, 1)
+
+    def _repr_html_(self) -> str:
+        return card(
+            f"Outcome: {self.status}",
+            [
+                ("task", self.task_id),
+                ("attempts", self.attempts),
+                ("files", ", ".join(self.files)),
+                ("last pattern", self.pattern),
+                ("took", f"{self.duration_ms / 1000:.1f} s"),
+                ("ended by", self.trigger),
+                ("page", self.page and f".loki/{self.page}"),
+                ("waits for", ", ".join(self.awaiting)),
+                ("breaker", self.breaker),
+                ("again at", self.retry_at and isoformat(self.retry_at)),
+            ],
+            said=self.reason,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""

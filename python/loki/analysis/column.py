@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from loki.base.error import UsageError
+from loki.base.html import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,17 @@ class Columns(Sequence[Column]):
             yield column.name, column.type, column.unit, column.meaning
 
     def __repr__(self) -> str:
-        head = ("column", "type", "unit", "meaning")
-        rows = [head, *self.rows()]
+        rows = [_HEAD, *self.rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         return "\n".join(
             "  ".join((*(row[i].ljust(widths[i]) for i in range(3)), row[3])) for row in rows
         )
+
+    def _repr_html_(self) -> str:
+        return table(f"Columns of {self.table}", _HEAD, self.rows())
+
+
+_HEAD = ("column", "type", "unit", "meaning")
 
 
 def _columns(*columns: tuple[str, str, str, str]) -> tuple[Column, ...]:
@@ -264,11 +270,11 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 """The columns of each table."""
 
 
-def columns(table: str) -> Columns:
+def columns(name: str) -> Columns:
     """The columns of a table: name, type, unit and meaning of each.
 
     Args:
-        table: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``calls``,
+        name: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``calls``,
             ``tool_calls``, ``test_runs`` or ``test_failures``.
 
     Raises:
@@ -278,7 +284,7 @@ def columns(table: str) -> Columns:
         >>> columns("attempts")[3]
         Column(name='timestamp', type='time', unit='UTC', meaning='when it began')
     """
-    found = TABLES.get(table)
+    found = TABLES.get(name)
     if found is None:
-        raise UsageError(f"no table {table!r}: expected one of {', '.join(TABLES)}")
-    return Columns(table, found)
+        raise UsageError(f"no table {name!r}: expected one of {', '.join(TABLES)}")
+    return Columns(name, found)

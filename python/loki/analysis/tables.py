@@ -14,6 +14,7 @@ from loki.analysis.attempts import attempts
 from loki.analysis.column import TABLES, Columns, columns
 from loki.analysis.failures import failures
 from loki.base.error import UsageError
+from loki.base.html import table
 from loki.memory.test_run import TestRun
 from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.stores.files import FileStore
@@ -89,8 +90,8 @@ class Tables:
             UsageError: there is none.
         """
         columns(name)
-        table: pa.Table = getattr(self, name)
-        return table
+        found: pa.Table = getattr(self, name)
+        return found
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class Tables:
         Raises:
             UsageError: there is no such table, or pandas is not installed.
         """
-        table = self[name]
+        found = self[name]
         try:
             import pandas
         except ImportError as error:
@@ -118,7 +119,7 @@ class Tables:
             pa.int64(): pandas.Int64Dtype(),
             pa.bool_(): pandas.BooleanDtype(),
         }
-        return table.to_pandas(types_mapper=nullable.get)
+        return found.to_pandas(types_mapper=nullable.get)
 
     def polars(self, name: str) -> polars.DataFrame:
         """A table as polars' data frame.
@@ -126,20 +127,27 @@ class Tables:
         Raises:
             UsageError: there is no such table, or polars is not installed.
         """
-        table = self[name]
+        found = self[name]
         try:
             import polars
         except ImportError as error:
             raise UsageError(
                 "polars is not installed: pip install 'loki-core[polars]', or use .pandas(name)"
             ) from error
-        frame = polars.from_arrow(table)
+        frame = polars.from_arrow(found)
         assert isinstance(frame, polars.DataFrame)
         return frame
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {self[name].num_rows}" for name in self.names)
         return f"<Tables of {self.folder.parent}: {sizes}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, self[name].num_rows, ", ".join(column.name for column in TABLES[name]))
+            for name in self.names
+        ]
+        return table(f"Tables of {self.folder.parent}", ("table", "rows", "columns"), rows)
 
     @cached_property
     def _tasks(self) -> list[str]:

@@ -24,6 +24,7 @@ from loki.decision.breaker_snapshot import (
     BreakerCounts,
     BreakerSnapshot,
     Transition,
+    breaker_card,
 )
 
 if TYPE_CHECKING:
@@ -262,6 +263,9 @@ class Breaker(_core.Breaker):
         view, _ = self._view()
         isolated = ", isolated" if view.is_isolated else ""
         return f"<{type(self).__name__} {self.name!r}: {STATES[view.state]}{isolated}>"
+
+    def _repr_html_(self) -> str:
+        return breaker_card(self.snapshot())
 
     # --- what the core calls, never under its lock ------------------------------------------------
 

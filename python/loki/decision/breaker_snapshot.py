@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from loki.base.html import card
+from loki.base.time import isoformat
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -79,3 +82,26 @@ class BreakerSnapshot:
     retry_after: float | None
     last_error: str
     counts: BreakerCounts
+
+    def _repr_html_(self) -> str:
+        return breaker_card(self)
+
+
+def breaker_card(shown: BreakerSnapshot) -> str:
+    """What Jupyter shows of a breaker."""
+    counts, wait = shown.counts, shown.retry_after
+    isolated = ", isolated" if shown.is_isolated else ""
+    is_closed = shown.state == "CLOSED"
+    return card(
+        f"Breaker {shown.name}: {shown.state}{isolated}",
+        [
+            ("next call", None if is_closed or wait is None else f"in {wait:.1f} s"),
+            ("failures that count", shown.failure_count),
+            ("successful probes", shown.success_count if shown.state == "HALF_OPEN" else None),
+            ("tripped in a row", shown.trips or None),
+            ("changed", shown.last_state_change and isoformat(shown.last_state_change)),
+            ("calls", f"{counts.granted} let through, {counts.refused} refused"),
+            ("outcomes", f"{counts.successes} successes, {counts.failures} failures"),
+            ("last error", shown.last_error),
+        ],
+    )

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
+from loki.base.html import card
 from loki.decision.past import Past
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import HIGH, Pattern
@@ -123,6 +124,11 @@ class Decision:
     reason: str
     trigger: str = ""
     review: bool = False
+
+    def _repr_html_(self) -> str:
+        facts = (("strategy", self.strategy), ("rule", self.rule), ("trigger", self.trigger))
+        look = [("review", "of medium confidence, worth a look later")] if self.review else []
+        return card(f"Decision: {self.action.value}", [*facts, *look], said=self.reason)
 
 
 def decide(situation: Situation) -> Decision:

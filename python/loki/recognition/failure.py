@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loki import _core
 from loki.base.argument import listed, thread_count
 from loki.base.secret import unnamed
+from loki.recognition.card import failure_card
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 
 if TYPE_CHECKING:
@@ -257,9 +258,8 @@ class Failure:
             failure = Failure(**known, match=best)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise ValueError(f"found a failure that cannot be read ({error!r})") from None
-        if failure.recognizer_version != RECOGNIZER_VERSION:
-            return failure._fingerprinted()
-        return failure
+        is_current = failure.recognizer_version == RECOGNIZER_VERSION
+        return failure if is_current else failure._fingerprinted()
 
     @property
     def place(self) -> str:
@@ -274,6 +274,9 @@ class Failure:
 
     def __repr__(self) -> str:
         return f"<Failure {self.pattern_id} ({self.confidence:.2f}) {self}>"
+
+    def _repr_html_(self) -> str:
+        return failure_card(self)
 
 
 _FIELDS = tuple(entry.name for entry in dataclasses.fields(Failure) if entry.name != "match")
@@ -363,7 +366,8 @@ def recognize_many(
 def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:
     """The failure in what the core found."""
     matches = tuple(known.described(match) for match in found.pop("matches"))
-    lines = {key: _lines(found.pop(key)) for key in ("excerpt_lines", "site_lines")}
+    between = {key: found.pop(key) for key in ("excerpt_lines", "site_lines")}
+    lines = {key: value if value[0] else None for key, value in between.items()}
     frames = tuple(
         Frame(path, line or None, function or None, in_project)
         for path, line, function, in_project in found.pop("frames")
@@ -381,10 +385,6 @@ def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -
         exit_code=exit_code,
     )
     return failure._fingerprinted() if "<secret:" in failure.message else failure
-
-
-def _lines(between: tuple[int, int]) -> tuple[int, int] | None:
-    return between if between[0] else None
 
 
 def as_failure(value: Text | Failure) -> Failure:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki import _core
 from loki.recognition import builtin
+from loki.recognition.card import match_card
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,9 @@ class Match:
     def is_infrastructure(self) -> bool:
         """Its kind says that infrastructure failed, not the work, and it is sure enough of it."""
         return self.kind in INFRASTRUCTURE_KINDS and self.confidence >= MEDIUM
+
+    def _repr_html_(self) -> str:
+        return match_card(self)
 
 
 @dataclass(frozen=True, slots=True)

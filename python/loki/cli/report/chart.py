@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
 
+from loki.base.html import text
 from loki.cli.report.document import Bars, Curve, Stacks
 
 WIDTH, HEIGHT = 720, 240
@@ -104,16 +104,6 @@ def nice(most: float) -> float:
         return 1.0
     size = 10.0 ** math.floor(math.log10(most))
     return next((size * step for step in STEPS if size * step >= most), most)
-
-
-def text(value: str) -> str:
-    """A text as it may stand in HTML and XML: escaped, without what neither can hold.
-
-    Example:
-        >>> text('<a href="x">\\x00')
-        '&lt;a href=&quot;x&quot;&gt;\\ufffd'
-    """
-    return escape("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in value))
 
 
 def _axes(times: Sequence[str], most: float) -> Iterator[str]:

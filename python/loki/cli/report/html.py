@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from loki.base.html import text
 from loki.cli.report import chart
-from loki.cli.report.chart import text
 from loki.cli.report.document import (
     Bars,
     Block,

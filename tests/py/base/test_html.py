@@ -1,0 +1,129 @@
+"""What Jupyter shows of loki's objects: escaped, masked, small, and in any page's colors."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loki
+from loki import analysis
+from loki.base.html import card, table
+from loki.decision.policy import Action, Decision
+from loki.decision.transition_log import TransitionLog
+from loki.testing import ManualClock
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>\" style=\"\x00\x1b[31m\u202e"
+SECRET = "token=abcd1234efgh"
+
+
+class Tags(HTMLParser):
+    """Tags, attributes and the text of a piece of HTML; whether every tag is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def shown(thing: Any) -> Tags:
+    found = Tags(thing._repr_html_())
+    assert found.tags <= {"div", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre"}
+    assert set(found.attributes) <= {"style", "scope"}
+    for style in found.attributes["style"]:
+        assert "url" not in style
+        assert "#" not in style  # no color of its own: the page may be dark
+    assert len(thing._repr_html_()) < 20_000
+    assert "abcd1234" not in found.text
+    return found
+
+
+def hostile_failure() -> loki.Failure:
+    return loki.Failure.of(
+        f"{HOSTILE} {SECRET}",
+        tool=HOSTILE,
+        error_type="KeyError",
+        path=HOSTILE,
+        line=3,
+        tests=[HOSTILE] * 9,
+        excerpt="\n".join([HOSTILE, SECRET] * 500),
+    )
+
+
+def test_a_failure() -> None:
+    found = shown(hostile_failure())
+    assert "Failure: runtime-error" in found.text
+    assert "alert('x')" in found.text
+    assert "and 4 more" in found.text
+    assert "lines left out" in found.text
+
+
+def test_a_match() -> None:
+    failure = loki.recognize("FAILED t.py::test_a - KeyError: 'next'")
+    assert failure.match is not None
+    assert "Match: test-failure" in shown(failure.match).text
+
+
+def test_a_decision() -> None:
+    found = shown(Decision(Action.ESCALATE, None, 2, f"{HOSTILE} {SECRET}", review=True))
+    assert "Decision: escalate" in found.text
+
+
+def test_a_breaker_alone_and_shared(tmp_path: Path) -> None:
+    clock = ManualClock()
+    alone = loki.Breaker(threshold=1, clock=clock, name=HOSTILE)
+    shared = loki.Breakers(tmp_path / "b.json", threshold=1, clock=clock)["api/claude"]
+    for breaker in (alone, shared):
+        assert "CLOSED" in shown(breaker).text
+        breaker.guard().failure(f"{HOSTILE} {SECRET}")
+        assert "next callin 300.0 s" in shown(breaker).text
+        assert "OPEN" in shown(breaker.snapshot()).text
+        assert breaker.snapshot().state == "OPEN"  # to look at it moves nothing
+
+
+def test_a_task_and_its_outcome(tmp_path: Path) -> None:
+    workspace = loki.Workspace(tmp_path)
+    with workspace.task(f"{HOSTILE} {SECRET}", checks=["false"], max_attempts=1) as task:
+        assert "not ended" in shown(task).text
+        outcome = task.run(lambda _: {"a.txt": "a"})
+    assert "failed" in shown(task).text
+    assert "Outcome: failed" in shown(outcome).text
+
+
+def test_tables_and_columns(tmp_path: Path) -> None:
+    project = tmp_path / "<script>"
+    log = TransitionLog(project / ".loki/state/circuit-breakers.json")
+    log.keep("api", "CLOSED", "OPEN", ManualClock().now(), "down")
+    assert "transitions1" in shown(analysis.history(project)).text
+    assert "timestamp" in shown(analysis.columns("attempts")).text
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert Tags(card("a", [("x", None), ("y", ""), ("z", 0)])).text == "az0"
+    assert Tags(table("a", ["n"], [[1234567]])).text == "an1,234,567"
+
+
+@pytest.mark.parametrize("length", [10**4, 10**6])
+def test_a_huge_value_is_clipped_after_it_was_masked(length: int) -> None:
+    found = card("x", [("said", "a" * length)], said="b" * length, quote="c" * length)
+    assert len(found) < 8_000
+    assert "abcd1234" not in card("x" * 380 + " " + SECRET)
