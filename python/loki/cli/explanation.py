@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loki.base.secret import mask_output, mask_secrets, masked
-from loki.memory.recall import Earlier, recall
+from loki.memory.recall import Earlier, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.text import clean
@@ -132,15 +132,24 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
     )
     reasons = _reasons(read, asked)
     failure = _renumbered(read, asked.line)
-    histories = ((task, workspace.history(task).attempts()) for task in workspace.tasks())
     return Explanation(
         asked,
         failure,
         _where(failure, str(workspace.root)),
         reasons,
-        tuple(recall(histories, failure)),
+        seen_before(workspace, failure),
         _next(workspace, failure, asked.command),
     )
+
+
+def seen_before(workspace: Workspace, failure: Failure) -> tuple[Earlier, ...]:
+    """The attempts and tool calls that failed the same way in a project, oldest first."""
+    from loki.memory.tool_failure import ToolFailures
+
+    histories = ((task, workspace.history(task).attempts()) for task in workspace.tasks())
+    calls = recall_calls(ToolFailures(workspace.store), failure)
+    both = (*recall(histories, failure), *calls)
+    return tuple(sorted(both, key=lambda one: one.timestamp))
 
 
 def _renumbered(failure: Failure, line: Callable[[int], int]) -> Failure:
@@ -304,15 +313,14 @@ def _seen(seen: tuple[Earlier, ...]) -> list[str]:
     last = seen[-1]
     often = "once" if len(seen) == 1 else f"{len(seen)} times"
     day = last.timestamp[:16].replace("T", " ")
-    lines = [_row("seen", f"{often} here, last in {last.task} attempt {last.attempt}, {day}")]
+    lines = [_row("seen", f"{often} here, last in {last.place}, {day}")]
     if last.action:
         lines.append(_row("", f"after: {_shown(last.action)}"))
-    cured = next((one for one in reversed(seen) if one.solved_by), None)
+    cured = next((one for one in reversed(seen) if one.solved_by or one.solution), None)
     if cured:
         solution = f": {_shown(cured.solution)}" if cured.solution else ""
-        lines.append(
-            _row("", f"what helped: {cured.task} attempt {cured.solved_by} succeeded{solution}")
-        )
+        by = f" {cured.task} attempt {cured.solved_by} succeeded" if cured.solved_by else ""
+        lines.append(_row("", f"what helped{':' if by else ''}{by}{solution}"))
     elif len(seen) > 1 or last.strategy:
         lines.append(_row("", "nothing that was tried since has helped"))
     return lines

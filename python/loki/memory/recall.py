@@ -1,4 +1,4 @@
-"""Was a failure seen before, and what became of it?"""
+"""Was a failure seen before, in attempts and in tool calls of agents, and what became of it?"""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from loki.memory.attempt import Attempt
+    from loki.memory.tool_failure import ToolFailure
     from loki.recognition.failure import Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An attempt that failed the same way.
+    """An attempt, or an agent's tool call, that failed the same way.
 
     Attributes:
-        task: its task.
-        attempt: its number in the task.
+        task: its task; of a tool call "" where it is not known.
+        attempt: its number in the task; 0 for a tool call.
         timestamp: when it began, ISO 8601 UTC.
         result: how it ended; an attempt that failed so has not succeeded.
         action: what was tried in it, in the agent's words.
         strategy: the strategy chosen in answer to the failure, or None.
         solved_by: number of the task's attempt that succeeded later, or None.
-        solution: what that attempt did, or None.
+        solution: what that attempt did, or what was changed before the check passed; None.
+        call: of a tool call, what was called; else "".
+        agent: who called it, or "".
     """
 
     task: str
@@ -37,6 +40,15 @@ class Earlier:
     strategy: str | None
     solved_by: int | None
     solution: str | None
+    call: str = ""
+    agent: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it was: ``fix-login attempt 2``, or ``a tool call of claude-code``."""
+        if self.attempt:
+            return f"{self.task} attempt {self.attempt}"
+        return f"a tool call of {self.agent}{f' for {self.task}' if self.task else ''}"
 
 
 def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure) -> list[Earlier]:
@@ -68,3 +80,30 @@ def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure)
                 )
             )
     return sorted(found, key=lambda one: one.timestamp)
+
+
+def recall_calls(calls: Iterable[ToolFailure], failure: Failure) -> list[Earlier]:
+    """The tool calls that failed the same way, oldest first.
+
+    Args:
+        calls: those that are kept.
+        failure: what is asked for; of an unspecific one nothing is said.
+    """
+    if not failure.is_specific:
+        return []
+    return [
+        Earlier(
+            one.task,
+            0,
+            one.at,
+            "failed",
+            " ".join(one.tried.split()),
+            None,
+            None,
+            " ".join(one.solution.split()) or None,
+            one.call,
+            one.agent,
+        )
+        for one in calls
+        if same_failure(one.failure, failure)
+    ]

@@ -6,7 +6,7 @@ Appended to ``.loki/logs/tool-calls.jsonl``; `loki.memory.recall` knows them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ EXCERPT_TOKENS = 500
 """Tokens of an excerpt that are kept. Chosen, not measured."""
 
 MESSAGE = 2_000
-"""Characters of a message that are kept. Chosen, not measured."""
+"""Characters of a message that are kept, and of each failing test's name. Chosen, not measured."""
 
 logger = logging.getLogger("loki")
 
@@ -45,6 +45,8 @@ class ToolFailure:
         agent: its name.
         task: what it works on, or "".
         exit_code: of the command, or None.
+        solution: what was changed before the same check passed, where it has; kept as a record of
+            its own.
     """
 
     at: str
@@ -56,6 +58,7 @@ class ToolFailure:
     agent: str = ""
     task: str = ""
     exit_code: int | None = None
+    solution: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; what is not known is left out."""
@@ -72,6 +75,7 @@ class ToolFailure:
         """
         try:
             known = {name: data[name] for name in cls.__slots__ if name in data}
+            known.pop("solution", None)
             known["failure"] = Failure.from_dict(data["failure"])
             known |= {name: str(data[name]) for name in ("at", "tool", "call")}
             return cls(**known)
@@ -84,7 +88,8 @@ def bounded(failure: Failure) -> Failure:
     return replace(
         failure,
         message=failure.message[:MESSAGE],
-        tests=failure.tests[:MOST_TESTS],
+        normalized=failure.normalized[:MESSAGE],
+        tests=tuple(test[:MESSAGE] for test in failure.tests[:MOST_TESTS]),
         frames=failure.frames[-MOST_FRAMES:],
         excerpt=clip(failure.excerpt, EXCERPT_TOKENS),
         matches=failure.matches[:3],
@@ -105,10 +110,39 @@ class ToolFailures:
         """Keep one; what can be told again need not be waited for."""
         self._store.append(LOG, record.to_dict(), durable=False)
 
+    def mended(self, at: str, fingerprints: Sequence[str], solution: str, session: str) -> None:
+        """Keep that a check has passed which had shown failures.
+
+        Args:
+            at: when, ISO 8601 UTC.
+            fingerprints: of those failures.
+            solution: what was changed before it passed.
+            session: of the agent, or "".
+        """
+        record = {"at": at, "mended": list(fingerprints), "solution": solution, "session": session}
+        self._store.append(LOG, record, durable=False)
+
     def __iter__(self) -> Iterator[ToolFailure]:
-        """All of them, oldest first; a record that cannot be read is skipped."""
+        """All of them, oldest first, with what mended them; a record that cannot be read is skipped."""
+        found: list[ToolFailure] = []
         for record in self._store.scan(LOG):
+            if "mended" in record:
+                _solve(found, record)
+                continue
             try:
-                yield ToolFailure.from_dict(record)
+                found.append(ToolFailure.from_dict(record))
             except ValueError as error:
                 logger.warning("%s: skipped a record: %s", LOG, error)
+        yield from found
+
+
+def _solve(found: list[ToolFailure], record: Mapping[str, Any]) -> None:
+    """Tell the failures of a session that they are mended, and by what."""
+    mended, session = record.get("mended"), record.get("session")
+    solution = str(record.get("solution") or "")
+    for index in range(len(found) - 1, -1, -1):
+        one = found[index]
+        if one.session != session or one.solution or not solution:
+            continue
+        if isinstance(mended, list) and one.failure.fingerprint in mended:
+            found[index] = replace(one, solution=solution)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from loki.agents.chain import Run
 from loki.agents.chain_driver import adrive, drive
@@ -64,7 +64,8 @@ def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
     try:
         return cast(T, drive(run).value)
     except (_NoOutage, AgentError, BreakerOpen) as error:
-        _raise(error, heard)
+        final = _seen(error, heard)
+    raise final  # out here, so that the caller's own exception gets no context of ours
 
 
 async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitable[T]]) -> T:
@@ -81,7 +82,8 @@ async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitab
     try:
         return cast(T, (await adrive(run)).value)
     except (_NoOutage, AgentError, BreakerOpen) as error:
-        _raise(error, heard)
+        final = _seen(error, heard)
+    raise final  # out here, so that the caller's own exception gets no context of ours
 
 
 def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[_Answer]:
@@ -94,12 +96,12 @@ def _judged(error: Exception, name: str, ways: Ways, heard: list[Exception]) -> 
     return outage(error, name, ways.clock.now()) or _NoOutage(error)
 
 
-def _raise(error: Exception, heard: list[Exception]) -> NoReturn:
+def _seen(error: Exception, heard: list[Exception]) -> Exception:
     """The exception that the caller is to see."""
     if isinstance(error, _NoOutage):
-        raise error.original
+        return error.original
     if isinstance(error, BreakerOpen):
-        raise error from (heard[-1] if heard else None)
-    if heard and not (isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}):
-        raise heard[-1]
-    raise error
+        error.__cause__ = heard[-1] if heard else None
+        return error
+    is_ours = isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}
+    return error if is_ours or not heard else heard[-1]

@@ -211,10 +211,18 @@ class Monitor:
             if isinstance(event, Failed):
                 self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
             else:
-                left = {one.failure.fingerprint for one in after.seen.sightings}
-                gone = [one.failure for one in before.seen.sightings]
-                self._signs().mend([one for one in gone if one.fingerprint not in left])
+                self._mended(before, after)
         return reaction
+
+    def _mended(self, before: MonitorState, after: MonitorState) -> None:
+        """Keep what has mended failures, and take back their signs."""
+        left = {one.failure.fingerprint for one in after.seen.sightings}
+        gone = [one.failure for one in before.seen.sightings if one.failure.fingerprint not in left]
+        now, names = isoformat(self.clock.now()), [one.fingerprint for one in gone]
+        if before.tried:
+            solution = "; ".join(before.tried)
+            ToolFailures(self.workspace.store).mended(now, names, solution, self.session or "")
+        self._signs().mend(gone)
 
     def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:
         """Tell the branch's signs of a failure that counted."""

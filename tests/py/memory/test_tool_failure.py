@@ -1,0 +1,55 @@
+"""Failed tool calls are kept, read again whatever stands between them, and recalled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loki import Failure, Monitor, ToolCall, recognize
+from loki.memory.recall import recall_calls
+from loki.memory.tool_failure import LOG, ToolFailure, ToolFailures
+from loki.stores.files import FileStore
+
+SAID = "FAILED test_login.py::test_redirect - KeyError: 'next'"
+CHECK = ToolCall("Bash", {"command": "pytest -q"})
+
+
+def record(said: str = SAID, session: str = "s") -> ToolFailure:
+    at = "2026-04-04T10:00:00.000Z"
+    return ToolFailure(at, "Bash", "pytest -q", recognize(said), session=session, agent="a")
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    calls = ToolFailures(FileStore(tmp_path))
+    calls.add(record())
+    assert list(calls) == [record().__class__.from_dict(record().to_dict())]
+
+
+def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    calls = ToolFailures(store)
+    for odd in ({}, {"failure": 3}, {"at": 1, "failure": {}}, {"mended": 7}, {"mended": [{}]}):
+        store.append(LOG, odd)
+    calls.add(record())
+    with (tmp_path / LOG).open("ab") as log:
+        log.write(b'{"at": "2026-')  # torn
+    assert [one.call for one in calls] == ["pytest -q"]
+
+
+def test_a_huge_failure_is_kept_small(tmp_path: Path) -> None:
+    failure = Failure.of("x" * 10**6, tests=[f"t.py::test_{n}" for n in range(10**4)])
+    calls = ToolFailures(FileStore(tmp_path))
+    calls.add(ToolFailure("", "Bash", "make", failure))
+    assert (tmp_path / LOG).stat().st_size < 30_000
+
+
+def test_the_same_failure_is_recalled_with_what_helped(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path, agent="codex")
+    monitor.after(CHECK, SAID, exit_code=1)
+    monitor.after(ToolCall("Edit", {"file_path": "login.py", "new_string": "url"}), "ok")
+    monitor.after(CHECK, "1 passed", exit_code=0)
+    calls = ToolFailures(monitor.workspace.store)
+    (earlier,) = recall_calls(calls, recognize(SAID))
+    assert earlier.place == "a tool call of codex"
+    assert earlier.solution == "Edit login.py: url"
+    assert recall_calls(calls, recognize("ValueError: bad date in app.py")) == []
+    assert recall_calls(calls, recognize("Killed")) == []
