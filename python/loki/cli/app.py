@@ -14,6 +14,7 @@ from loki.cli import (
     demo,
     explain,
     history,
+    mcp,
     patterns,
     pipeline,
     queue,
@@ -89,6 +90,7 @@ app.command("edit")(recur_change.edit)
 app.command("tick")(tick.command)
 app.command("undo")(undo.command)
 app.command("work")(work.command)
+app.command("mcp")(mcp.command)
 app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(queue.app, name="queue")

@@ -271,7 +271,7 @@ def tell(said: Explanation) -> str:
         lines.append(_row("tool", ", ".join(filter(None, [failure.tool, code]))))
     if failure.tests:
         lines.append(_row("tests", _first(failure.tests, _TESTS_SHOWN)))
-    lines += [*_kind(said), *_seen(said.seen), *_tell_next(said.next), "", *_excerpt(said)]
+    lines += [*_kind(said), *_seen(said.seen), *tell_next(said.next), "", *_excerpt(said)]
     return mask_secrets("\n".join(lines).rstrip("\n"))
 
 
@@ -289,7 +289,7 @@ def _unclear(said: Explanation) -> list[str]:
     if said.asked.exit_code is None:
         lines.append(_row("next", "did it fail? If so, --command and --exit-code say more of it"))
         return lines
-    return [*lines, *_tell_next(said.next)]
+    return [*lines, *tell_next(said.next)]
 
 
 def _kind(said: Explanation) -> list[str]:
@@ -326,7 +326,8 @@ def _seen(seen: tuple[Earlier, ...]) -> list[str]:
     return lines
 
 
-def _tell_next(following: dict[str, Any]) -> list[str]:
+def tell_next(following: dict[str, Any]) -> list[str]:
+    """What is to be done next, as lines."""
     if following["to"] == "person":
         lines = [_row("next", "ask a person: loki never retries this by itself")]
         return [*lines, _row("", following["guidance"])] if following["guidance"] else lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from loki import Failure, Monitor, ToolCall, recognize
 from loki.memory.recall import recall_calls
@@ -27,7 +28,14 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     calls = ToolFailures(store)
-    for odd in ({}, {"failure": 3}, {"at": 1, "failure": {}}, {"mended": 7}, {"mended": [{}]}):
+    odd_ones: list[dict[str, Any]] = [
+        {},
+        {"failure": 3},
+        {"at": 1, "failure": {}},
+        {"mended": 7},
+        {"mended": [{}]},
+    ]
+    for odd in odd_ones:
         store.append(LOG, odd)
     calls.add(record())
     with (tmp_path / LOG).open("ab") as log:

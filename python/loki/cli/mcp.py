@@ -1,0 +1,28 @@
+"""``loki mcp``: the MCP server of a project, on standard input and output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loki.cli.common import speaks_plainly
+
+
+@speaks_plainly
+def command(
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    agent: Annotated[str, typer.Option(help="Name of the agent that asks, for records.")] = "mcp",
+) -> None:
+    """Serve agents that speak the Model Context Protocol (MCP), over standard input and output.
+
+    An agent's configuration starts it; it ends with its input. Its tools: explain_failure,
+    what_was_tried, report_attempt, what_next.
+
+    Example: `claude mcp add loki -- loki mcp`
+    """
+    from loki.adapters.mcp import server
+    from loki.workspace import Workspace
+
+    server(Workspace(project), agent=agent).run("stdio")
