@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 import loki
 from loki.testing import ManualClock
@@ -52,3 +57,34 @@ class Says:
         if isinstance(answer, BaseException):
             raise answer
         return answer
+
+
+class ScriptedChat(BaseChatModel):
+    """A chat model that says its steps in turn: calls of tools, or last words; keeps what it was sent."""
+
+    steps: Any
+    sent: Any
+
+    @classmethod
+    def of(cls, steps: Sequence[list[Call] | str]) -> ScriptedChat:
+        """One with these steps."""
+        return cls(steps=steps, sent=[])
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **more: Any) -> Any:  # noqa: ARG002
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self.sent.append(messages)
+        number = len(self.sent)
+        step = self.steps[min(number, len(self.steps)) - 1]
+        message = AIMessage(step if isinstance(step, str) else "")
+        if not isinstance(step, str):
+            message.tool_calls = [
+                {"name": name, "args": args, "id": f"{number}-{i}", "type": "tool_call"}
+                for i, (name, args) in enumerate(step)
+            ]
+        return ChatResult(generations=[ChatGeneration(message=message)])
