@@ -32,6 +32,7 @@ class Said:
         model: its name; "": as asked for.
         tool: the tool's name; "": the first one of the request.
         piece: characters of a piece of the stream.
+        number: of the answer in its conversation: ids of messages and calls end with it.
     """
 
     text: str = ""
@@ -44,6 +45,7 @@ class Said:
     model: str = ""
     tool: str = ""
     piece: int = 12
+    number: int = 1
 
     @property
     def call(self) -> str | None:
@@ -96,7 +98,7 @@ def _messages_usage(said: Said) -> dict[str, int]:
 def messages_events(said: Said, body: Mapping[str, Any]) -> Iterator[Event]:
     """A stream as of ``/v1/messages``."""
     model, tool = named(said, body)
-    message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [],
+    message: dict[str, Any] = {"id": f"msg_{said.number}", "type": "message", "role": "assistant", "model": model, "content": [],
                "stop_reason": None, "stop_sequence": None,
                "usage": {**_messages_usage(said), "output_tokens": 1}}  # fmt: skip
     yield _typed("message_start", message=message)
@@ -105,7 +107,7 @@ def messages_events(said: Said, body: Mapping[str, Any]) -> Iterator[Event]:
     if said.text:
         blocks.append(({"type": "text", "text": ""}, "text_delta", "text", said.text))
     if said.call is not None:
-        start = {"type": "tool_use", "id": "toolu_1", "name": tool, "input": {}}
+        start = {"type": "tool_use", "id": f"toolu_{said.number}", "name": tool, "input": {}}
         blocks.append((start, "input_json_delta", "partial_json", said.call))
     for index, (start, kind, field, content) in enumerate(blocks):
         yield _typed("content_block_start", index=index, content_block=start)
@@ -124,9 +126,11 @@ def messages_document(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
     if said.call is not None:
         values = json.loads(said.call)
-        content.append({"type": "tool_use", "id": "toolu_1", "name": tool, "input": values})
+        content.append(
+            {"type": "tool_use", "id": f"toolu_{said.number}", "name": tool, "input": values}
+        )
     ending = "tool" if said.call is not None and said.ending == "end" else said.ending
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": model,
+    return {"id": f"msg_{said.number}", "type": "message", "role": "assistant", "model": model,
             "content": content, "stop_reason": _STOP[ending], "stop_sequence": None,
             "usage": {**_messages_usage(said), "output_tokens": said.output}}  # fmt: skip
 
@@ -161,7 +165,7 @@ def chat_events(said: Said, body: Mapping[str, Any]) -> Iterator[Event]:
         yield chunk({"content": piece})
     if said.call is not None:
         function = {"name": tool, "arguments": ""}
-        yield chunk({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        yield chunk({"tool_calls": [{"index": 0, "id": f"call_{said.number}", "type": "function",
                                      "function": function}]})  # fmt: skip
         for piece in said.pieces(said.call):
             yield chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
@@ -177,7 +181,7 @@ def chat_document(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
     model, tool = named(said, body)
     message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
     if said.call is not None:
-        call = {"id": "call_1", "type": "function",
+        call = {"id": f"call_{said.number}", "type": "function",
                 "function": {"name": tool, "arguments": said.call}}  # fmt: skip
         message["tool_calls"] = [call]
     ending = "tool" if said.call is not None and said.ending == "end" else said.ending
@@ -208,10 +212,10 @@ def responses_document(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
         part = {"type": "output_text", "text": said.text, "annotations": []}
         output.append(_output_message([part]))
     if said.call is not None:
-        output.append({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": tool,
+        output.append({"type": "function_call", "id": f"fc_{said.number}", "call_id": f"call_{said.number}", "name": tool,
                        "arguments": said.call, "status": "completed"})  # fmt: skip
     is_cut = said.ending == "length"
-    return {"id": "resp_1", "object": "response", "created_at": 1, "model": model, "error": None,
+    return {"id": f"resp_{said.number}", "object": "response", "created_at": 1, "model": model, "error": None,
             "status": "incomplete" if is_cut else "completed",
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
             "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0,

@@ -1,0 +1,99 @@
+"""Claude Agent SDK: hooks that tell a monitor what tools do, and Claude what the monitor says.
+
+What hooks are given and may answer: https://code.claude.com/docs/en/hooks. Seen with Claude Code 2.1.330:
+it takes no notice of ``continue: false`` after a tool that failed, so that a stop is said by
+``PostToolBatch``, once all calls that were made at once have their results. Under test:
+``tests/py/adapters/test_claude_agent_hooks.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loki.decision.monitor import NOTHING, Reaction
+from loki.decision.tool_call import ToolCall, exit_code_in
+from loki.decision.tool_result import tool_result
+from loki.monitoring.monitor import Monitor
+
+
+class Hooks:
+    """What hooks tell a monitor, and what it answers.
+
+    Args:
+        monitor: what decides.
+
+    Attributes:
+        stuck: the reaction that stopped the agent; ``none`` while it goes on.
+    """
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.stuck: Reaction = NOTHING
+        self._monitor, self._told = monitor, ""
+
+    def by_event(self) -> dict[Any, Any]:
+        """The hooks, by the names of Claude Code's events."""
+        return {
+            "UserPromptSubmit": self._prompt,
+            "PreToolUse": self._before,
+            "PostToolUse": self._after,
+            "PostToolUseFailure": self._after,
+            "PostToolBatch": self._batch,
+            "Stop": self._ending,
+        }
+
+    async def _prompt(self, given: Any, _id: str | None, _more: Any) -> Any:
+        """Tell it the signs; what stands in the conversation already is not said again."""
+        signs = await self._monitor.ainstructions()
+        told, self._told = self._told, signs
+        return _context(given, signs if signs != told else "")
+
+    async def _before(self, given: Any, _id: str | None, _more: Any) -> Any:
+        refusal = self.stuck or await self._monitor.abefore(_call(given))
+        if not refusal:
+            return {}
+        said = {"permissionDecision": "deny", "permissionDecisionReason": refusal.text}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
+
+    async def _after(self, given: Any, _id: str | None, _more: Any) -> Any:
+        if given.get("is_interrupt"):  # a person stopped it: no failure
+            return {}
+        if "error" in given:
+            text, code, ok = given["error"], exit_code_in(given["error"]), False
+        else:
+            read = tool_result(_printed(given["tool_response"]))
+            text, code, ok = read.text, read.exit_code, True
+        said = await self._monitor.aafter(_call(given), text, ok=ok, exit_code=code)
+        self.stuck = said if said.kind == "stop" else self.stuck
+        return _context(given, said.text)
+
+    async def _batch(self, _given: Any, _id: str | None, _more: Any) -> Any:
+        """All calls that the model made at once have their results: the one place to stop it."""
+        return {"continue_": False, "stopReason": self.stuck.text} if self.stuck else {}
+
+    async def _ending(self, given: Any, _id: str | None, _more: Any) -> Any:
+        refusal = await self._monitor.aending(given.get("last_assistant_message") or "")
+        return {"decision": "block", "reason": refusal.text} if refusal else {}
+
+
+def _call(given: Any) -> ToolCall:
+    return ToolCall(given["tool_name"], given["tool_input"], id=given.get("tool_use_id", ""))
+
+
+def _printed(response: Any) -> Any:
+    """What a command printed, where the response is one of a shell that succeeded; else the response."""
+    if not isinstance(response, Mapping) or not {"stdout", "stderr"} <= set(response):
+        return response
+    return {**response, "exit_code": 0}
+
+
+def _context(given: Any, text: str) -> Any:
+    """Text that the model sees beside what a hook is about."""
+    if not text:
+        return {}
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": given["hook_event_name"],
+            "additionalContext": text,
+        }
+    }

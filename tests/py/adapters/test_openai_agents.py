@@ -1,0 +1,235 @@
+"""The runner in the OpenAI Agents SDK's own runs: what agents are told, and when they are stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+
+import loki
+from agents import (
+    Agent,
+    AgentHooks,
+    FunctionTool,
+    RunConfig,
+    Runner,
+    SQLiteSession,
+    ToolGuardrailFunctionOutput,
+    ToolOutputGuardrail,
+    UserError,
+    function_tool,
+    handoff,
+    set_tracing_disabled,
+)
+from loki.adapters.openai_agents import LokiRunner
+from loki.memory.tool_failure import ToolFailure, ToolFailures
+from support.framework_agents import CHECK, PASSED, TYPE, ZERO, Call, Says, edit, monitor, tries
+
+Steps = Sequence["list[Call] | str"]
+
+set_tracing_disabled(True)
+
+
+def scripted(steps: Steps, of: str = "") -> ScriptedModel:
+    """A model that says its steps in turn: calls of tools, or last words; the last one for ever."""
+    said = 0
+
+    def answer(_: Any) -> ModelStep:
+        nonlocal said
+        said += 1
+        step = steps[min(said, len(steps)) - 1]
+        if isinstance(step, str):
+            return ModelStep([assistant_message(step)])
+        calls = [function_call(n, a, call_id=f"{of}{said}-{i}") for i, (n, a) in enumerate(step)]
+        return ModelStep(calls)
+
+    return ScriptedModel([ModelStep.respond(answer)] * 60)
+
+
+def tools(check: Callable[[], Any], **more: Any) -> list[Any]:
+    @function_tool
+    def write_file(path: str, content: str) -> str:
+        return f"wrote {len(content)} characters to {path}"
+
+    def run_tests() -> Any:
+        return check()
+
+    return [write_file, function_tool(**more)(run_tests)]
+
+
+def agent(steps: Steps, check: Callable[[], Any], **more: Any) -> Agent[Any]:
+    return Agent("fixer", instructions="Fix it.", model=scripted(steps), tools=tools(check), **more)
+
+
+def asked(of: Agent[Any]) -> tuple[Any, ...]:
+    assert isinstance(of.model, ScriptedModel)
+    return of.model.calls
+
+
+def outputs(call: Any) -> list[str]:
+    items = [] if isinstance(call.input, str) else call.input
+    return [item["output"] for item in items if item.get("type") == "function_call_output"]
+
+
+def kept_in(folder: Path) -> list[ToolFailure]:
+    return list(ToolFailures(loki.Workspace(folder).store))
+
+
+def run(runner: LokiRunner, of: Agent[Any], **options: Any) -> Any:
+    return asyncio.run(runner.run(of, "Fix it", max_turns=30, **options))
+
+
+def test_a_repeat_is_named_in_the_result_of_the_tool_and_then_stopped(tmp_path: Path) -> None:
+    fixer = agent(tries(9), Says(ZERO))
+    with pytest.raises(loki.AgentStuck) as stuck:
+        run(LokiRunner(monitor(tmp_path)), fixer)
+    assert stuck.value.failure is not None
+    assert (stuck.value.count, stuck.value.failure.error_type) == (4, "ZeroDivisionError")
+    calls = asked(fixer)
+    assert len(calls) == 8  # four tries of two requests; the ninth was never sent
+    seen = outputs(calls[-1])
+    assert [text.startswith(ZERO) for text in seen] == [False, True] * 3 + [False]
+    assert ["led nowhere" in text or "came back" in text for text in seen] == [
+        False, False, False, True, False, True, False,
+    ]  # fmt: skip
+
+
+def test_signs_stand_once_in_each_request_and_never_in_the_history(tmp_path: Path) -> None:
+    fixer = agent([*tries(3), "I cannot fix it."], Says(ZERO))
+    result = run(LokiRunner(monitor(tmp_path)), fixer)
+    told = [call.system_instructions for call in asked(fixer)]
+    assert told[:4] == ["Fix it."] * 4
+    assert all(text.count("ZeroDivisionError") == 1 for text in told[4:])
+    assert "bind" not in json.dumps(result.to_input_list())
+
+
+def test_what_another_run_ran_into_is_remembered(tmp_path: Path) -> None:
+    run(LokiRunner(monitor(tmp_path)), agent([*tries(3), "I give up."], Says(ZERO)))
+    next_one = agent(["Nothing to do."], Says(ZERO))
+    run(LokiRunner(monitor(tmp_path)), next_one)
+    assert "ZeroDivisionError" in asked(next_one)[0].system_instructions
+
+
+def test_the_turn_of_two_failures_is_seen(tmp_path: Path) -> None:
+    fixer = agent(tries(12), Says(*[ZERO, TYPE] * 6))
+    with pytest.raises(loki.AgentStuck) as stuck:
+        run(LokiRunner(monitor(tmp_path)), fixer)
+    assert stuck.value.reason == "turn"
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_healthy_run_is_unchanged(is_streamed: bool, tmp_path: Path) -> None:
+    async def of(runner: Any) -> tuple[Any, ...]:
+        steps: Steps = [[edit()], [CHECK], [edit("return 1")], [CHECK], "All tests pass."]
+        fixer, events = agent(steps, Says(ZERO, PASSED)), []
+        if is_streamed:
+            result = runner.run_streamed(fixer, "Fix it")
+            events = [event.type async for event in result.stream_events()]
+        else:
+            result = await runner.run(fixer, "Fix it")
+        calls = [(call.system_instructions, call.input) for call in asked(fixer)]
+        usage = result.context_wrapper.usage.requests
+        return result.final_output, result.to_input_list(), calls, usage, events
+
+    assert asyncio.run(of(LokiRunner(monitor(tmp_path)))) == asyncio.run(of(Runner))
+
+
+def test_a_streamed_run_is_stopped_out_of_its_events(tmp_path: Path) -> None:
+    async def stream() -> int:
+        fixer = agent(tries(9), Says(ZERO))
+        result = LokiRunner(monitor(tmp_path)).run_streamed(fixer, "Fix it", max_turns=30)
+        with pytest.raises(loki.AgentStuck):
+            async for _ in result.stream_events():
+                pass
+        return len(asked(fixer))
+
+    assert asyncio.run(stream()) == 8
+
+
+def test_a_run_without_a_loop_is_stopped(tmp_path: Path) -> None:
+    fixer = agent(tries(9), Says(ZERO))
+    loop = asyncio.new_event_loop()  # the SDK would make one, and leave it open
+    asyncio.set_event_loop(loop)
+    try:
+        with pytest.raises(loki.AgentStuck):
+            LokiRunner(monitor(tmp_path)).run_sync(fixer, "Fix it", max_turns=30)
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def test_agents_that_are_handed_over_to_are_watched_also_in_a_ring(tmp_path: Path) -> None:
+    second = agent(tries(9), Says(ZERO))
+    second.name = "second"
+    first = Agent(
+        "first", model=scripted([[("transfer_to_second", {})]], "first"), handoffs=[second]
+    )
+    second.handoffs = [handoff(first)]
+    with pytest.raises(loki.AgentStuck):
+        run(LokiRunner(monitor(tmp_path)), first)
+    assert len(asked(second)) == 8
+    check: Any = second.tools[1]
+    assert check.tool_output_guardrails is None  # a copy was watched
+
+
+def test_an_agent_of_a_result_goes_on_watched_once(tmp_path: Path) -> None:
+    runner = LokiRunner(monitor(tmp_path))
+    result = run(runner, agent(["Nothing to do."], Says(PASSED)))
+    assert runner.agent(result.last_agent) is result.last_agent
+
+
+def test_calls_made_at_once_all_have_results_where_it_stops(tmp_path: Path) -> None:
+    both: list[Call] = [edit(), CHECK]
+    session = SQLiteSession("s")
+    fixer = agent([both, both, both, both, "Still failing."], Says(ZERO))
+    with pytest.raises(loki.AgentStuck):
+        run(LokiRunner(monitor(tmp_path)), fixer, session=session)
+    items: list[Any] = asyncio.run(session.get_items())
+    kinds = [item.get("type") for item in items]
+    assert kinds.count("function_call") == kinds.count("function_call_output") == 8
+
+
+def test_the_owners_guardrails_hooks_and_configuration_stay(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Hooks(AgentHooks[Any]):
+        async def on_tool_end(self, _context: Any, _agent: Any, _tool: Any, result: Any) -> None:
+            seen.append(result)
+
+    def redact(data: Any) -> ToolGuardrailFunctionOutput:
+        return ToolGuardrailFunctionOutput.reject_content("redacted")
+
+    fixer = agent([*tries(3), "I give up."], Says(ZERO), hooks=Hooks())
+    check = fixer.tools[1]
+    assert isinstance(check, FunctionTool)
+    check.tool_output_guardrails = [ToolOutputGuardrail(redact)]
+    given = RunConfig(workflow_name="mine", call_model_input_filter=lambda data: data.model_data)
+    run(LokiRunner(monitor(tmp_path)), fixer, run_config=given)
+    assert seen.count("redacted") == 3
+    assert "ZeroDivisionError" in asked(fixer)[-1].system_instructions  # seen before it was hidden
+
+
+@pytest.mark.parametrize("told", ["as it is", lambda _context, error: f"Sorry: {error}"])
+def test_errors_that_became_text_are_recognized(told: Any, tmp_path: Path) -> None:
+    more = {} if told == "as it is" else {"failure_error_function": told}
+    found = Says(KeyError("limit"))
+    fixer = Agent("fixer", model=scripted([[CHECK], "It fails."]), tools=tools(found, **more))
+    run(LokiRunner(monitor(tmp_path)), fixer)
+    (kept,) = kept_in(tmp_path)
+    assert (kept.failure.error_type, kept.tool) == ("KeyError", "run_tests")
+    (said,) = outputs(asked(fixer)[1])
+    assert said == ("Sorry: 'limit'" if more else said)
+
+
+def test_an_error_that_ends_the_run_is_kept(tmp_path: Path) -> None:
+    fails = tools(Says(KeyError("limit")), failure_error_function=None)
+    fixer = Agent("fixer", model=scripted([[CHECK]]), tools=fails)
+    with pytest.raises(UserError):
+        run(LokiRunner(monitor(tmp_path)), fixer)
+    (kept,) = kept_in(tmp_path)
+    assert kept.failure.error_type == "KeyError"
