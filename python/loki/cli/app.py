@@ -14,6 +14,7 @@ from loki.cli import (
     demo,
     explain,
     history,
+    hook,
     mcp,
     patterns,
     pipeline,
@@ -95,6 +96,7 @@ app.command("demo")(demo.command)
 app.add_typer(breakers.app, name="breakers")
 app.add_typer(queue.app, name="queue")
 app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(hook.app, name="hook")
 app.add_typer(patterns.app, name="patterns")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(recur.app, name="recur")

@@ -1,0 +1,136 @@
+"""Claude Code's hooks; tried with 2.1.330. https://code.claude.com/docs/en/hooks"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loki.adapters.hooks.heard import (
+    Answer,
+    Heard,
+    call,
+    common,
+    context,
+    denied,
+    table,
+    text,
+    whole,
+)
+
+EVENTS = (
+    ("SessionStart", None),
+    ("PreToolUse", "*"),
+    ("PostToolUse", "*"),
+    ("PostToolUseFailure", "*"),
+    ("Stop", None),
+    ("SubagentStop", None),
+)
+"""Its events that loki listens to, each with the tools that it is limited to."""
+
+READS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "TodoWrite", "ToolSearch"})
+"""Tools that change nothing outside the session: of a call that went well there is nothing to keep."""
+
+_EXIT = re.compile(r"\AExit code (\d+)\n?")
+
+
+def heard(data: Mapping[str, Any]) -> Heard | None:
+    """A call of a hook; None: nothing that loki listens to."""
+    read = _READERS.get(text(data, "hook_event_name"))
+    return read(data) if read else None
+
+
+def _start(data: Mapping[str, Any]) -> Heard | None:
+    return Heard("start", **_session(data))
+
+
+def _before(data: Mapping[str, Any]) -> Heard | None:
+    return Heard("before", **_call(data))
+
+
+def _passed(data: Mapping[str, Any]) -> Heard | None:
+    answer = table(data, "tool_response")
+    if answer.get("interrupted") or answer.get("backgroundTaskId"):
+        return None  # nobody knows yet how it ends
+    output = whole(data.get("tool_response"))
+    if "stdout" in answer:
+        output = "\n".join(filter(None, (text(answer, "stdout"), text(answer, "stderr"))))
+    return Heard("after", output=output, ok=True, **_call(data))
+
+
+def _failed(data: Mapping[str, Any]) -> Heard | None:
+    if data.get("is_interrupt"):
+        return None  # a person's doing
+    said = text(data, "error")
+    code = _EXIT.match(said)
+    if code is None:
+        return Heard("after", output=said, ok=False, **_call(data))
+    output = said[code.end() :]
+    return Heard("after", output=output, ok=False, exit_code=int(code[1]), **_call(data))
+
+
+def _ending(data: Mapping[str, Any]) -> Heard | None:
+    if data.get("stop_hook_active"):
+        return None  # it goes on because of a hook already: never twice
+    message = text(data, "last_assistant_message") or _last_words(data)
+    return Heard("ending", turn=text(data, "prompt_id"), message=message, **_session(data))
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard | None]] = {
+    "SessionStart": _start,
+    "PreToolUse": _before,
+    "PostToolUse": _passed,
+    "PostToolUseFailure": _failed,
+    "Stop": _ending,
+    "SubagentStop": _ending,
+}
+
+
+def _call(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {**call(data), **_session(data), "turn": text(data, "prompt_id")}
+
+
+def _session(data: Mapping[str, Any]) -> dict[str, Any]:
+    """As for all agents; a subagent has a session of its own, as several of them work at a time."""
+    said = common(data)
+    agent = text(data, "agent_id")
+    return {**said, "session": f"{said['session']}.{agent}"} if agent else said
+
+
+def _last_words(data: Mapping[str, Any]) -> str:
+    """Of versions that do not say them: the newest message of the transcript."""
+    from loki.adapters.hooks.transcript import newest
+
+    for line in newest(text(data, "transcript_path"), '"assistant"'):
+        content = table(line, "message").get("content")
+        said = [
+            text(part, "text")
+            for part in (content if isinstance(content, list) else [])
+            if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        if any(said):
+            return "\n".join(said)
+    return ""
+
+
+def nudge(to: Heard, said: str) -> Answer:
+    """What makes the model read something before it goes on."""
+    return context(to.event, said)
+
+
+def refuse(to: Heard, said: str) -> Answer:
+    """What keeps it from a call, or from an end."""
+    return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to.event, said)
+
+
+def stop(to: Heard, said: str) -> Answer:
+    """What ends its turn.
+
+    After a failed call it takes no such word; the next call, which `stopped` is asked of, ends it.
+    """
+    return {"continue": False, "stopReason": said, **context(to.event, said)}
+
+
+def stopped(to: Heard, said: str) -> Answer:
+    """What ends its turn at a call that is made although it was told to stop."""
+    return {"continue": False, "stopReason": said, **denied(to.event, said)}

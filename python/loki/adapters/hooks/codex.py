@@ -1,0 +1,123 @@
+"""Codex's hooks; tried with 0.169.0. https://developers.openai.com/codex/hooks"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loki.adapters.hooks.heard import (
+    Answer,
+    Heard,
+    call,
+    common,
+    context,
+    denied,
+    table,
+    text,
+    whole,
+)
+
+EVENTS = (
+    ("SessionStart", None),
+    ("PreToolUse", "*"),
+    ("PostToolUse", "*"),
+    ("Stop", None),
+)
+"""Its events that loki listens to, each with the tools that it is limited to."""
+
+READS = frozenset({"update_plan", "view_image"})
+"""Tools that change nothing outside the session: of a call that went well there is nothing to keep."""
+
+PATCH = "apply_patch"
+
+_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+
+
+def heard(data: Mapping[str, Any]) -> Heard | None:
+    """A call of a hook; None: nothing that loki listens to."""
+    read = _READERS.get(text(data, "hook_event_name"))
+    return read(data) if read else None
+
+
+def _start(data: Mapping[str, Any]) -> Heard | None:
+    return Heard("start", **common(data))
+
+
+def _before(data: Mapping[str, Any]) -> Heard | None:
+    told = _call(data)
+    command = text(told["arguments"], "command")
+    if command.lstrip().startswith(PATCH) and told["tool"] != PATCH:
+        # Codex carries such a command out by itself, and calls no hook afterwards.
+        told |= {"tool": PATCH, "arguments": _patch(command)}
+        return Heard("before", is_last=True, **told)
+    return Heard("before", **told)
+
+
+def _after(data: Mapping[str, Any]) -> Heard | None:
+    told, answer = _call(data), data.get("tool_response")
+    if isinstance(answer, dict) and isinstance(answer.get("isError"), bool):  # an MCP server's
+        return Heard("after", output=whole(answer), ok=not answer["isError"], **told)
+    if told["tool"] == PATCH:
+        told["arguments"] = _patch(text(told["arguments"], "command"))
+    if told["tool"] != "Bash":
+        return Heard("after", output=whole(answer), **told)
+    # Its hooks are not told how a command ended; its transcript is, before they are called.
+    from loki.adapters.hooks.transcript import newest
+
+    path = text(data, "transcript_path")
+    for line in newest(path, '"CommandExecution"'):
+        item = table(table(line, "payload"), "item")
+        code = item.get("exit_code")
+        if item.get("id") == told["id"] and isinstance(code, int):
+            return Heard("after", output=whole(answer), exit_code=code, **told)
+    # It still runs; or there is no transcript, and nobody says.
+    return None if path else Heard("after", output=whole(answer), **told)
+
+
+def _ending(data: Mapping[str, Any]) -> Heard | None:
+    if data.get("stop_hook_active"):
+        return None  # it goes on because of a hook already: never twice
+    message = text(data, "last_assistant_message")
+    return Heard("ending", turn=text(data, "turn_id"), message=message, **common(data))
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard | None]] = {
+    "SessionStart": _start,
+    "PreToolUse": _before,
+    "PostToolUse": _after,
+    "Stop": _ending,
+}
+
+
+def _patch(command: str) -> dict[str, str]:
+    """The arguments of a patch, with the first file that it is about."""
+    found = _FILE.search(command)
+    return {"path": found[1].strip(), "patch": command} if found else {"patch": command}
+
+
+def _call(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {**call(data), "turn": text(data, "turn_id")}
+
+
+def nudge(to: Heard, said: str) -> Answer:
+    """What makes the model read something before it goes on."""
+    return context(to.event, said)
+
+
+def refuse(to: Heard, said: str) -> Answer:
+    """What keeps it from a call, or from an end."""
+    return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to.event, said)
+
+
+def stop(_to: Heard, said: str) -> Answer:
+    """What it takes for a stop after a call: the model reads this in place of what the tool gave.
+
+    It may go on; `stopped` then keeps it from every further call of the turn.
+    """
+    return {"continue": False, "stopReason": said, "reason": said, "systemMessage": said}
+
+
+def stopped(to: Heard, said: str) -> Answer:
+    """What keeps it from a call that it makes although it was told to stop."""
+    return denied(to.event, said)

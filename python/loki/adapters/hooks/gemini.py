@@ -1,0 +1,84 @@
+"""Gemini CLI's hooks; tried with 0.61.0. https://geminicli.com/docs/hooks/reference"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from loki.adapters.hooks.heard import Answer, Heard, call, common, context, table, text, whole
+
+EVENTS = (
+    ("SessionStart", None),
+    ("BeforeTool", "*"),
+    ("AfterTool", "*"),
+    ("AfterAgent", None),
+)
+"""Its events that loki listens to, each with the tools that it is limited to."""
+
+READS = frozenset(
+    {
+        *("glob", "google_web_search", "grep_search", "list_directory", "read_file"),
+        *("read_many_files", "save_memory", "search_file_content", "web_fetch", "write_todos"),
+    }
+)
+"""Tools that change nothing in the project: of a call that went well there is nothing to keep."""
+
+SHELL = "run_shell_command"
+
+_EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: (\d+)$", re.MULTILINE)
+
+
+def heard(data: Mapping[str, Any]) -> Heard | None:
+    """A call of a hook; None: nothing that loki listens to."""
+    event = text(data, "hook_event_name")
+    if event == "SessionStart":
+        return Heard("start", **common(data))
+    if event == "AfterAgent":
+        if data.get("stop_hook_active"):
+            return None  # it goes on because of a hook already: never twice
+        return Heard("ending", message=text(data, "prompt_response"), **common(data))
+    if event == "BeforeTool":
+        return Heard("before", **call(data))
+    if event == "AfterTool":
+        return _after(data, call(data))
+    return None
+
+
+def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> Heard | None:
+    answer = table(data, "tool_response")
+    error = table(answer, "error")
+    model, shown = whole(answer.get("llmContent")), answer.get("returnDisplay")
+    if told["tool"] != SHELL:
+        output = text(error, "message") or model
+        return Heard("after", output=output, ok=not error, **told)
+    if told["arguments"].get("is_background"):
+        return None  # nobody knows yet how it ends
+    codes, signals = _EXIT.findall(model), _SIGNAL.findall(model)
+    # It names an exit code only where that is not 0.
+    code = int(codes[-1]) if codes else 128 + int(signals[-1]) if signals else None
+    if code is None and not error:
+        code = 0
+    output = shown if isinstance(shown, str) else model
+    return Heard("after", output=output, ok=code == 0, exit_code=code, **told)
+
+
+def nudge(to: Heard, said: str) -> Answer:
+    """What makes the model read something before it goes on."""
+    return context(to.event, said)
+
+
+def refuse(_to: Heard, said: str) -> Answer:
+    """What keeps it from a call, or from an end."""
+    return {"decision": "deny", "reason": said}
+
+
+def stop(_to: Heard, said: str) -> Answer:
+    """What ends its turn."""
+    return {"continue": False, "stopReason": said, "systemMessage": said}
+
+
+def stopped(_to: Heard, said: str) -> Answer:
+    """The same at a later call; `stop` leaves none to be made."""
+    return {"decision": "deny", "reason": said}

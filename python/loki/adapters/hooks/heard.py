@@ -1,0 +1,102 @@
+"""What an agent's hook was called with, whichever agent; light, as it is loaded at every tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["start", "before", "after", "ending"]
+"""A session begins; a tool is about to be called; it was called; the agent is about to end."""
+
+Answer: TypeAlias = "dict[str, Any] | None"
+"""What the agent is told, as its hooks have it; None: nothing."""
+
+
+class Heard(NamedTuple):
+    """A call of a hook.
+
+    Attributes:
+        kind: what happens.
+        event: the agent's own name of that.
+        session: the agent's session, or "".
+        turn: what the agent works on since a person spoke, or "": the agent has no name for it.
+        folder: where it works.
+        tool, arguments, id: the call of a tool.
+        output: what the tool gave.
+        ok: whether it went well; None: nobody says.
+        exit_code: of its command, where it is known.
+        message: the agent's last words.
+        is_last: of a call that is about to be made: no hook is called after it.
+    """
+
+    kind: Kind
+    event: str
+    session: str = ""
+    turn: str = ""
+    folder: str = ""
+    tool: str = ""
+    arguments: Mapping[str, Any] = {}
+    id: str = ""
+    output: str = ""
+    ok: bool | None = None
+    exit_code: int | None = None
+    message: str = ""
+    is_last: bool = False
+
+
+def text(data: Mapping[str, Any], name: str) -> str:
+    """A field that is text; "" where it is anything else, or not there."""
+    value = data.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A field that is an object; an empty one where it is anything else, or not there."""
+    value = data.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def common(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What all agents name alike, as arguments of `Heard`."""
+    return {
+        "event": text(data, "hook_event_name"),
+        "session": text(data, "session_id"),
+        "folder": text(data, "cwd"),
+    }
+
+
+def call(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The call of a tool, as all agents tell it, as arguments of `Heard`."""
+    return {
+        **common(data),
+        "tool": text(data, "tool_name"),
+        "arguments": table(data, "tool_input"),
+        "id": text(data, "tool_use_id"),
+    }
+
+
+def whole(value: object) -> str:
+    """What a tool gave, as text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def context(event: str, said: str) -> dict[str, Any]:
+    """What Claude Code, Codex and Gemini CLI put into the next request to the model."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": said}}
+
+
+def denied(event: str, said: str) -> dict[str, Any]:
+    """What Claude Code and Codex take for: this call is not made."""
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": event,
+            "permissionDecision": "deny",
+            "permissionDecisionReason": said,
+        }
+    }

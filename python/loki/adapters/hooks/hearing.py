@@ -1,0 +1,184 @@
+"""A call of a hook, from what the agent says to what it is told; light where there is nothing to say.
+
+A hook runs at every tool call, so `loki.monitoring` is imported only where it is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from loki.adapters.hooks.agents import AGENTS, HookedAgent
+from loki.adapters.hooks.heard import Answer, Heard
+
+if TYPE_CHECKING:
+    from loki.decision.monitor import Reaction
+    from loki.monitoring.monitor import Monitor
+
+PROBE = "LokiProbe"
+"""An event that no agent has: `loki hook status` finds out with it whether a command line works."""
+
+IN_A_RUN = "LOKI_TASK"
+"""A variable that agents have which loki itself has started: its loop sees what they do."""
+
+STOPS = "state/stops/"
+"""Folder of the sessions that were told to stop, in ``.loki/``."""
+
+_MARKS = (".loki", ".git")
+_FOLDERS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+
+
+def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
+    """What an agent is told.
+
+    Args:
+        name: the agent's, one of `AGENTS`.
+        data: what it says.
+        environment: variables that it has set.
+
+    Raises:
+        ValueError: it says something that no hook says.
+        LokiError: loki cannot work there.
+    """
+    if not isinstance(data, dict) or not isinstance(data.get("hook_event_name"), str):
+        raise ValueError("found no hook_event_name, expected the JSON object that a hook is given")
+    if data["hook_event_name"] == PROBE:
+        from loki import __version__
+
+        return {"loki": __version__}
+    agent = AGENTS[name]
+    heard = None if environment.get(IN_A_RUN) else agent.module().heard(data)
+    if heard is None:
+        return None
+    folder = project_of(heard.folder, environment)
+    stop = _Stop(folder, f"{agent.name}.{heard.session}")
+    if heard.kind == "before":
+        return _before(agent, heard, folder, stop)
+    if heard.kind == "after" and heard.ok and heard.tool in agent.module().READS:
+        return None
+    return _heavier(agent, heard, _monitor(agent, folder, stop.session(heard.turn)), stop)
+
+
+def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) -> Answer:
+    """Of what the monitor has to know."""
+    if heard.kind == "start":
+        said = monitor.instructions()
+        told: Answer = agent.module().nudge(heard, said) if said else None
+        return told
+    if heard.kind == "ending":
+        return _told(agent, heard, monitor.ending(heard.message))
+    from loki.decision.tool_call import ToolCall
+
+    call = ToolCall(heard.tool, heard.arguments, id=heard.id)
+    reaction = monitor.after(call, heard.output, ok=heard.ok, exit_code=heard.exit_code)
+    if reaction.kind == "stop":
+        stop.keep(monitor, heard.turn, reaction.text)
+    return _told(agent, heard, reaction)
+
+
+def _before(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Answer:
+    """Of a call that is about to be made."""
+    said = stop.binding(heard.turn)
+    if said:
+        told: Answer = agent.module().stopped(heard, said)
+        return told
+    if not heard.is_last and not _may_be_open(folder):
+        return None
+    from loki.decision.tool_call import ToolCall
+
+    monitor = _monitor(agent, folder, stop.session(heard.turn))
+    call = ToolCall(heard.tool, heard.arguments, id=heard.id)
+    reaction = monitor.before(call)
+    if reaction.kind == "none" and heard.is_last:
+        monitor.after(call, "", ok=True)
+    return _told(agent, heard, reaction)
+
+
+def _told(agent: HookedAgent, heard: Heard, reaction: Reaction) -> Answer:
+    """A reaction, in the agent's words."""
+    if reaction.kind == "none":
+        return None
+    told: Answer = getattr(agent.module(), reaction.kind)(heard, reaction.text)
+    return told
+
+
+def _monitor(agent: HookedAgent, folder: str, session: str) -> Monitor:
+    from loki.adapters.hooks.quiet import hush
+
+    hush()
+    from loki import Monitor
+
+    return Monitor(folder, session=session, agent=agent.name)
+
+
+def _may_be_open(folder: str) -> bool:
+    """Whether a breaker of the project may be open: a look that costs no import."""
+    try:
+        with open(os.path.join(folder, ".loki", "state", "circuit-breakers.json"), "rb") as file:
+            return b'"OPEN"' in file.read()
+    except OSError:
+        return False
+
+
+def project_of(folder: str, environment: Mapping[str, str]) -> str:
+    """The project that an agent works on: where it was started, or above that.
+
+    Args:
+        folder: where it works now.
+        environment: variables that it has set; some say where it was started.
+
+    Returns:
+        The nearest folder upwards with ``.loki`` or ``.git``; without one, where it was started.
+    """
+    given = next((environment[name] for name in _FOLDERS if environment.get(name)), folder)
+    start = os.path.abspath(given or ".")
+    here, home = start, os.path.expanduser("~")
+    while True:
+        if any(os.path.exists(os.path.join(here, mark)) for mark in _MARKS):
+            return here
+        above = os.path.dirname(here)
+        if above in {here, home}:
+            return start
+        here = above
+
+
+class _Stop:
+    """That a session was told to stop: it binds until a person has spoken again.
+
+    What follows is another session to the monitor: whoever was helped begins to count anew.
+    """
+
+    def __init__(self, folder: str, session: str) -> None:
+        self._session = session
+        self._document = f"{STOPS}{quote(session[:80], safe='')}.json"
+        self._said: Mapping[str, Any] = {}
+        try:
+            with open(os.path.join(folder, ".loki", self._document), encoding="utf-8") as file:
+                said = json.load(file)
+        except (OSError, ValueError, RecursionError):
+            return
+        self._said = said if isinstance(said, dict) else {}
+
+    def binding(self, turn: str) -> str:
+        """What the agent was told in this turn, or ""."""
+        said = self._said.get("text")
+        binds = bool(turn) and self._said.get("turn") == turn
+        return said if binds and isinstance(said, str) else ""
+
+    def session(self, turn: str) -> str:
+        """The name that the monitor knows the session by."""
+        count = self._said.get("count")
+        if not isinstance(count, int):
+            return self._session
+        if self.binding(turn):
+            count -= 1
+        return f"{self._session}~{count}" if count > 0 else self._session
+
+    def keep(self, monitor: Monitor, turn: str, said: str) -> None:
+        """Keep that it was told to stop, in this turn."""
+        count = self._said.get("count")
+        kept = {"turn": turn, "text": said, "count": count + 1 if isinstance(count, int) else 1}
+        monitor.workspace.store.put(self._document, json.dumps(kept))

@@ -1,0 +1,35 @@
+"""What a hook says of loki's own problems: one line each on stderr, and of warnings only the first."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+
+
+def complain(message: str) -> None:
+    """One line on stderr, with nothing in it that a terminal obeys."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+    try:
+        sys.stderr.write(f"loki hook: {line[:500]}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads it
+
+
+class _First(logging.Handler):
+    said = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.said:
+            self.said = True
+            complain(record.getMessage())
+
+
+def hush() -> None:
+    """Let loki's warnings be one line, and nobody else's be heard at all."""
+    warnings.simplefilter("ignore")
+    logger = logging.getLogger("loki")
+    if not any(isinstance(handler, _First) for handler in logger.handlers):
+        logger.addHandler(_First(logging.WARNING))
+        logger.propagate = False

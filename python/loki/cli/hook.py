@@ -1,0 +1,214 @@
+"""``loki hook``: what command-line agents are told at their tool calls, and how that is switched on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import fail, line, show_json, speaks_plainly
+
+if TYPE_CHECKING:
+    from loki.adapters.hooks.agents import HookedAgent
+    from loki.adapters.hooks.installing import Plan, Standing
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help=(
+        "Let a command-line agent hear from loki: Claude Code, Codex, Gemini CLI.\n\n"
+        "Their hooks call loki at each tool call. Where a failure comes back after a change, the "
+        "agent is told in its next request what led nowhere; where it comes back again and again, it "
+        "is stopped; where it says that it is done and no check has passed since its last change, it "
+        "is sent back once. A healthy session hears nothing.\n\n"
+        "`loki hook install claude-code` — from the next start of claude on\n\n"
+        "`loki hook status` — what is installed where, and does it work?\n\n"
+        "`loki hook uninstall claude-code` — the settings are what they were, to the byte\n\n"
+        "`loki hook AGENT` is what the agents call; docs/hooks.md says what it is told and answers."
+    ),
+)
+
+Agent = Annotated[str, typer.Argument(help="claude-code, codex or gemini.", metavar="AGENT")]
+User = Annotated[bool, typer.Option("--user", help="In all my projects.")]
+Shared = Annotated[
+    bool, typer.Option("--project", help="In this project, for everybody who works on it.")
+]
+Local = Annotated[
+    bool, typer.Option("--local", help="In this project, for me alone (Claude Code only).")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, change nothing.")]
+Where = Annotated[Path, typer.Option("--path", help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+
+
+@app.command("install")
+@speaks_plainly
+def install(
+    agent: Agent,
+    user: User = False,
+    project: Shared = False,
+    local: Local = False,
+    dry_run: DryRun = False,
+    path: Where = Path(),
+) -> None:
+    """Put loki's hooks into an agent's settings; what others put there stays, and so do comments.
+
+    It may be repeated: then nothing changes, or a command line that went stale is put right.
+
+    Without --user, --project or --local: for me alone in this project, where the agent has such
+    settings (Claude Code), else --project.
+
+        loki hook install claude-code
+        loki hook install claude-code --user
+        loki hook install codex --dry-run
+    """
+    from loki.adapters.hooks.installing import to_install
+
+    chosen = _agent(agent)
+    scope = _scope(chosen, user=user, project=project, local=local)
+    plan = to_install(chosen, scope, path.resolve(), os.environ)
+    if dry_run:
+        _show(plan)
+        return
+    plan.carry_out()
+    if not plan.changes:
+        typer.echo(f"{chosen.title}: installed already, in {plan.path}")
+        return
+    typer.echo(f"{chosen.title}: installed in {plan.path}")
+    if scope in chosen.next:
+        typer.echo(chosen.next[scope])
+    typer.echo(
+        f"It counts from the next start of {chosen.program} on. Does it work? loki hook status"
+    )
+
+
+@app.command("uninstall")
+@speaks_plainly
+def uninstall(
+    agent: Agent,
+    user: User = False,
+    project: Shared = False,
+    local: Local = False,
+    dry_run: DryRun = False,
+    path: Where = Path(),
+) -> None:
+    """Take loki's hooks out of an agent's settings: they are what they were, to the byte.
+
+    Where somebody else wrote the file meanwhile, loki's entries go and the rest stays. Without
+    --user, --project or --local: out of all of the agent's settings.
+
+        loki hook uninstall claude-code
+    """
+    from loki.adapters.hooks.installing import to_remove
+
+    chosen = _agent(agent)
+    named = _named(user=user, project=project, local=local)
+    plans = [
+        to_remove(chosen, scope, path.resolve(), os.environ) for scope in named or chosen.files
+    ]
+    changing = [plan for plan in plans if plan.changes]
+    for plan in changing:
+        if dry_run:
+            _show(plan)
+            continue
+        plan.carry_out()
+        typer.echo(f"{chosen.title}: removed from {plan.path}")
+    if not changing:
+        typer.echo(f"{chosen.title}: not installed, nothing to remove")
+
+
+@app.command("status")
+@speaks_plainly
+def status(path: Where = Path(), json: Json = False) -> None:
+    """Say in whose settings loki's hooks are, and whether their command lines work.
+
+    Exit codes: 0, also where nothing is installed; 1 where something that is installed does not work.
+    """
+    from loki.adapters.hooks.installing import standing
+
+    found = standing(path.resolve(), os.environ)
+    if json:
+        show_json([_as_dict(one) for one in found])
+    else:
+        _tell([one for one in found if one.events or one.problem])
+    if any(one.problem for one in found if one.events):
+        raise typer.Exit(1)
+
+
+def _listen(name: str, title: str) -> None:
+    """A command for each agent: for the help, and for who calls it with options."""
+
+    def command() -> None:
+        from loki.cli import hook_call
+
+        hook_call.run(name)
+
+    command.__doc__ = (
+        f"What {title} calls: the event as JSON on stdin; the answer, or nothing, on stdout.\n\n"
+        "The exit code is always 0: a problem of loki's own is a line on stderr, and the agent goes on."
+    )
+    app.command(name)(command)
+
+
+_listen("claude-code", "Claude Code")
+_listen("codex", "Codex")
+_listen("gemini", "Gemini CLI")
+
+
+def _tell(found: list[Standing]) -> None:
+    for one in found:
+        says = f"does not work: {one.problem}" if one.problem else "works"
+        typer.echo(f"{one.agent.title}, {one.scope}: {line(says)}")
+        typer.echo(f"    {one.path}")
+        if one.events:
+            typer.echo(f"    {', '.join(one.events)}")
+    if not found:
+        typer.echo("No agent has loki's hooks here. To begin: loki hook install claude-code")
+
+
+def _as_dict(one: Standing) -> dict[str, object]:
+    return {
+        "agent": one.agent.name,
+        "scope": one.scope,
+        "path": str(one.path),
+        "installed": bool(one.events),
+        "works": bool(one.events) and not one.problem,
+        "events": list(one.events),
+        "missing": list(one.missing),
+        "commands": list(one.commands),
+        "problem": one.problem,
+    }
+
+
+def _show(plan: Plan) -> None:
+    said = plan.diff()
+    typer.echo(said, nl=False) if said else typer.echo(f"nothing would change in {plan.path}")
+
+
+def _agent(name: str) -> HookedAgent:
+    from loki.adapters.hooks.agents import AGENTS
+
+    names = {"claude": "claude-code", "gemini-cli": "gemini"}
+    agent = AGENTS.get(names.get(name, name))
+    if agent is None:
+        raise UsageError(f"no agent {name!r} with hooks, expected one of {', '.join(AGENTS)}")
+    return agent
+
+
+def _named(*, user: bool, project: bool, local: bool) -> list[str]:
+    said = {"user": user, "project": project, "local": local}
+    return [name for name, wanted in said.items() if wanted]
+
+
+def _scope(agent: HookedAgent, *, user: bool, project: bool, local: bool) -> str:
+    named = _named(user=user, project=project, local=local)
+    if len(named) > 1:
+        _refuse(named)
+    return named[0] if named else agent.default
+
+
+def _refuse(named: list[str]) -> NoReturn:
+    fail(f"found {' and '.join(f'--{one}' for one in named)}, expected one of them", 2)
