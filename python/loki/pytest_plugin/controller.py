@@ -13,7 +13,7 @@ from loki.pytest_plugin.tally import Tally
 from loki.pytest_plugin.worker import OUTPUT, Witness, has_failed
 
 if TYPE_CHECKING:
-    from loki.decision.test_summary import TestSummary
+    from loki.decision.test_summary import Member, TestSummary
     from loki.pytest_plugin.guard import Guard
     from loki.pytest_plugin.options import Options
     from loki.pytest_plugin.place import Place
@@ -39,7 +39,9 @@ class Controller:
         self._record = RunRecord(place, options.reports)
         self._summary: TestSummary | None = None
         self._is_cut_short = False
+        self._excused: tuple[Member, ...] = ()
         self._broken_files: set[str] = set()
+        self._reported = 0  # failures, as pytest counts them
 
     def pytest_sessionstart(self) -> None:
         """The clock runs, and git is asked what code this is."""
@@ -55,10 +57,12 @@ class Controller:
             elif report.when == "teardown":
                 self._guard(self._witness.torn_down, report)
         elif report.outcome != "skipped":
+            self._reported += report.failed
             self._guard(self._failed, report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file was collected, or could not be."""
+        self._reported += report.failed
         if report.failed and report.nodeid not in self._broken_files:
             self._broken_files.add(report.nodeid)
             self._guard(lambda: self._tally.failed(self._witness.collected(report)))
@@ -125,16 +129,17 @@ class Controller:
 
     def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
-        from loki.decision.test_verdict import exit_code
+        from loki.decision.test_verdict import excused, exit_code
 
         options = self._options
         if not (options.fail_on or options.quarantine):
             return
-        seen = len(summary.run.failures)
-        if session.testsfailed > seen:
-            return  # another plugin failed the run, for coverage perhaps
+        if session.testsfailed > self._reported or summary.run.interrupted:
+            return  # another plugin failed the run, for coverage perhaps, or not all tests ran
+        asked: dict[str, Any] = {"fail_on": options.fail_on, "quarantine": options.quarantine}
+        self._excused = excused(summary, **asked)
         code = int(session.exitstatus)
-        decided = exit_code(summary, code, fail_on=options.fail_on, quarantine=options.quarantine)
+        decided = exit_code(summary, code, **asked)
         if decided != code:
             session.exitstatus = decided
 
@@ -149,7 +154,7 @@ class Controller:
         from loki.pytest_plugin.terminal import show
 
         if self._summary is not None:
-            show(self._summary, terminalreporter)
+            show(self._summary, terminalreporter, excused=self._excused)
 
     def _counts(self, session: pytest.Session) -> dict[str, int]:
         from loki.pytest_plugin.tally import counts

@@ -54,12 +54,12 @@ def place_of(rootpath: Path, *, is_configured: bool, started_in: Path) -> Place:
     """The place of a run.
 
     The project is the nearest folder at or above pytest's root that has a ``.loki/``, as far as the
-    top of its git repository; else pytest's root where somebody said which that is; else, since
-    pytest took the folder of the tests for it, the top of the repository.
+    top of its git repository; else pytest's root where a configuration file says which that is;
+    else, since it is only the folder of the tests that were asked for, the top of the repository.
 
     Args:
         rootpath: pytest's root.
-        is_configured: a configuration file or ``--rootdir`` says that it is this one.
+        is_configured: pytest's configuration file is there.
         started_in: the folder that pytest was started in.
     """
     above = [rootpath, *rootpath.parents]

@@ -32,5 +32,8 @@ def on(config: pytest.Config) -> None:
 
 
 def _place(config: pytest.Config) -> Place:
-    said = config.inipath is not None or bool(config.getoption("rootdir", None))
-    return place_of(config.rootpath, is_configured=said, started_in=config.invocation_params.dir)
+    return place_of(
+        config.rootpath,
+        is_configured=config.inipath is not None,
+        started_in=config.invocation_params.dir,
+    )
