@@ -13,6 +13,7 @@ from loki.memory.test_run import Outcome, Phase, TestFailure
 from loki.pytest_plugin.report_text import CRASHED, first_line, text_of
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
+from loki.recognition.underlying import underlying
 
 if TYPE_CHECKING:
     import pytest
@@ -83,10 +84,11 @@ class Recognizer:
 def properties_of(failing: TestFailure) -> list[tuple[str, object]]:
     """What reports about tests (JUnit's XML and others) say of a failing one."""
     failure = failing.failure
+    shown = underlying(failure) or failure.match
     return [
         ("loki.signature", failure.signature),
         ("loki.pattern", failure.pattern_id),
-        ("loki.kind", failure.kind),
+        ("loki.kind", shown.kind if shown else failure.kind),
         ("loki.fingerprint", failure.fingerprint),
     ]
 
