@@ -208,6 +208,13 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ("requeues", "integer", "", "how often a queued one was brought back"),
         ("original_queue", "category", "", "list of the queue that it stood in"),
     ),
+    "signs": _columns(
+        ("branch", "category", "", "git branch of the run; null: outside git"),
+        ("sightings", "integer", "", "how often the failure was seen in the run"),
+        ("tasks", "list of text", "", "ids of the newest tasks that it was seen in"),
+        ("approaches", "list of text", "", "newest things that led there"),
+        *_IN_SHORT,
+    ),
     "calls": _columns(
         ("timestamp", "time", "UTC", "when it began"),
         ("call", "category", "", "llm, or agent for a whole agent"),
@@ -274,8 +281,8 @@ def columns(name: str) -> Columns:
     """The columns of a table: name, type, unit and meaning of each.
 
     Args:
-        name: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``calls``,
-            ``tool_calls``, ``test_runs`` or ``test_failures``.
+        name: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``signs``,
+            ``calls``, ``tool_calls``, ``test_runs`` or ``test_failures``.
 
     Raises:
         UsageError: there is no such table.

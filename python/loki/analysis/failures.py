@@ -25,6 +25,10 @@ OF_THE_MATCH = ("pattern", "kind", "confidence", "band", "strategy")
 """And of its best match."""
 
 
+IN_SHORT = ("fingerprint", "signature", "pattern", "kind", "message", "path", "line")
+"""What other tables have of a failure."""
+
+
 def failures(
     raw: RawAttempts,
     tasks: Sequence[str],
@@ -84,6 +88,12 @@ def of_failure(failure: Failure) -> dict[str, Any]:
         **({name: getattr(match, name) for name in OF_THE_MATCH} if match else {}),
         "infrastructure": match is not None and match.is_infrastructure,
     }
+
+
+def in_short(failure: Failure) -> dict[str, Any]:
+    """What other tables have of a failure."""
+    all_of_it = of_failure(failure)
+    return {name: all_of_it.get(name) for name in IN_SHORT}
 
 
 def _of_call(call: ToolFailure) -> Mapping[str, Any]:

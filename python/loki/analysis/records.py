@@ -1,4 +1,4 @@
-"""The tables of what is kept in single files: tasks, transitions, dead letters, calls."""
+"""The tables of what is kept in single files: tasks, transitions, dead letters, signs, calls."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loki.analysis.arrow import EPOCH, of_rows
+from loki.analysis.failures import in_short
 from loki.base.error import StoreError
 from loki.base.time import isoformat, moment
 from loki.decision.transition_log import RECOVERIES, TRANSITIONS
@@ -23,6 +24,7 @@ from loki.memory.call import Calls
 from loki.memory.dead_letter import Record
 from loki.memory.dead_letters import LETTERS
 from loki.memory.history import log_name
+from loki.memory.run import open_runs
 from loki.recurrence.dead_letter import Letter
 from loki.recurrence.queue_file import Reader
 from loki.recurrence.queue_lists import Lists
@@ -173,7 +175,7 @@ def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
             yield {**change, "at": at, "source": "state"}
 
 
-# --- dead letters, calls -----------------------------------------------------------------------------
+# --- dead letters, signs, calls -----------------------------------------------------------------------------
 
 
 def dead_letters(store: FileStore) -> pa.Table:
@@ -226,6 +228,22 @@ def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
             "requeues": letter.requeues,
             "original_queue": letter.task.raw.get("original_queue"),
         }
+
+
+def signs(store: FileStore) -> pa.Table:
+    """What led nowhere twice in the runs that are not closed, branch by branch, newest first."""
+    rows = (
+        {
+            "branch": run.branch,
+            "sightings": sign.count,
+            "tasks": sign.tasks,
+            "approaches": [approach.text for approach in sign.approaches],
+            **in_short(sign.failure),
+        }
+        for run in open_runs(store)
+        for sign in run.seen.signs
+    )
+    return of_rows("signs", rows)
 
 
 def calls(store: FileStore) -> pa.Table:

@@ -64,6 +64,11 @@ class Tables:
         return records.dead_letters(self._store)
 
     @cached_property
+    def signs(self) -> pa.Table:
+        """What led nowhere twice in the runs that are not closed."""
+        return records.signs(self._store)
+
+    @cached_property
     def calls(self) -> pa.Table:
         """The calls to models and agents."""
         return records.calls(self._store)

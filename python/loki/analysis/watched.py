@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from loki.analysis.arrow import of_rows
-from loki.analysis.failures import of_failure
+from loki.analysis.failures import in_short
 from loki.memory.test_history import LOG
 from loki.memory.test_run import TestRun
 from loki.memory.tool_failure import ToolFailure
@@ -48,7 +48,7 @@ def _of_call(call: ToolFailure) -> dict[str, Any]:
         **{name: getattr(call, name) for name in own},
         **{name: getattr(call, name) or None for name in ("tried", "session", "agent", "task")},
         "timestamp": call.at,
-        **_in_short(of_failure(call.failure)),
+        **in_short(call.failure),
     }
 
 
@@ -79,10 +79,5 @@ def _failures_of(run: TestRun) -> Iterator[dict[str, Any]]:
             **{name: getattr(one, name) for name in ("test", "phase", "outcome", "duration_ms")},
             "worker": one.worker or None,
             "rerun": one.rerun,
-            **_in_short(of_failure(one.failure)),
+            **in_short(one.failure),
         }
-
-
-def _in_short(failure: dict[str, Any]) -> dict[str, Any]:
-    short = ("fingerprint", "signature", "pattern", "kind", "message", "path", "line")
-    return {name: failure[name] for name in short if name in failure}
