@@ -82,7 +82,9 @@ def _make_task(
             if rng.random() < 0.4:
                 found = rng.choice(pool)
             status = "success" if left == 1 and rng.random() < 0.7 else "failed"
-            lines.append(_attempt(number, execution, status, found, rng, begin, left).to_dict())
+            lines.append(
+                attempt_record(number, execution, status, found, rng, begin, left).to_dict()
+            )
             begin += timedelta(seconds=90)
         status = rng.choice(("failed", "escalated")) if status == "failed" else status
         page = None if status == "success" else f"tasks/{task}/dead-letter-{task}.md"
@@ -96,7 +98,7 @@ def _make_task(
     return number
 
 
-def _attempt(
+def attempt_record(
     number: int,
     execution: int,
     result: str,
@@ -105,6 +107,7 @@ def _attempt(
     begin: datetime,
     left: int,
 ) -> Attempt:
+    """An attempt as the loop records it, with a failure of the pool where it failed."""
     failure, output = found
     failed = result == "failed"
     phase = rng.choice(("validate", "evaluate", "evaluate", "evaluate")) if failed else ""

@@ -1,4 +1,7 @@
-"""What a project remembers, as tables: read when each is first looked at, then kept."""
+"""What a project remembers, as tables: read when each is first looked at, then kept.
+
+What only some tables need is imported with them: who wants the attempts does not wait for the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from loki.analysis import attempt_log, records, watched
+from loki.analysis import attempt_log
 from loki.analysis.attempt_log import RawAttempts
 from loki.analysis.attempts import attempts
 from loki.analysis.column import TABLES, Columns, columns
-from loki.analysis.failures import failures
 from loki.base.error import UsageError
 from loki.base.html import table
-from loki.memory.test_run import TestRun
-from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from loki.memory.test_run import TestRun
+    from loki.memory.tool_failure import ToolFailure
 
 
 class Tables:
@@ -46,46 +49,64 @@ class Tables:
     @cached_property
     def failures(self) -> pa.Table:
         """Every failure that was seen, by time."""
+        from loki.analysis.failures import failures
+
         return failures(self._raw, self._tasks, self._tool_failures, self._test_runs)
 
     @cached_property
     def tasks(self) -> pa.Table:
         """Every task, and what its attempts add up to."""
+        from loki.analysis import records
+
         return records.tasks(self._store, self._tasks, self.attempts)
 
     @cached_property
     def transitions(self) -> pa.Table:
         """Every known change of state of a circuit breaker, by time."""
+        from loki.analysis import records
+
         return records.transitions(self._store)
 
     @cached_property
     def dead_letters(self) -> pa.Table:
         """The tasks that were given up, by time."""
+        from loki.analysis import records
+
         return records.dead_letters(self._store)
 
     @cached_property
     def signs(self) -> pa.Table:
         """What led nowhere twice in the runs that are not closed."""
+        from loki.analysis import records
+
         return records.signs(self._store)
 
     @cached_property
     def calls(self) -> pa.Table:
         """The calls to models and agents."""
+        from loki.analysis import records
+
         return records.calls(self._store)
 
     @cached_property
     def test_runs(self) -> pa.Table:
         """The runs of the project's tests under ``pytest --loki``."""
+        from loki.analysis import watched
+
         return watched.test_runs(self._test_runs)
 
     @cached_property
     def test_failures(self) -> pa.Table:
         """The tests that failed in them, every try of each."""
+        from loki.analysis import watched
+
         return watched.test_failures(self._test_runs)
 
     @cached_property
     def tool_calls(self) -> pa.Table:
         """The tool calls of watched agents that failed."""
+        from loki.analysis import watched
+
         return watched.tool_calls(self._tool_failures)
 
     def __getitem__(self, name: str) -> pa.Table:
@@ -169,8 +190,12 @@ class Tables:
 
     @cached_property
     def _tool_failures(self) -> tuple[ToolFailure, ...]:
+        from loki.memory.tool_failure import ToolFailures
+
         return tuple(ToolFailures(self._store))
 
     @cached_property
     def _test_runs(self) -> tuple[TestRun, ...]:
+        from loki.analysis import watched
+
         return tuple(watched.read_runs(self._store))
