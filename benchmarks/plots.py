@@ -55,7 +55,7 @@ def overview(whole: dict[str, Any], folder: Path) -> list[str]:
             for row, case in enumerate(cases)
             if "seconds" in case["rivals"].get(name, {})
         ]
-        style = (
+        style: dict[str, Any] = (
             {"marker": "D", "s": 60, "zorder": 3} if name == "loki" else {"marker": "o", "s": 30}
         )
         color = "black" if name == "loki" else colors(number % 20)

@@ -1,0 +1,157 @@
+"""Parts that several plots have: bars, cells, stretches of time, axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from loki.analysis.canvas import (
+    BLUE,
+    GRAY,
+    GREEN,
+    INK,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    YELLOW,
+    labels,
+    plain,
+)
+from loki.analysis.sums import Recurring, Stretch, Uses
+from loki.cli.common import amount
+from loki.cli.report.period import Axis
+from loki.memory.summary import NO_PATTERN
+
+MOST_ROWS = 12
+"""Rows of a plot, where there would be more; what is left out is said. Chosen, not measured."""
+
+RESULTS = {
+    "success": GREEN,
+    "failed": ORANGE,
+    "infrastructure": GRAY,
+    "unverified": SKY,
+    "interrupted": YELLOW,
+    "drift": PURPLE,
+}
+"""Colors of attempts' results, in the order in which they are shown."""
+
+STATES = {"CLOSED": GREEN, "OPEN": ORANGE, "HALF_OPEN": YELLOW}
+
+
+def ordered(names: Sequence[str] | dict[str, int] | dict[str, tuple[float, ...]]) -> list[str]:
+    """Results as they are shown: the known ones in their order, then others by name."""
+    return [*(n for n in RESULTS if n in names), *sorted(n for n in names if n not in RESULTS)]
+
+
+def color(result: str) -> str:
+    """The color of a result, known or not."""
+    return RESULTS.get(result, PALE)
+
+
+def most_used(names: list[str], uses: dict[tuple[str, str], Uses], place: int) -> list[str]:
+    """The names whose strategies were used most, the pattern that stands for none last."""
+    totals = dict.fromkeys(names, 0)
+    for key, cell in uses.items():
+        totals[key[place]] += cell.uses
+    order = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_ROWS]
+    return sorted(order, key=lambda name: name == NO_PATTERN)
+
+
+def cell(axes: Axes, x: int, y: int, cell: Uses | None) -> None:
+    """A square with its share as the color and its counts as the text."""
+    if cell is None:
+        return
+    rate = cell.rate
+    color, ink = ("#eeeeee", PALE) if rate is None else shade(rate)
+    axes.add_patch(Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, facecolor=color, linewidth=0))
+    said = "not known" if rate is None else f"{cell.cured:,} / {cell.cured + cell.not_cured:,}"
+    axes.text(x, y, said, ha="center", va="center", size=9, color=ink)
+
+
+def shade(rate: float) -> tuple[str, str]:
+    """Ground and text for a share: from orange over white to blue, which the color-blind tell apart."""
+    colors = LinearSegmentedColormap.from_list("share", [ORANGE, "#f7f7f7", BLUE])
+    return to_hex(colors(rate)), INK if 0.12 < rate < 0.85 else "#ffffff"  # noqa: PLR2004
+
+
+def bars(axes: Axes, names: list[str], counts: list[int], colors: list[str]) -> None:
+    """Horizontal bars with their numbers behind them."""
+    total = sum(counts) or 1
+    axes.barh(range(len(names)), counts, color=colors, height=0.7)
+    for y, count in enumerate(counts):
+        axes.text(count, y, f" {count:,} ({count / total:.0%})", va="center", size=9, color=INK)
+    axes.set_yticks(range(len(names)), labels(names, 24))
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(max(len(names), 3) - 0.4, -0.6)
+    axes.set_xlim(0, max(counts, default=1) * 1.45)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def unit(milliseconds: float) -> tuple[str, float]:
+    """The unit in which so much time is shown, and its milliseconds."""
+    for name, size in (("days", 864e5), ("hours", 36e5), ("minutes", 6e4)):
+        if milliseconds >= 2 * size:
+            return name, size
+    return "seconds", 1e3
+
+
+def money(value: float, unit: str) -> str:
+    """A sum of dollars or tokens in words."""
+    if unit == "tokens":
+        return amount(round(value), "token")
+    return f"{value:,.2f} USD" if value >= 1 else f"{value:.4g} USD"
+
+
+def when(period: Axis) -> str:
+    """What stands below an axis of time."""
+    return f"{period.unit} (UTC)"
+
+
+def name(failure: Recurring) -> str:
+    """A failure in a line: what it says, and where."""
+    where = failure.where.rpartition("::")[2].rpartition("/")[2]
+    return plain(failure.message, 34) + (f" ({plain(where, 20)})" if where else "")
+
+
+def times(axes: Axes, period: Axis, most: int = 7) -> None:
+    """Names along a time axis whose divisions are 0, 1, 2, …: at most so many."""
+    step = max(1, -(-len(period.starts) // most))
+    at = range(0, len(period.starts), step)
+    axes.set_xticks(list(at), [period.names[n] for n in at])
+
+
+def stretches(axes: Axes, y: float, own: Sequence[Stretch], begin: datetime, end: datetime) -> None:
+    """A row of stretches of time, colored by state; even the shortest can be seen."""
+    least = (number(end) - number(begin)) / 500
+    for state in dict.fromkeys(one.state for one in own):
+        spans = [
+            (number(one.begin), max(number(one.end) - number(one.begin), least))
+            for one in own
+            if one.state == state
+        ]
+        color = STATES.get(state, GRAY)
+        order = 1 if state == "CLOSED" else 2  # what is short and matters lies above
+        axes.broken_barh(spans, (y - 0.35, 0.7), facecolors=color, linewidth=0, zorder=order)
+
+
+def moments(axes: Axes, begin: datetime, end: datetime) -> None:
+    """A time axis of moments."""
+    locator = AutoDateLocator(tz=timezone.utc, maxticks=8)  # type: ignore[no-untyped-call]
+    form = ConciseDateFormatter(locator, tz=timezone.utc)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(form)
+    first, last = number(begin), number(end)
+    axes.set_xlim(first, max(last, first + 10 / 86400))  # ten seconds at least
+    axes.xaxis.get_offset_text().set_color(INK)
+
+
+def number(at: datetime) -> float:
+    """A moment as matplotlib has them: days."""
+    return float(date2num(at))  # type: ignore[no-untyped-call]
