@@ -14,7 +14,7 @@ LONGEST = 2_000_000
 LONGEST_LINE = 500
 """Characters of a line that are looked at. Chosen, not measured."""
 
-_PLACE = re.compile(r"[\w/\\-]\.\w{1,6}(?::\d+|\(\d+)")
+_PLACE = re.compile(r"[\w/\\-]\.[A-Za-z]\w{0,5}(?::\d+|\(\d+)")
 _SAYS = re.compile(
     r"\s*(?:FAILED|ERROR|FAIL|--- FAIL|not ok|error(?:\[\w+\])?:|[\u2715\u2717\u00d7])"
 )

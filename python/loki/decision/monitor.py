@@ -158,7 +158,8 @@ def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = 
 def _passed(state: MonitorState, event: Passed, _rules: MonitorRules) -> Step:
     call = event.call
     again = tuple(one for one in state.again if one.key != call.key)
-    state = replace(state, again=again)
+    if len(again) < len(state.again):
+        state = replace(state, again=again)
     if call.effect is Effect.WRITE:
         return _changed(state, call), NOTHING
     if call.effect is Effect.RUN:
@@ -179,20 +180,14 @@ def _changed(state: MonitorState, call: Known) -> MonitorState:
 def _ran(state: MonitorState, call: Known) -> MonitorState:
     """After something ran well: what it had shown is mended."""
     mended = {name for name, look in state.looks.items() if _covers(call, look, state, name)}
-    seen = state.seen
     if mended:
-        kept = tuple(one for one in seen.sightings if one.failure.fingerprint not in mended)
-        recent = tuple(name for name in seen.recent if name not in mended)
-        seen = Seen(kept, recent)
-    looks = {name: look for name, look in state.looks.items() if name not in mended}
-    verified = call.is_check
-    return replace(
-        state,
-        seen=seen,
-        looks=looks,
-        unverified=state.unverified and not verified,
-        failing=state.failing and not verified,
-    )
+        kept = tuple(one for one in state.seen.sightings if one.failure.fingerprint not in mended)
+        recent = tuple(name for name in state.seen.recent if name not in mended)
+        looks = {name: look for name, look in state.looks.items() if name not in mended}
+        state = replace(state, seen=Seen(kept, recent), looks=looks)
+    if call.is_check and (state.unverified or state.failing):
+        state = replace(state, unverified=False, failing=False)
+    return state
 
 
 def _covers(call: Known, look: Look, state: MonitorState, name: str) -> bool:
@@ -233,8 +228,7 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
     """Whether a failure says nothing of what the agent does."""
     if failure.match is not None and failure.match.is_infrastructure:
         return True
-    signs = replace(rules.signs, exempt_kinds=())
-    return bool(call.command) and failure.is_specific and signs.ignores(failure, call.command)
+    return rules.signs.is_exempt(call.command)
 
 
 def _same_call(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:

@@ -99,8 +99,12 @@ class SignRules:
             or not failure.is_specific  # it could be anything
             or failure.kind in self.exempt_kinds
             or failure.pattern_id in self.exempt_kinds
-            or bool(command and any(fnmatchcase(command, glob) for glob in self.exempt))
+            or self.is_exempt(command)
         )
+
+    def is_exempt(self, command: str) -> bool:
+        """Whether a command polls: its failures arm nothing."""
+        return bool(command) and any(fnmatchcase(command, glob) for glob in self.exempt)
 
 
 DEFAULT_RULES = SignRules()

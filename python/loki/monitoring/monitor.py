@@ -7,8 +7,10 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 from __future__ import annotations
 
 import asyncio
+import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -109,6 +111,10 @@ class Monitor:
             else SharedSession(self.workspace.store, session, self.rules)
         )
         self._breakers = self.workspace.ways.breakers
+        self._branch_signs: Signs | None = (
+            None  # what it has read of them is read again at a change only
+        )
+        self._lock = threading.Lock()
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -222,16 +228,17 @@ class Monitor:
         if before.tried:
             solution = "; ".join(before.tried)
             ToolFailures(self.workspace.store).mended(now, names, solution, self.session or "")
-        self._signs().mend(gone)
+        with self._signs() as signs:
+            signs.mend(gone)
 
     def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:
         """Tell the branch's signs of a failure that counted."""
-        signs = self._signs()
-        if sighting.count == 1 and any(
-            same_failure(one.failure, event.failure) for one in signs.seen.sightings
-        ):
-            return  # seen in another session; nothing was tried in this one
-        signs.observe(event.failure, approach, self.task, command=event.call.command)
+        with self._signs() as signs:
+            if sighting.count == 1 and any(
+                same_failure(one.failure, event.failure) for one in signs.seen.sightings
+            ):
+                return  # seen in another session; nothing was tried in this one
+            signs.observe(event.failure, approach, self.task, command=event.call.command)
 
     def _tell_breaker(self, call: Known, failure: Failure | None) -> None:
         """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""
@@ -257,8 +264,9 @@ class Monitor:
 
     def instructions(self) -> str:
         """The signs that bind now, for the next request to the model; "" where there are none."""
-        signs = str(self._signs())
-        return f"{HEAD}\n{signs}" if signs else ""
+        with self._signs() as signs:
+            told = str(signs)
+        return f"{HEAD}\n{told}" if told else ""
 
     def ending(self, message: str) -> Reaction:
         """Whether the agent may end with a message.
@@ -272,8 +280,14 @@ class Monitor:
         """
         return self._step(Ended(message))
 
-    def _signs(self) -> Signs:
-        return self.workspace.signs()
+    @contextmanager
+    def _signs(self) -> Iterator[Signs]:
+        """The signs of the branch that is checked out now."""
+        with self._lock:
+            branch = self.workspace.position()[0]
+            if self._branch_signs is None or self._branch_signs.branch != branch:
+                self._branch_signs = self.workspace.signs(branch)
+            yield self._branch_signs
 
     # --- the same, off the event loop -------------------------------------------------------------
 

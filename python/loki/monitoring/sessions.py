@@ -10,8 +10,9 @@ from hashlib import sha256
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
+from loki.base.secret import masked
 from loki.decision.monitor_state import MonitorRules, MonitorState
-from loki.memory.store import Store
+from loki.memory.store import Masked, Store
 
 FOLDER = "state/sessions/"
 
@@ -71,6 +72,7 @@ class SharedSession:
         self._store, self._rules = store, rules
         self.document = document_of(name)
         self._lock = threading.Lock()
+        self._known: tuple[str, MonitorState] = ("", MonitorState())
 
     def change(self, change: Change[T]) -> T:
         """Make one change; nobody's comes in between."""
@@ -83,7 +85,11 @@ class SharedSession:
             before = self._parsed(text)
             after, answer = change(before)
             answers[:] = [answer]
-            return text if after is before and text is not None else dumped(after)
+            if after is before and text is not None:
+                return Masked(text)
+            new = dumped(after)
+            self._known = new, after
+            return new
 
         with self._lock:
             # What a crash of the machine loses of it is seen again; the disk need not be waited for.
@@ -99,6 +105,9 @@ class SharedSession:
     def _parsed(self, text: str | None) -> MonitorState:
         if text is None:
             return MonitorState()
+        known, state = self._known
+        if text == known:
+            return state
         try:
             return MonitorState.from_dict(json.loads(text), self._rules.signs)
         except (ValueError, TypeError, RecursionError) as error:
@@ -131,12 +140,23 @@ def document_of(session: str) -> str:
     return f"{FOLDER}{name}.json"
 
 
-def dumped(state: MonitorState) -> str:
-    """A state as text, of a bounded size."""
+def dumped(state: MonitorState) -> Masked:
+    """A state as text of a bounded size, secrets masked; without its oldest sightings where it is long."""
     data = state.to_dict()
-    text = json.dumps(data)
-    while len(text) > LARGEST and data["sightings"]:
-        gone = data["sightings"].pop(0)
-        data["looks"].pop(gone["failure"]["fingerprint"], None)
-        text = json.dumps(data)
-    return f"{text}\n"
+    del data["sightings"]
+    lines = [sighting.line for sighting in state.seen.sightings]
+    left = LARGEST - len(json.dumps(data)) - sum(len(line) + 2 for line in lines)
+    for index, line in enumerate(lines):
+        if left >= 0:
+            lines = lines[index:]
+            break
+        left += len(line) + 2
+        data["looks"].pop(state.seen.sightings[index].failure.fingerprint, None)
+    else:
+        lines = []
+    rest = json.dumps(masked(data))
+    return Masked(f'{rest[:-1]}, "sightings": [\n{_joined(lines)}\n]}}\n')
+
+
+def _joined(lines: list[str]) -> str:
+    return ",\n".join(lines)

@@ -12,6 +12,7 @@ import pytest
 from loki.memory.sign import SignRules
 from loki.memory.signs import Signs, folder_of
 from loki.memory.store import ForgivingStore, Store
+from loki.recognition.failure import recognize
 from loki.stores.files import FileStore
 from support.loop import MakeFailure
 
@@ -185,3 +186,16 @@ def test_the_file_stays_small_and_quick(store: Store, tmp_path: Path) -> None:
     for number in range(300):
         signs.observe(f"FAILED test_{number}.py::test_a - KeyError: 'k{number}'", "x" * 999, "t")
     assert (tmp_path / "run/main/signs.json").stat().st_size < 200_000
+
+
+def test_a_sign_that_is_mended_binds_again_when_the_failure_comes_back(store: Store) -> None:
+    signs = Signs(store, "main")
+    for approach in ("one", "two"):
+        signs.observe(TEXT, approach)
+    signs.mend([recognize("FAILED t.py::test_other - ValueError: x")])
+    assert len(Signs(store, "main").armed) == 1
+    signs.mend([recognize(TEXT)])
+    assert Signs(store, "main").armed == ()
+    assert str(Signs(store, "main")) == ""
+    assert Signs(store, "main").observe(TEXT, "three").count == 3
+    assert "led there: `one`" in str(Signs(store, "main"))

@@ -1,0 +1,159 @@
+"""The monitor's table, asked with anything: total, never a stop without a nudge, nothing on success."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loki.base.error import AgentStuck
+from loki.decision.monitor import Ended, Failed, MonitorEvent, Passed, Reaction, step
+from loki.decision.monitor_state import MonitorRules, MonitorState
+from loki.decision.tool_call import Effect, ToolCall, known
+from loki.memory.sign import SignRules
+from loki.recognition.failure import Failure
+
+FAILURES = [
+    Failure.of("KeyError: 'next'", tests=["t.py::test_a"]),
+    Failure.of("ValueError: bad date 'x' in a row", tests=["t.py::test_b"]),
+    Failure.of("Connection refused by api.example.com", error_code="ECONNREFUSED"),
+    Failure.of("error"),
+    Failure.of(""),
+]
+CALLS = [
+    known(ToolCall("Bash", {"command": "pytest -q"})),
+    known(ToolCall("Bash", {"command": "pytest -x"})),
+    known(ToolCall("Edit", {"file_path": "app.py"})),
+    known(ToolCall("Read", {"file_path": "app.py"})),
+    known(ToolCall("weather", {"city": "Paris"})),
+    known(ToolCall("Bash", {"command": "python app.py"})),
+]
+failed = st.builds(Failed, st.sampled_from(CALLS), st.sampled_from(FAILURES), st.integers(0, 9))
+passed = st.builds(Passed, st.sampled_from(CALLS))
+ended = st.builds(Ended, st.sampled_from(["All tests pass.", "I changed it.", ""]) | st.text())
+events = st.lists(failed | passed | ended, max_size=40)
+
+
+def run(events: list[MonitorEvent], rules: MonitorRules | None = None) -> list[Reaction]:
+    state, said = MonitorState(), []
+    for event in events:
+        state, reaction = step(state, event, rules)
+        said.append(reaction)
+    return said
+
+
+@given(events)
+@settings(max_examples=150, deadline=None)
+def test_the_table_is_total_and_its_state_survives_json(events: list[MonitorEvent]) -> None:
+    state = MonitorState()
+    nudged: set[str] = set()
+    for event in events:
+        state, reaction = step(state, event)
+        state = MonitorState.from_dict(json.loads(json.dumps(state.to_dict())))
+        if isinstance(event, Passed):
+            assert not reaction
+        if (
+            isinstance(event, Failed)
+            and event.failure.match
+            and event.failure.match.is_infrastructure
+        ):
+            assert not reaction
+        assert (reaction.kind == "refuse") == (reaction.reason == "claim")
+        if reaction.kind == "stop" and reaction.failure is not None:
+            assert nudged, "a nudge comes before a stop"
+        if reaction.kind == "nudge":
+            nudged.add(reaction.reason)
+
+
+@given(st.lists(passed, max_size=30), st.text())
+@settings(max_examples=50, deadline=None)
+def test_who_never_fails_hears_nothing(events: list[MonitorEvent], message: str) -> None:
+    assert not any(run(events))
+
+
+@given(st.lists(st.sampled_from(CALLS[:2]), max_size=30))
+@settings(max_examples=50, deadline=None)
+def test_looking_in_two_ways_counts_only_what_is_the_very_same_call(calls: list[object]) -> None:
+    said = run([Failed(call, FAILURES[0]) for call in calls])  # type: ignore[arg-type]
+    assert not any(said[: len(set(map(id, calls)))]) or len(set(map(id, calls))) < len(calls)
+
+
+@pytest.mark.parametrize(
+    ("retries", "threshold", "kinds"),
+    [
+        (3, 2, ["none", "nudge", "nudge", "stop"]),
+        (1, 2, ["none", "nudge", "stop", "stop"]),
+        (0, 2, ["none", "nudge", "stop", "stop"]),
+        (5, 2, ["none", "nudge", "nudge", "nudge"]),
+        (3, 3, ["none", "none", "nudge", "stop"]),
+    ],
+)
+def test_the_configuration_says_when(retries: int, threshold: int, kinds: list[str]) -> None:
+    rules = MonitorRules.of(SignRules(threshold=threshold), retries)
+    turn = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
+    assert [one.kind for one in run(turn * 4, rules)[::2]] == kinds
+
+
+def test_exempt_commands_and_kinds_are_never_counted() -> None:
+    for rules in (SignRules(exempt=("pytest*",)), SignRules(exempt_kinds=("runtime-error",))):
+        turn = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
+        assert not any(run(turn * 6, MonitorRules(rules)))
+    polls = [Failed(CALLS[5], FAILURES[3])] * 6
+    assert not any(run(polls, MonitorRules(SignRules(exempt=("python app.py",)))))
+    assert any(run(polls))
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "kind"),
+    [
+        ([], "All tests pass.", "none"),
+        ([Passed(CALLS[2])], "All tests pass.", "refuse"),
+        ([Passed(CALLS[2])], "I changed app.py; nothing has been run yet.", "none"),
+        ([Passed(CALLS[2]), Passed(CALLS[0])], "All tests pass.", "none"),
+        ([Passed(CALLS[2]), Passed(CALLS[0]), Passed(CALLS[2])], "Everything works now.", "refuse"),
+        ([Failed(CALLS[0], FAILURES[0])], "All tests pass.", "refuse"),
+        ([Failed(CALLS[0], FAILURES[0]), Passed(CALLS[0])], "All tests pass.", "none"),
+        ([Failed(CALLS[3], FAILURES[3])], "All tests pass.", "none"),
+        (
+            [Passed(known(ToolCall("Write", {"file_path": "README.md"})))],
+            "Everything works now.",
+            "none",
+        ),
+        ([Passed(CALLS[2])], 'The log says "all tests pass".', "none"),
+        ([Passed(CALLS[2])], "", "none"),
+    ],
+)
+def test_a_claim_needs_a_check(before: list[MonitorEvent], message: str, kind: str) -> None:
+    assert run([*before, Ended(message)])[-1].kind == kind
+
+
+def test_the_same_claim_is_refused_once_and_another_one_is_new() -> None:
+    said = run(
+        [
+            Passed(CALLS[2]),
+            Ended("All tests pass."),
+            Ended("all  tests pass."),
+            Ended("It works now."),
+        ]
+    )
+    assert [one.kind for one in said] == ["none", "refuse", "none", "refuse"]
+
+
+def test_a_stop_raises_what_it_knows() -> None:
+    said = run([Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])] * 4)
+    stop = said[6]
+    with pytest.raises(AgentStuck) as caught:
+        stop.raise_if_stop()
+    error = caught.value
+    assert (error.failure, error.count, error.reason) == (stop.failure, 4, "repeat")
+    said[0].raise_if_stop()
+
+
+def test_effects_say_what_a_try_is() -> None:
+    looks = Passed(CALLS[3]), Passed(CALLS[5])
+    other = Failed(CALLS[1], FAILURES[0])
+    assert not any(run([Failed(CALLS[0], FAILURES[0]), *looks, other]))
+    assert run([Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2]), other])[-1].kind == "nudge"
+    assert CALLS[5].effect is Effect.RUN
