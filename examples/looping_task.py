@@ -110,7 +110,7 @@ class Task:
             return Step(text="Fixed: all tests pass.")
         if done and done[-1].startswith("wrote "):
             return Step("run_tests", {})
-        is_told = any("led nowhere" in one for one in heard)
+        is_told = any("Go about it another way" in one for one in heard)
         content = ANOTHER_FIX if is_told and listens else SAME_FIX
         return Step("write_file", {"path": "stats.py", "content": content})
 

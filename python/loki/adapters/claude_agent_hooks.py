@@ -62,7 +62,8 @@ class Hooks:
             text, code, ok = given["error"], exit_code_in(given["error"]), False
         else:
             read = tool_result(_printed(given["tool_response"]))
-            text, code, ok = read.text, read.exit_code, True
+            is_own = not given["tool_name"].startswith("mcp__")  # whose failures it tells of itself
+            text, code, ok = read.text, read.exit_code, True if is_own else None
         said = await self._monitor.aafter(_call(given), text, ok=ok, exit_code=code)
         self.stuck = said if said.kind == "stop" else self.stuck
         return _context(given, said.text)
@@ -81,10 +82,13 @@ def _call(given: Any) -> ToolCall:
 
 
 def _printed(response: Any) -> Any:
-    """What a command printed, where the response is one of a shell that succeeded; else the response."""
-    if not isinstance(response, Mapping) or not {"stdout", "stderr"} <= set(response):
-        return response
-    return {**response, "exit_code": 0}
+    """What a tool gave: of its own shell, which tells of no failure here, and of MCP's tools."""
+    if isinstance(response, Mapping) and {"stdout", "stderr"} <= set(response):
+        return {**response, "exit_code": 0}
+    if isinstance(response, list) and all(isinstance(one, Mapping) for one in response):
+        texts = [one["text"] for one in response if isinstance(one.get("text"), str)]
+        return "\n".join(texts) or response
+    return response
 
 
 def _context(given: Any, text: str) -> Any:
