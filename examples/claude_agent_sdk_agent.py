@@ -36,14 +36,16 @@ def run(task: Task, with_loki: bool, listens: bool) -> str:
         ask, ended = query if with_loki else sdk.query, ""
         async for message in ask(prompt=GOAL, options=options(task, url, home)):
             if isinstance(message, sdk.ResultMessage):
-                ended = message.result or f"given up on after {PATIENCE} requests"
+                ended = message.result or message.subtype
         return ended
 
     with service(model) as url, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         try:
             return asyncio.run(work(url, home))
         except sdk.ResultError as error:
-            return f"given up on: {error.subtype}"
+            if error.subtype != "error_max_turns":
+                raise
+            return f"given up on after {PATIENCE} requests"
         except loki.AgentStuck as stuck:
             return f"stopped at the {stuck.count}th {stuck.failure and stuck.failure.error_type}"
 

@@ -4,84 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 import loki
-from agents import (
-    Agent,
-    AgentHooks,
-    FunctionTool,
-    RunConfig,
-    Runner,
-    SQLiteSession,
-    ToolGuardrailFunctionOutput,
-    ToolOutputGuardrail,
-    UserError,
-    function_tool,
-    handoff,
-    set_tracing_disabled,
-)
+from agents import Agent, Runner, SQLiteSession, handoff
 from loki.adapters.openai_agents import LokiRunner
-from loki.memory.tool_failure import ToolFailure, ToolFailures
 from support.framework_agents import CHECK, PASSED, TYPE, ZERO, Call, Says, edit, monitor, tries
-
-Steps = Sequence["list[Call] | str"]
-
-set_tracing_disabled(True)
-
-
-def scripted(steps: Steps, of: str = "") -> ScriptedModel:
-    """A model that says its steps in turn: calls of tools, or last words; the last one for ever."""
-    said = 0
-
-    def answer(_: Any) -> ModelStep:
-        nonlocal said
-        said += 1
-        step = steps[min(said, len(steps)) - 1]
-        if isinstance(step, str):
-            return ModelStep([assistant_message(step)])
-        calls = [function_call(n, a, call_id=f"{of}{said}-{i}") for i, (n, a) in enumerate(step)]
-        return ModelStep(calls)
-
-    return ScriptedModel([ModelStep.respond(answer)] * 60)
-
-
-def tools(check: Callable[[], Any], **more: Any) -> list[Any]:
-    @function_tool
-    def write_file(path: str, content: str) -> str:
-        return f"wrote {len(content)} characters to {path}"
-
-    def run_tests() -> Any:
-        return check()
-
-    return [write_file, function_tool(**more)(run_tests)]
-
-
-def agent(steps: Steps, check: Callable[[], Any], **more: Any) -> Agent[Any]:
-    return Agent("fixer", instructions="Fix it.", model=scripted(steps), tools=tools(check), **more)
-
-
-def asked(of: Agent[Any]) -> tuple[Any, ...]:
-    assert isinstance(of.model, ScriptedModel)
-    return of.model.calls
-
-
-def outputs(call: Any) -> list[str]:
-    items = [] if isinstance(call.input, str) else call.input
-    return [item["output"] for item in items if item.get("type") == "function_call_output"]
-
-
-def kept_in(folder: Path) -> list[ToolFailure]:
-    return list(ToolFailures(loki.Workspace(folder).store))
-
-
-def run(runner: LokiRunner, of: Agent[Any], **options: Any) -> Any:
-    return asyncio.run(runner.run(of, "Fix it", max_turns=30, **options))
+from support.openai_agents import Steps, agent, asked, outputs, run, scripted
 
 
 def test_a_repeat_is_named_in_the_result_of_the_tool_and_then_stopped(tmp_path: Path) -> None:
@@ -192,44 +124,3 @@ def test_calls_made_at_once_all_have_results_where_it_stops(tmp_path: Path) -> N
     items: list[Any] = asyncio.run(session.get_items())
     kinds = [item.get("type") for item in items]
     assert kinds.count("function_call") == kinds.count("function_call_output") == 8
-
-
-def test_the_owners_guardrails_hooks_and_configuration_stay(tmp_path: Path) -> None:
-    seen: list[Any] = []
-
-    class Hooks(AgentHooks[Any]):
-        async def on_tool_end(self, _context: Any, _agent: Any, _tool: Any, result: Any) -> None:
-            seen.append(result)
-
-    def redact(data: Any) -> ToolGuardrailFunctionOutput:
-        return ToolGuardrailFunctionOutput.reject_content("redacted")
-
-    fixer = agent([*tries(3), "I give up."], Says(ZERO), hooks=Hooks())
-    check = fixer.tools[1]
-    assert isinstance(check, FunctionTool)
-    check.tool_output_guardrails = [ToolOutputGuardrail(redact)]
-    given = RunConfig(workflow_name="mine", call_model_input_filter=lambda data: data.model_data)
-    run(LokiRunner(monitor(tmp_path)), fixer, run_config=given)
-    assert seen.count("redacted") == 3
-    assert "ZeroDivisionError" in asked(fixer)[-1].system_instructions  # seen before it was hidden
-
-
-@pytest.mark.parametrize("told", ["as it is", lambda _context, error: f"Sorry: {error}"])
-def test_errors_that_became_text_are_recognized(told: Any, tmp_path: Path) -> None:
-    more = {} if told == "as it is" else {"failure_error_function": told}
-    found = Says(KeyError("limit"))
-    fixer = Agent("fixer", model=scripted([[CHECK], "It fails."]), tools=tools(found, **more))
-    run(LokiRunner(monitor(tmp_path)), fixer)
-    (kept,) = kept_in(tmp_path)
-    assert (kept.failure.error_type, kept.tool) == ("KeyError", "run_tests")
-    (said,) = outputs(asked(fixer)[1])
-    assert said == ("Sorry: 'limit'" if more else said)
-
-
-def test_an_error_that_ends_the_run_is_kept(tmp_path: Path) -> None:
-    fails = tools(Says(KeyError("limit")), failure_error_function=None)
-    fixer = Agent("fixer", model=scripted([[CHECK]]), tools=fails)
-    with pytest.raises(UserError):
-        run(LokiRunner(monitor(tmp_path)), fixer)
-    (kept,) = kept_in(tmp_path)
-    assert kept.failure.error_type == "KeyError"
