@@ -59,7 +59,14 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
         return _before(agent, heard, folder, stop)
     if heard.kind == "after" and heard.ok and heard.tool in agent.module().READS:
         return None
-    return _heavier(agent, heard, _monitor(agent, folder, stop.session(heard.turn)), stop)
+    session = stop.session(heard.turn)
+    went_well = heard.ok or (heard.ok is None and heard.exit_code == 0)
+    if heard.kind == "after" and went_well and not _may_be_open(folder):
+        from loki.adapters.hooks.passed import keep
+
+        if keep(folder, session, (heard.tool, heard.arguments, heard.id)):
+            return None
+    return _heavier(agent, heard, _monitor(agent, folder, session), stop)
 
 
 def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) -> Answer:
@@ -110,15 +117,20 @@ def _monitor(agent: HookedAgent, folder: str, session: str) -> Monitor:
 
     hush()
     from loki import Monitor
+    from loki.adapters.hooks.passed import take
+    from loki.decision.tool_call import ToolCall
 
-    return Monitor(folder, session=session, agent=agent.name)
+    monitor = Monitor(folder, session=session, agent=agent.name)
+    for tool, arguments, id_ in take(folder, session):
+        monitor.after(ToolCall(tool, arguments, id=id_), "", ok=True)
+    return monitor
 
 
 def _may_be_open(folder: str) -> bool:
     """Whether a breaker of the project may be open: a look that costs no import."""
     try:
         with open(os.path.join(folder, ".loki", "state", "circuit-breakers.json"), "rb") as file:
-            return b'"OPEN"' in file.read()
+            return b'OPEN"' in file.read()  # or HALF_OPEN
     except OSError:
         return False
 

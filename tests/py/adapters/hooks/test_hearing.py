@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import loki
 from loki.adapters.hooks.agents import AGENTS
 from loki.adapters.hooks.hearing import IN_A_RUN, answer, project_of
 
@@ -179,6 +180,39 @@ def test_a_new_session_is_told_the_signs_that_bind(agent: Claude, tell: Tell) ->
     told = tell(agent, {"hook_event_name": "SessionStart", "session_id": "other"})
     assert told is not None
     assert "KeyError: 'next'" in told["hookSpecificOutput"]["additionalContext"]
+
+
+@BY_NAME
+def test_a_call_of_what_is_down_is_refused(agent: Claude, tell: Tell, tmp_path: Path) -> None:
+    breaker = loki.Workspace(tmp_path).breakers()["tool/example.com"]
+    for _ in range(3):
+        breaker.guard().failure("503 Service Unavailable")
+    fetch = {**agent.before(), "tool_input": {"command": "curl https://example.com/api"}}
+    refused = tell(agent, fetch)
+    assert refused is not None
+    assert "deny" in str(refused)
+    assert tell(agent, agent.before()) is None
+
+
+def test_what_went_well_waits_in_a_file_without_secrets(tell: Tell, tmp_path: Path) -> None:
+    claude, key = SPEAKERS[0], "ghp_" + "a1B2" * 9
+    tell(claude, claude.check())
+    tell(claude, claude.edit(f"token = '{key}'{'x' * 50_000}"))
+    (waits,) = (tmp_path / ".loki" / "state" / "passed").iterdir()
+    assert key not in waits.read_text()
+    assert 100 < waits.stat().st_size < 5_000
+    assert waits.stat().st_mode & 0o777 == 0o600
+    assert tell(claude, claude.check()) is not None, "the edit is known by now"
+    assert waits.read_text() == ""
+
+
+def test_what_was_torn_is_left_out(tell: Tell, tmp_path: Path) -> None:
+    claude = SPEAKERS[0]
+    tell(claude, claude.check())
+    tell(claude, claude.edit("a"))
+    (waits,) = (tmp_path / ".loki" / "state" / "passed").iterdir()
+    waits.write_bytes(b'["Edit", {"a"\n\xff\n[1, 2, 3]\n' + waits.read_bytes() + b'["Edi')
+    assert tell(claude, claude.check()) is not None
 
 
 @pytest.mark.parametrize("said", [None, [], 3, {}, {"hook_event_name": 3}])
