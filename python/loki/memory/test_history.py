@@ -42,6 +42,7 @@ class TestHistory:
         store: where it is kept; None: nothing is known, nothing is kept.
 
     Example:
+        >>> from loki.recognition.failure import Failure
         >>> TestHistory().earlier("tests/test_a.py::test_x", Failure.of("assert 1 == 2")).runs
         ()
     """

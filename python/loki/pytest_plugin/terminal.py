@@ -108,9 +108,9 @@ def _rescued(summary: TestSummary, writer: Writer, width: int) -> None:
     tests = counted(len(summary.rescued), "test")
     writer.write_line(f"loki: {tests} passed only when tried again", **COLORS["flaky"])
     for member in summary.rescued[:RESCUED]:
-        writer.write_line(f"{_INDENT}  {ending(member.failing.test, width - len(_INDENT) - 2)}")
-        for line in _wrapped(plain(member.label.evidence), width, "     "):
-            writer.write_line(line, light=True)
+        test = ending(member.failing.test, width - len(_INDENT) - 3)
+        for line in _wrapped(f"{test}: {plain(member.label.evidence)}", width, f"{_INDENT}  "):
+            writer.write_line(line)
     if len(summary.rescued) > RESCUED:
         writer.write_line(f"{_INDENT}  … and {len(summary.rescued) - RESCUED} more")
 

@@ -24,8 +24,8 @@ def plain(text: str, width: int | None = None) -> str:
         width: most characters; what is longer ends in "…".
 
     Example:
-        >>> plain("password=hunter2\n\x1b[2J", 40)
-        'password=<secret> \\x1b[2J'
+        >>> plain("a\n\x1b[2J b", 40), plain("password=hunter2")
+        ('a \\x1b[2J b', 'password=<secret>')
     """
     line = written_out(" ".join(mask_secrets(text).split()))
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
@@ -36,7 +36,7 @@ def ending(text: str, width: int) -> str:
 
     Example:
         >>> ending("tests/unit/test_a.py::test_x", 13)
-        '….py::test_x'
+        '…a.py::test_x'
     """
     line = plain(text)
     if len(line) <= width:

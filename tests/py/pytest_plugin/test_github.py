@@ -44,7 +44,7 @@ def test_hostile_texts() -> None:
 
 def test_what_blames_no_code_is_a_warning() -> None:
     """Flaky tests and outages are no errors of a line."""
-    causes = tuple(cause(name) for name in ("broken", "flaky", "infrastructure"))  # type: ignore[arg-type]
+    causes = tuple(cause(name) for name in ("broken", "flaky", "infrastructure"))
     lines = annotate(TestSummary(TestRun(id="r"), causes))
     assert [line[2:7] for line in lines] == ["error", "warni", "warni"]
 

@@ -130,6 +130,5 @@ def test_rescued() -> None:
     text = shown(summary(rescued=(Member(failing, Label("flaky", "failed once in this run")),)))
     assert text.splitlines() == [
         "loki: 1 test passed only when tried again",
-        "     t1",
-        "     failed once in this run",
+        "     t1: failed once in this run",
     ]
