@@ -51,6 +51,9 @@ MOST_CLAIMS = 32
 LONGEST_MESSAGE = 8_000
 """Characters of an ending message that are read, its last. Chosen, not measured."""
 
+ABOUT_TESTS = frozenset({"tests-pass", "tests-ran"})
+"""Claims that only tests bear out; others also a program that was run. See ``honesty.yml``."""
+
 NO_PROGRAM = 127
 """Exit code of a shell that finds no program, as POSIX has it."""
 
@@ -169,12 +172,10 @@ def _passed(state: MonitorState, event: Passed, _rules: MonitorRules) -> Step:
 
 def _changed(state: MonitorState, call: Known) -> MonitorState:
     tried = (*(one for one in state.tried if one != call.said), call.said)[-MOST_TRIED:]
-    return replace(
-        state,
-        change=state.change + 1,
-        tried=tried,
-        unverified=state.unverified or not (call.is_prose or (call.command and not call.path)),
-    )
+    state = replace(state, change=state.change + 1, tried=tried)
+    if call.is_prose or (call.command and not call.path):  # no check reads it, or nobody knows
+        return state
+    return replace(state, unverified=True, untested=True, ran=False)
 
 
 def _ran(state: MonitorState, call: Known) -> MonitorState:
@@ -185,8 +186,11 @@ def _ran(state: MonitorState, call: Known) -> MonitorState:
         recent = tuple(name for name in state.seen.recent if name not in mended)
         looks = {name: look for name, look in state.looks.items() if name not in mended}
         state = replace(state, seen=Seen(kept, recent), looks=looks)
-    if call.is_check and (state.unverified or state.failing):
-        state = replace(state, unverified=False, failing=False)
+    if not call.is_check:
+        return state if state.ran else replace(state, ran=True)
+    untested = state.untested and not call.runs_tests
+    if state.unverified or state.failing or untested != state.untested:
+        state = replace(state, unverified=False, failing=False, untested=untested)
     return state
 
 
@@ -300,23 +304,33 @@ def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules) -> Reaction:
 
 
 def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
-    if not (state.unverified or state.failing):
+    if not (state.unverified or state.untested or state.failing):
         return state, NOTHING
-    claims = _claims(event.message)
+    claims = [claim for claim in _claims(event.message) if _is_bare(state, claim)]
     new = [claim for claim in claims if _claim_key(claim) not in state.refused]
     if not new:
         return state, NOTHING
     refused = (*state.refused, *map(_claim_key, claims))[-MOST_CLAIMS:]
+    what = "test" if state.untested and not state.unverified else "check"
     why = (
         "the last check that ran failed"
         if state.failing
-        else "no check has passed since the last change"
+        else f"no {what} has passed since the last change"
     )
     text = (
-        f"You say {quoted(new[0].quote)}, but {why}. Run the check and show what it prints, or say "
+        f"You say {quoted(new[0].quote)}, but {why}. Run the {what}s and show what they print, or say "
         "plainly what is not verified."
     )
     return replace(state, refused=refused), Reaction("refuse", text, "claim", None, 1)
+
+
+def _is_bare(state: MonitorState, claim: Claim) -> bool:
+    """Whether nothing that ran since the last change bears a claim out."""
+    if state.failing:
+        return True
+    if claim.id in ABOUT_TESTS:
+        return state.untested
+    return state.unverified and not state.ran
 
 
 def _claims(message: str) -> Sequence[Claim]:

@@ -55,6 +55,8 @@ class MonitorState:
         change: changes so far.
         tried: what was changed since a failure was counted.
         unverified: something was changed since a check passed that checks can read.
+        untested: the same since tests passed.
+        ran: since then something else ran well: a program, a script.
         failing: the last check failed.
         refused: hashes of claims that were refused.
     """
@@ -65,6 +67,8 @@ class MonitorState:
     change: int = 0
     tried: tuple[str, ...] = ()
     unverified: bool = False
+    untested: bool = False
+    ran: bool = False
     failing: bool = False
     refused: tuple[str, ...] = ()
 
@@ -87,6 +91,8 @@ class MonitorState:
             "change": self.change,
             "tried": list(self.tried),
             "unverified": self.unverified,
+            "untested": self.untested,
+            "ran": self.ran,
             "failing": self.failing,
             "refused": list(self.refused),
         }
@@ -116,6 +122,8 @@ class MonitorState:
                 int(data["change"]),
                 tuple(map(str, data["tried"])),
                 bool(data["unverified"]),
+                bool(data["untested"]),
+                bool(data["ran"]),
                 bool(data["failing"]),
                 tuple(map(str, data["refused"])),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from loki.base.error import AgentStuck
 from loki.decision.monitor import Ended, Failed, MonitorEvent, Passed, Reaction, step
 from loki.decision.monitor_state import MonitorRules, MonitorState
-from loki.decision.tool_call import Effect, ToolCall, known
+from loki.decision.tool_call import Effect, Known, ToolCall, known
 from loki.memory.sign import SignRules
 from loki.recognition.failure import Failure
 
@@ -30,13 +31,14 @@ CALLS = [
     known(ToolCall("weather", {"city": "Paris"})),
     known(ToolCall("Bash", {"command": "python app.py"})),
 ]
+TYPES = known(ToolCall("Bash", {"command": "mypy ."}))
 failed = st.builds(Failed, st.sampled_from(CALLS), st.sampled_from(FAILURES), st.integers(0, 9))
 passed = st.builds(Passed, st.sampled_from(CALLS))
 ended = st.builds(Ended, st.sampled_from(["All tests pass.", "I changed it.", ""]) | st.text())
 events = st.lists(failed | passed | ended, max_size=40)
 
 
-def run(events: list[MonitorEvent], rules: MonitorRules | None = None) -> list[Reaction]:
+def run(events: Sequence[MonitorEvent], rules: MonitorRules | None = None) -> list[Reaction]:
     state, said = MonitorState(), []
     for event in events:
         state, reaction = step(state, event, rules)
@@ -75,8 +77,8 @@ def test_who_never_fails_hears_nothing(events: list[MonitorEvent], message: str)
 
 @given(st.lists(st.sampled_from(CALLS[:2]), max_size=30))
 @settings(max_examples=50, deadline=None)
-def test_looking_in_two_ways_counts_only_what_is_the_very_same_call(calls: list[object]) -> None:
-    said = run([Failed(call, FAILURES[0]) for call in calls])  # type: ignore[arg-type]
+def test_looking_in_two_ways_counts_only_what_is_the_very_same_call(calls: list[Known]) -> None:
+    said = run([Failed(call, FAILURES[0]) for call in calls])
     assert not any(said[: len(set(map(id, calls)))]) or len(set(map(id, calls))) < len(calls)
 
 
@@ -92,13 +94,13 @@ def test_looking_in_two_ways_counts_only_what_is_the_very_same_call(calls: list[
 )
 def test_the_configuration_says_when(retries: int, threshold: int, kinds: list[str]) -> None:
     rules = MonitorRules.of(SignRules(threshold=threshold), retries)
-    turn = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
+    turn: list[MonitorEvent] = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
     assert [one.kind for one in run(turn * 4, rules)[::2]] == kinds
 
 
 def test_exempt_commands_and_kinds_are_never_counted() -> None:
     for rules in (SignRules(exempt=("pytest*",)), SignRules(exempt_kinds=("runtime-error",))):
-        turn = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
+        turn: list[MonitorEvent] = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])]
         assert not any(run(turn * 6, MonitorRules(rules)))
     polls = [Failed(CALLS[5], FAILURES[3])] * 6
     assert not any(run(polls, MonitorRules(SignRules(exempt=("python app.py",)))))
@@ -121,6 +123,10 @@ def test_exempt_commands_and_kinds_are_never_counted() -> None:
             "Everything works now.",
             "none",
         ),
+        ([Passed(CALLS[2]), Passed(CALLS[5])], "It works now.", "none"),  # the program was run
+        ([Passed(CALLS[2]), Passed(CALLS[5])], "All tests pass.", "refuse"),
+        ([Passed(CALLS[2]), Passed(TYPES)], "All checks are green.", "none"),
+        ([Passed(CALLS[2]), Passed(TYPES)], "All tests pass.", "refuse"),
         ([Passed(CALLS[2])], 'The log says "all tests pass".', "none"),
         ([Passed(CALLS[2])], "", "none"),
     ],
