@@ -74,9 +74,12 @@ class MonitorState:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
+        return {**self.head(), "sightings": [one.to_dict() for one in self.seen.sightings]}
+
+    def head(self) -> dict[str, Any]:
+        """The same without the sightings, which have a line of their own (`Sighting.line`)."""
         return {
             "version": 1,
-            "sightings": [one.to_dict() for one in self.seen.sightings],
             "recent": list(self.seen.recent),
             "looks": {
                 name: {

@@ -142,8 +142,7 @@ def document_of(session: str) -> str:
 
 def dumped(state: MonitorState) -> Masked:
     """A state as text of a bounded size, secrets masked; without its oldest sightings where it is long."""
-    data = state.to_dict()
-    del data["sightings"]
+    data = state.head()
     lines = [sighting.line for sighting in state.seen.sightings]
     left = LARGEST - len(json.dumps(data)) - sum(len(line) + 2 for line in lines)
     for index, line in enumerate(lines):
