@@ -28,7 +28,7 @@ def load(store: Store, task_id: str) -> dict[str, Any]:
     text = store.get(document(task_id))
     try:
         data = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         logger.warning("%s is damaged; begun anew", document(task_id))
         data = {}
     return data if isinstance(data, dict) else {}
