@@ -11,6 +11,7 @@ from loki import _core
 from loki.base.argument import listed, thread_count
 from loki.base.secret import unnamed
 from loki.recognition.card import failure_card
+from loki.recognition.frame import Frame, as_json, match_of
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 
 if TYPE_CHECKING:
@@ -23,23 +24,6 @@ RECOGNIZER_VERSION = 1
 fingerprinted anew when they are read."""
 
 _ALWAYS_TEXT = ("message", "excerpt", "normalized", "fingerprint", "signature")
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One call of a stack.
-
-    Attributes:
-        path: relative to the project's root where it is inside.
-        line: from 1, or None.
-        function: its name, or None.
-        in_project: it is the project's own, not a library's.
-    """
-
-    path: str
-    line: int | None
-    function: str | None
-    in_project: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +217,7 @@ class Failure:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as what JSON can hold; `from_dict` reads it back."""
-        return {name: _listed(getattr(self, name)) for name in _FIELDS}
+        return {name: as_json(getattr(self, name)) for name in _FIELDS}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Failure:
@@ -250,7 +234,7 @@ class Failure:
             known["message"] = str(known["message"])
             known["tests"] = tuple(known.get("tests", ()))
             known["frames"] = tuple(Frame(**frame) for frame in known.get("frames", ()))
-            known["matches"] = tuple(_match(entry) for entry in known.get("matches", ()))
+            known["matches"] = tuple(match_of(entry) for entry in known.get("matches", ()))
             for key in ("excerpt_lines", "site_lines"):
                 lines = known.get(key)
                 known[key] = (int(lines[0]), int(lines[1])) if lines else None
@@ -400,15 +384,3 @@ def _plain(text: str | None) -> str:
 def _extension(path: str | None) -> str | None:
     extension = os.path.splitext(path or "")[1][1:].lower()
     return extension if extension.isalnum() else None
-
-
-def _listed(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
-    if isinstance(value, (Frame, Match)):
-        return {e.name: _listed(getattr(value, e.name)) for e in dataclasses.fields(value)}
-    return [_listed(entry) for entry in value] if isinstance(value, (tuple, list)) else value
-
-
-def _match(value: Mapping[str, Any]) -> Match:
-    spans = tuple((int(begin), int(end)) for begin, end in value.get("spans", ()))
-    return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})

@@ -29,7 +29,8 @@ from loki.memory.page import parse
 from loki.memory.store import ForgivingStore
 from loki.memory.suggestion import Solved, suggest
 from loki.memory.suggestion import render as render_suggestion
-from loki.recognition.failure import Failure, Frame
+from loki.recognition.failure import Failure
+from loki.recognition.frame import Frame
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore
 from support.hostile import HOSTILE, headings_of

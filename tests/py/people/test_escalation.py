@@ -9,7 +9,7 @@ from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention
 from loki.people.answered import sentence, with_answer
 from loki.people.escalation import Escalation, options, render
-from loki.recognition.failure import Frame
+from loki.recognition.frame import Frame
 from support.hostile import HOSTILE, headings_of
 
 FAILURE = replace(

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from loki.recognition.failure import Failure, Frame, recognize
+from loki.recognition.failure import Failure, recognize
+from loki.recognition.frame import Frame
 from loki.recognition.root_cause import root_causes
 
 
