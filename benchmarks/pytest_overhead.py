@@ -84,12 +84,13 @@ def measure(name: str, share: float, repeats: int) -> float:
         folder = Path(kept)
         generate(folder, share)
         seconds(folder, "--loki")  # bytecode is written
-        plain, loki = [], []
+        plain: list[float] = []
+        loki: list[float] = []
         for turn in range(repeats):
             order = ((), ("--loki",)) if turn % 2 else (("--loki",), ())
             for arguments in order:
                 (loki if arguments else plain).append(seconds(folder, *arguments))
-    ratio = min(loki) / min(plain)
+    ratio: float = min(loki) / min(plain)
     print(
         f"{name:12} without {min(plain):6.2f} s, with {min(loki):6.2f} s: ratio {ratio:.3f} "
         f"(of medians {statistics.median(loki) / statistics.median(plain):.3f}; best of {repeats})"

@@ -14,6 +14,8 @@ from loki.pytest_plugin.worker import OUTPUT, Witness, has_failed
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Member, TestSummary
+    from loki.memory.test_history import TestHistory
+    from loki.memory.test_run import TestRun
     from loki.pytest_plugin.guard import Guard
     from loki.pytest_plugin.options import Options
     from loki.pytest_plugin.place import Place
@@ -54,7 +56,7 @@ class Controller:
             if report.when == "call":
                 if not hasattr(report, "wasxfail"):
                     self._tally.passed(report.nodeid)
-            elif report.when == "teardown":
+            elif self._witness.has_said and report.when == "teardown":
                 self._guard(self._witness.torn_down, report)
         elif report.outcome != "skipped":
             self._reported += report.failed
@@ -110,7 +112,6 @@ class Controller:
             self._tally.rerun(test, int(getattr(report, "rerun", 0)) + 1)
 
     def _finish(self, session: pytest.Session) -> None:
-        from loki.decision.test_summary import summarize
         from loki.memory.test_history import TestHistory
 
         tally = self._tally
@@ -121,11 +122,17 @@ class Controller:
             exit_code=int(session.exitstatus),
         )
         history = TestHistory(self._record.store(self._guard.warn))
-        summary = summarize(run, history)
+        if run.failures or run.reruns or self._options.reports:
+            self._summarize(session, run, history)
         history.keep(run)
-        self._summary = summary
-        self._tell(summary)
-        self._judge(session, summary)
+
+    def _summarize(self, session: pytest.Session, run: TestRun, history: TestHistory) -> None:
+        """What the run comes to, given what was before it; a green one needs nothing of this."""
+        from loki.decision.test_summary import summarize
+
+        self._summary = summarize(run, history)
+        self._tell(self._summary)
+        self._judge(session, self._summary)
 
     def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""

@@ -23,11 +23,10 @@ def on(config: pytest.Config) -> None:
 
         plugin = Worker(config, guard, place)
     else:
-        from loki.decision.test_label import LABELS
         from loki.pytest_plugin.controller import Controller
         from loki.pytest_plugin.options import options_of
 
-        plugin = Controller(config, guard, place, options_of(config, LABELS))
+        plugin = Controller(config, guard, place, options_of(config))
     config.pluginmanager.register(plugin, "loki-run")
 
 
