@@ -10,10 +10,14 @@ Each runs in a kernel of its own, in an empty folder, without the network.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 
 from notebooks import book
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+"""Colors of a traceback."""
 
 
 def main() -> int:
@@ -45,7 +49,7 @@ def _made(name: str, is_check: bool) -> int:
             book.write(name, now)
         wrong = book.faults(now, book.path_of(name).read_text("utf-8"))
     except (CellExecutionError, CellTimeoutError, book.Stale) as problem:
-        print(f"{name}: {problem}", file=sys.stderr)
+        print(f"{name}: {ESCAPES.sub('', str(problem))}", file=sys.stderr)
         return 1
     for one in wrong:
         print(f"{name}: it {one}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex
@@ -120,9 +120,9 @@ def name(failure: Recurring) -> str:
     return plain(failure.message, 34) + (f" ({plain(where, 20)})" if where else "")
 
 
-def times(axes: Axes, period: Axis, most: int = 7) -> None:
-    """Names along a time axis whose divisions are 0, 1, 2, …: at most so many."""
-    step = max(1, -(-len(period.starts) // most))
+def times(axes: Axes, period: Axis) -> None:
+    """Names along a time axis whose divisions are 0, 1, 2, …: at most seven."""
+    step = max(1, -(-len(period.starts) // 7))
     at = range(0, len(period.starts), step)
     axes.set_xticks(list(at), [period.names[n] for n in at])
 
@@ -141,9 +141,26 @@ def stretches(axes: Axes, y: float, own: Sequence[Stretch], begin: datetime, end
         axes.broken_barh(spans, (y - 0.35, 0.7), facecolors=color, linewidth=0, zorder=order)
 
 
-def moments(axes: Axes, begin: datetime, end: datetime) -> None:
-    """A time axis of moments."""
-    locator = AutoDateLocator(tz=timezone.utc, maxticks=8)  # type: ignore[no-untyped-call]
+def sightings(axes: Axes, failures: Sequence[Recurring]) -> None:
+    """A row of dots for each failure: the larger, the more often then."""
+    every = [dot for one in failures for dot in one.seen]
+    if not every:
+        return
+    begin, end = min(every)[0], max(every)[0]
+    margin = max((end - begin) * 0.04, timedelta(seconds=20))
+    top = max(count for _, count in every)
+    for y, one in enumerate(failures):
+        sizes = [24 + 170 * count / top for _, count in one.seen]
+        at = [number(moment) for moment, _ in one.seen]
+        tint = GRAY if one.infrastructure else BLUE
+        axes.axhline(y, color="#e6e6e6", linewidth=1, zorder=0)
+        axes.scatter(at, [y] * len(at), s=sizes, color=tint, alpha=0.75, linewidths=0)
+    moments(axes, begin - margin, end + margin, 5)
+
+
+def moments(axes: Axes, begin: datetime, end: datetime, most: int = 8) -> None:
+    """A time axis of moments, with at most so many names."""
+    locator = AutoDateLocator(tz=timezone.utc, minticks=2, maxticks=most)  # type: ignore[no-untyped-call]
     form = ConciseDateFormatter(locator, tz=timezone.utc)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(form)

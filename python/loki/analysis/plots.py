@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 from loki.analysis import plot_parts as parts
 from loki.analysis import sums
 from loki.analysis.canvas import (
-    BLUE,
-    GRAY,
     INK,
     ORANGE,
     SKY,
@@ -151,29 +149,20 @@ def recurring_failures(history: Tables) -> Plot:
     failures = history.failures
     if not failures.num_rows:
         return blank(question, NOTHING_YET if not history.attempts.num_rows else "no failures yet")
-    period, found, more = sums.recurring(failures, MOST_ROWS)
+    found, more = sums.recurring(failures, MOST_ROWS)
     if not found:
         return blank(question, f"none: {amount(failures.num_rows, 'failure')}, each seen once")
-    answer = f"{amount(len(found) + more, 'failure')} of {failures.num_rows:,} sightings came back"
-    if more:
-        answer += f"; the {len(found)} most frequent"
-    if any(one.infrastructure for one in found):
-        answer += "; gray: infrastructure"
+    seen = sum(one.times for one in found)
+    answer = f"{amount(len(found) + more, 'failure')} came back"
+    answer += f"; the {len(found)} most frequent" if more else ""
+    answer += f", in {seen:,} of {amount(failures.num_rows, 'sighting')}"
+    answer += "; gray: infrastructure" if any(one.infrastructure for one in found) else ""
     figure = Plot(question, answer, 1.1 + 0.34 * len(found))
     axes = figure.subplots()
-    top = max(max(one.seen, default=0.0) for one in found) or 1.0
-    for y, one in enumerate(found):
-        at = [x for x, count in enumerate(one.seen) if count]
-        sizes = [24 + 170 * one.seen[x] / top for x in at]
-        color = GRAY if one.infrastructure else BLUE
-        axes.plot(
-            [-0.5, max(0.5, len(period.starts) - 0.5)], [y, y], color="#e6e6e6", lw=1, zorder=0
-        )
-        axes.scatter(at, [y] * len(at), s=sizes, color=color, alpha=0.75, linewidths=0)
-    dress(axes, ylim=(len(found) - 0.5, -0.7), xlabel=parts.when(period))
-    axes.set_xlim(-0.5, max(0.5, len(period.starts) - 0.5))
+    parts.sightings(axes, found)
+    dress(axes, ylim=(len(found) - 0.5, -0.7), xlabel="time (UTC)")
     axes.set_yticks(range(len(found)), [parts.name(one) for one in found])
-    parts.times(axes, period, 4)
+    axes.tick_params(axis="y", length=0)
     counts = [
         f"{one.times:,} times" + (f" in {one.tasks:,} tasks" if one.tasks > 1 else "")
         for one in found
@@ -182,7 +171,6 @@ def recurring_failures(history: Tables) -> Plot:
     right.set_yticks(range(len(found)), labels(counts))
     right.tick_params(length=0, labelcolor=INK, labelsize=9)
     right.spines["right"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
     return figure
 
 

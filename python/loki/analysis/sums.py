@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from loki.analysis.arrow import EPOCH
 from loki.base.time import isoformat
-from loki.cli.report.period import Axis, axis
+from loki.cli.report.period import YEARS, Axis, axis
 from loki.memory import task_record
 from loki.memory.history import log_name
 from loki.memory.metrics import ExecutionMetrics, executions
@@ -29,6 +29,9 @@ from loki.stores.files import FileStore
 
 INFRASTRUCTURE = "infrastructure"
 """Result of an attempt that infrastructure failed, as in `loki.memory.summary`."""
+
+DIVISIONS = 60
+"""Of the time in which failures came back; chosen, not measured: more dots cannot be told apart."""
 
 _HOUR_MS = 3_600_000
 
@@ -124,7 +127,7 @@ class Recurring:
     Attributes:
         message: of its first sighting; where: its first failing test, else its file, or "".
         times: how often it was seen; tasks: in how many tasks.
-        seen: how often in each division of the time axis.
+        seen: when, and how often then: sightings of a sixtieth of the whole time are one.
         infrastructure: infrastructure failed each time, not the work.
     """
 
@@ -132,19 +135,19 @@ class Recurring:
     where: str
     times: int
     tasks: int
-    seen: tuple[float, ...]
+    seen: tuple[tuple[datetime, int], ...]
     infrastructure: bool
 
 
-def recurring(failures: pa.Table, most: int) -> tuple[Axis, list[Recurring], int]:
+def recurring(failures: pa.Table, most: int) -> tuple[list[Recurring], int]:
     """The failures that came back most often.
 
     Args:
-        failures: the table.
+        failures: the table, by time.
         most: how many of them to describe.
 
     Returns:
-        The time axis, the failures, most often first, and how many more came back.
+        The failures, most often first, and how many more came back.
     """
     prints = texts(failures["fingerprint"])
     times = [(n, one) for one, n in _counted(prints.drop_null()).items() if n > 1]
@@ -153,23 +156,28 @@ def recurring(failures: pa.Table, most: int) -> tuple[Axis, list[Recurring], int
         pc.is_in(prints, pa.array([one for _, one in times[:most]], pa.string()))
     )
     rows: dict[str, list[dict[str, Any]]] = {one: [] for _, one in times[:most]}
-    own = ("fingerprint", "message", "tests", "path", "task", "infrastructure")
-    hours = _hours(kept["timestamp"])
-    for row, hour in zip(kept.select(own).to_pylist(), hours, strict=True):
-        rows[row["fingerprint"]].append({**row, "hour": hour})
-    period = axis({hour for hour in hours if hour})
-    found = [_recurring(rows[one], period) for _, one in times[:most]]
-    return period, found, max(0, len(times) - most)
+    own = ("fingerprint", "message", "tests", "path", "task", "infrastructure", "timestamp")
+    for row in kept.select(own).to_pylist():
+        rows[row["fingerprint"]].append(row)
+    moments = [row["timestamp"] for own in rows.values() for row in own]
+    known = [at for at in moments if at is not None and at.year in YEARS]
+    begin, end = min(known, default=EPOCH), max(known, default=EPOCH)
+    step = max((end - begin) / DIVISIONS, timedelta(seconds=1))
+    return [_recurring(rows[one], begin, step) for _, one in times[:most]], max(
+        0, len(times) - most
+    )
 
 
-def _recurring(rows: Sequence[Mapping[str, Any]], period: Axis) -> Recurring:
+def _recurring(rows: Sequence[Mapping[str, Any]], begin: datetime, step: timedelta) -> Recurring:
     first = rows[0]
+    known = [row["timestamp"] for row in rows if row["timestamp"] is not None]
+    near = Counter((at - begin) // step for at in known if at.year in YEARS)
     return Recurring(
         first["message"] or "",
         (first["tests"] or [first["path"]])[0] or "",
         len(rows),
         len({row["task"] for row in rows if row["task"]}),
-        period.spread(Counter(row["hour"] for row in rows if row["hour"])),
+        tuple((begin + step * (place + 0.5), count) for place, count in sorted(near.items())),
         all(row["infrastructure"] for row in rows),
     )
 

@@ -61,7 +61,7 @@ def test_axes_say_their_units(tmp_path: Path) -> None:
     tables = project(tmp_path, 250)
     assert "US dollars per hour" in words(plots.cost(tables))
     assert any("in minutes" in word for word in words(plots.time_lost(tables)))
-    assert "hour (UTC)" in words(plots.recurring_failures(tables))
+    assert "time (UTC)" in words(plots.recurring_failures(tables))
     assert words(plots.where_attempts_go(tables)).count("attempts") == 2
 
 

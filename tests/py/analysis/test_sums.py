@@ -103,9 +103,9 @@ def failure(minute: int, fingerprint: str | None, **values: Any) -> dict[str, An
 def test_failures_that_come_back_most_often_come_first() -> None:
     seen = [(0, "once"), (1, "b"), (62, "b"), (3, "a"), (4, "a"), (130, "a"), (5, None)]
     rows = of_rows("failures", [failure(minute, one) for minute, one in seen])
-    period, found, more = sums.recurring(rows, 1)
-    assert [(one.times, one.tasks, one.seen) for one in found] == [(3, 3, (2.0, 0.0, 1.0))]
-    assert (len(period.starts), more, found[0].where) == (3, 1, "src/a.py")
+    ((one,), more) = sums.recurring(rows, 1)
+    assert (one.times, one.tasks, one.where, more) == (3, 3, "src/a.py", 1)
+    assert [count for _, count in one.seen] == [2, 1]
 
 
 def test_a_breakers_last_state_lasts_until_the_last_thing_known() -> None:
