@@ -11,12 +11,15 @@ from loki.adapters.hooks.heard import (
     Heard,
     call,
     common,
-    context,
     denied,
+    nudge,
+    refuse,
     table,
     text,
     whole,
 )
+
+__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -113,24 +116,14 @@ def _last_words(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def nudge(to: Heard, said: str) -> Answer:
-    """What makes the model read something before it goes on."""
-    return context(to.event, said)
-
-
-def refuse(to: Heard, said: str) -> Answer:
-    """What keeps it from a call, or from an end."""
-    return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to.event, said)
-
-
 def stop(to: Heard, said: str) -> Answer:
     """What ends its turn.
 
     After a failed call it takes no such word; the next call, which `stopped` is asked of, ends it.
     """
-    return {"continue": False, "stopReason": said, **context(to.event, said)}
+    return {"continue": False, "stopReason": said, **(nudge(to, said) or {})}
 
 
 def stopped(to: Heard, said: str) -> Answer:
     """What ends its turn at a call that is made although it was told to stop."""
-    return {"continue": False, "stopReason": said, **denied(to.event, said)}
+    return {"continue": False, "stopReason": said, **denied(to, said)}

@@ -11,12 +11,15 @@ from loki.adapters.hooks.heard import (
     Heard,
     call,
     common,
-    context,
     denied,
+    nudge,
+    refuse,
     table,
     text,
     whole,
 )
+
+__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -100,16 +103,6 @@ def _call(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**call(data), "turn": text(data, "turn_id")}
 
 
-def nudge(to: Heard, said: str) -> Answer:
-    """What makes the model read something before it goes on."""
-    return context(to.event, said)
-
-
-def refuse(to: Heard, said: str) -> Answer:
-    """What keeps it from a call, or from an end."""
-    return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to.event, said)
-
-
 def stop(_to: Heard, said: str) -> Answer:
     """What it takes for a stop after a call: the model reads this in place of what the tool gave.
 
@@ -120,4 +113,4 @@ def stop(_to: Heard, said: str) -> Answer:
 
 def stopped(to: Heard, said: str) -> Answer:
     """What keeps it from a call that it makes although it was told to stop."""
-    return denied(to.event, said)
+    return denied(to, said)

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.adapters.hooks.heard import Answer, Heard, call, common, context, table, text, whole
+from loki.adapters.hooks.heard import Answer, Heard, call, common, nudge, table, text, whole
+
+__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -62,11 +64,6 @@ def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> Heard | None:
         code = 0
     output = shown if isinstance(shown, str) else model
     return Heard("after", output=output, ok=code == 0, exit_code=code, **told)
-
-
-def nudge(to: Heard, said: str) -> Answer:
-    """What makes the model read something before it goes on."""
-    return context(to.event, said)
 
 
 def refuse(_to: Heard, said: str) -> Answer:

@@ -86,16 +86,21 @@ def whole(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def context(event: str, said: str) -> dict[str, Any]:
-    """What Claude Code, Codex and Gemini CLI put into the next request to the model."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": said}}
+def nudge(to: Heard, said: str) -> Answer:
+    """What makes the model read something before it goes on; all three agents take it alike."""
+    return {"hookSpecificOutput": {"hookEventName": to.event, "additionalContext": said}}
 
 
-def denied(event: str, said: str) -> dict[str, Any]:
-    """What Claude Code and Codex take for: this call is not made."""
+def refuse(to: Heard, said: str) -> Answer:
+    """What keeps Claude Code and Codex from a call, or from an end."""
+    return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to, said)
+
+
+def denied(to: Heard, said: str) -> dict[str, Any]:
+    """What keeps Claude Code and Codex from a call."""
     return {
         "hookSpecificOutput": {
-            "hookEventName": event,
+            "hookEventName": to.event,
             "permissionDecision": "deny",
             "permissionDecisionReason": said,
         }

@@ -82,7 +82,7 @@ def take(folder: str, session: str) -> list[Call]:
             file.truncate(0)
         except OSError:
             return []
-    found = []
+    found: list[Call] = []
     for line in data.splitlines():
         try:
             tool, arguments, id_ = json.loads(line)
