@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ToolErrorMiddleware
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -210,6 +210,18 @@ def test_each_way_to_fail_is_recognized(tmp_path: Path, way: Way, answer: Any) -
         assert "ZeroDivisionError" in watched.instructions()
 
 
+def test_exceptions_may_be_made_messages_further_out(tmp_path: Path) -> None:
+    def show(error: Exception, _: Any) -> str | None:
+        return None if isinstance(error, loki.AgentStuck) else str(error)
+
+    check = Says(ValueError("the section 'server' is missing in settings.toml"))
+    script = ScriptedChat.of(tries(20))
+    shown = ToolErrorMiddleware(show)
+    with pytest.raises(loki.AgentStuck):
+        by_invoke(agent(script, check, shown, LokiMiddleware(monitor(tmp_path))))
+    assert len(script.sent) == 8
+
+
 def test_arguments_that_do_not_fit_are_the_calls_failure(tmp_path: Path) -> None:
     wrong: list[Call] = [("write_file", {"file": "stats.py"})]
     script = ScriptedChat.of([wrong] * 9)
@@ -267,7 +279,7 @@ def test_a_question_to_a_person_is_no_failure(tmp_path: Path) -> None:
         return str(interrupt("Which branch?"))
 
     script = ScriptedChat.of([[("ask_person", {})], "Thanks"])
-    made = create_agent(
+    made: Any = create_agent(
         script,
         [ask_person],
         middleware=[LokiMiddleware(monitor(tmp_path))],
@@ -281,5 +293,5 @@ def test_a_question_to_a_person_is_no_failure(tmp_path: Path) -> None:
 
 def test_langchains_own_fake_model_runs(tmp_path: Path) -> None:
     model = GenericFakeChatModel(messages=iter([AIMessage("Hello")]))
-    made = create_agent(model, middleware=[LokiMiddleware(tmp_path)])
+    made: Any = create_agent(model, middleware=[LokiMiddleware(tmp_path)])
     assert made.invoke(HI)["messages"][-1].content == "Hello"

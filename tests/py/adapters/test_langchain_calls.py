@@ -23,11 +23,11 @@ DOWN = failed(529, "overloaded_error", headers={"retry-after-ms": "1"})
 
 
 def anthropic(service: LLMService, **more: Any) -> BaseChatModel:
-    return ChatAnthropic(model="claude", base_url=service.url, api_key="k", **more)
+    return ChatAnthropic(**{"model": "claude", "base_url": service.url, "api_key": "k", **more})
 
 
 def openai(service: LLMService, **more: Any) -> BaseChatModel:
-    return ChatOpenAI(model="gpt", base_url=service.url + "/v1", api_key="k", **more)
+    return ChatOpenAI(**{"model": "gpt", "base_url": service.url + "/v1", "api_key": "k", **more})
 
 
 def by_invoke(agent: Any) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from pydantic import SecretStr
 
 import loki
 from loki.adapters.langgraph import LokiGraph
@@ -97,12 +99,11 @@ def test_a_healthy_graph_hears_nothing(tmp_path: Path, is_async: bool) -> None:
 
 @BOTH
 def test_a_node_waits_for_an_outage_to_end(tmp_path: Path, is_async: bool) -> None:
-    from langchain_openai import ChatOpenAI
-
     clock = ManualClock()
     kept = LokiGraph(monitor(tmp_path, clock))
     with LLMService([failed(503), failed(503), Said("Hi")]) as service:
-        model = ChatOpenAI(model="gpt", base_url=service.url + "/v1", api_key="k", max_retries=0)
+        url = service.url + "/v1"
+        model = ChatOpenAI(model="gpt", base_url=url, api_key=SecretStr("k"), max_retries=0)
 
         def ask(state: Any) -> Any:
             return {"messages": [model.invoke(state["messages"])]}
