@@ -70,7 +70,7 @@ class Session:
         if kind == "say":
             return Said(what)
         tool, arguments = self._call(kind, what)
-        return Said(arguments=arguments, tool=tool, number=at)
+        return Said(arguments=arguments, tool=tool, id=f"call_{at}")
 
     def _call(self, kind: str, what: str) -> tuple[str, dict[str, Any]]:
         path = str(self.project / what)
