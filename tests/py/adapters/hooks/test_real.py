@@ -68,9 +68,9 @@ class Session:
     def _said(self, at: int, step: Step) -> Said:
         kind, what = step
         if kind == "say":
-            return Said(what)
+            return Said(what, number=at + 1)
         tool, arguments = self._call(kind, what)
-        return Said(arguments=arguments, tool=tool, id=f"call_{at}")
+        return Said(arguments=arguments, tool=tool, number=at + 1)
 
     def _call(self, kind: str, what: str) -> tuple[str, dict[str, Any]]:
         path = str(self.project / what)
