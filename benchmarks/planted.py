@@ -129,7 +129,7 @@ def fetch(name: str, version: str, requires: Sequence[str]) -> tuple[Path, Path]
 
 def tests_of(report: Mapping[str, Any]) -> list[set[str]]:
     """The tests of each cause."""
-    return [set(cause["tests"]) for cause in report["causes"]]
+    return [{member["test"] for member in cause["tests"]} for cause in report["causes"]]
 
 
 def alone(suite: Suite, project: str, plant: Plant) -> tuple[Found, set[str]]:
