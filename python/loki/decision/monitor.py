@@ -219,7 +219,7 @@ def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     call, failure = event.call, event.failure
     if call.is_check:
         state = replace(state, failing=True)
-    if _polls(call, failure, rules):
+    if call.waits or _polls(call, failure, rules):
         return state, NOTHING
     if not failure.is_specific or call.effect in {Effect.READ, Effect.WRITE}:
         return _same_call(state, call, failure, rules)

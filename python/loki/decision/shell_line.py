@@ -9,7 +9,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 LONGEST = 10_000
@@ -34,11 +34,13 @@ class Simple:
         program: its name, without folders.
         arguments: its words.
         writes: its output goes into a file.
+        is_hidden: the line's exit code may be another command's, as that of `pytest | tail` is tail's.
     """
 
     program: str
     arguments: tuple[str, ...]
     writes: bool = False
+    is_hidden: bool = False
 
     @property
     def first(self) -> str:
@@ -71,21 +73,33 @@ def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Sim
         ['cd', 'pytest']
     """
     found: list[Simple] = []
-    for command, writes in _split(_without_documents(line[:LONGEST])):
+    for command, writes, is_hidden in _placed(_without_documents(line[:LONGEST])):
         rest, runs_shell = _unwrapped(command, words)
         if not rest:
             continue
         script = _script(rest) if runs_shell and deepest else None
         if script is not None:
-            found += simple_commands(script, words, deepest - 1)
+            inner = simple_commands(script, words, deepest - 1)
+            found += (replace(one, is_hidden=one.is_hidden or is_hidden) for one in inner)
             continue
         program, arguments = _program(rest, words)
-        found.append(Simple(program, tuple(arguments), writes))
+        found.append(Simple(program, tuple(arguments), writes, is_hidden))
     return found
 
 
-def _split(line: str) -> Iterator[tuple[list[str], bool]]:
-    """(words, output goes into a file) of each command."""
+def _placed(line: str) -> list[tuple[list[str], bool, bool]]:
+    """(words, output goes into a file, exit code is hidden) of each command."""
+    hiding = {";", "||", "&", "\n"} | (set() if "pipefail" in line else {"|", "|&"})
+    placed, something_follows, is_hidden = [], False, False
+    for command, writes, sign in reversed(list(_split(line))):
+        is_hidden = is_hidden or (something_follows and sign in hiding)
+        something_follows = something_follows or bool(command)
+        placed.append((command, writes, is_hidden))
+    return placed[::-1]
+
+
+def _split(line: str) -> Iterator[tuple[list[str], bool, str]]:
+    """(words, output goes into a file, sign after it) of each command."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=_SIGNS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
@@ -103,14 +117,14 @@ def _split(line: str) -> Iterator[tuple[list[str], bool]]:
             elif word == ">&" or (target and word == "&"):
                 target = "&"
             else:
-                yield command, writes
+                yield command, writes, word
                 command, writes, target = [], False, ""
         elif target:
             is_file = ">" in target and not word.isdigit() and word not in _QUIET and word != "-"
             writes, target = writes or is_file, ""
         else:
             command.append(word)
-    yield command, writes
+    yield command, writes, ""
 
 
 _DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")

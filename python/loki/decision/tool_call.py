@@ -71,6 +71,9 @@ class Known:
         effect: what it does.
         is_check: it checks the project: tests, types, lint, a build.
         runs_tests: it checks by tests.
+        is_hidden: the exit code of its check is not the one that is told: `pytest | tail`.
+        asks: its exit code 1 is the answer no: `grep`, `test`.
+        waits: it waits for something that somebody else does: failing, it says nothing yet.
         path: the file that it is about, or "".
         is_prose: it changes a file that no check reads.
         breaker: name of the circuit breaker of what it reaches, or "": it has none.
@@ -83,6 +86,9 @@ class Known:
     effect: Effect = Effect.OTHER
     is_check: bool = False
     runs_tests: bool = False
+    is_hidden: bool = False
+    asks: bool = False
+    waits: bool = False
     path: str = ""
     is_prose: bool = False
     breaker: str = ""
@@ -102,10 +108,11 @@ def known(call: ToolCall) -> Known:
     line = call.line
     effect = call.effect or _effect_by_name(call.name)
     commands = simple_commands(line, knowledge().words) if line else []
-    is_check = runs_tests = False
+    is_check = runs_tests = is_hidden = False
     if line:
         checks = [command for command in commands if _is_check(command)]
         is_check, runs_tests = bool(checks), any(map(_runs_tests, checks))
+        is_hidden = any(check.is_hidden for check in checks)
         effect = call.effect or _effect_of(commands, is_check=is_check)
     elif effect is Effect.RUN:
         parts = _parts(call.name)
@@ -119,6 +126,9 @@ def known(call: ToolCall) -> Known:
         effect,
         is_check,
         runs_tests,
+        is_hidden,
+        effect is Effect.READ and any(map(_asks, commands)),
+        not is_check and _waits(line, commands),
         path,
         effect is Effect.WRITE and _extension(path) in knowledge().prose,
         "" if is_check else _breaker(call, line, commands),
@@ -127,6 +137,27 @@ def known(call: ToolCall) -> Known:
             for command in commands[:20]
         ),
     )
+
+
+def went_well(call: Known, ok: bool | None, exit_code: int | None) -> bool | None:
+    """Whether a call went well, by what its caller knows; None: that says nothing of it.
+
+    Args:
+        call: the call.
+        ok: what the caller says, or None.
+        exit_code: of its command, or None.
+
+    Example:
+        >>> check = ToolCall("Bash", {"command": "pytest -q"})
+        >>> piped = ToolCall("Bash", {"command": "pytest -q | tail -3"})
+        >>> went_well(known(check), None, 0), went_well(known(piped), None, 0)
+        (True, None)
+    """
+    if exit_code == 1 and call.asks:
+        return True
+    if ok is None and exit_code is not None:
+        ok = exit_code == 0
+    return None if ok and call.is_hidden else ok
 
 
 def is_steering(error: BaseException) -> bool:
@@ -155,15 +186,18 @@ def says_failed(call: Known, text: str) -> bool | None:
     return True if head.startswith(knowledge().says_failed) else None
 
 
-def shows_failure(call: Known, failure: Failure) -> bool:
+def shows_failure(call: Known, failure: Failure, told: int = 0) -> bool:
     """Whether what was recognized in a text says that the call failed, where nobody else does.
 
     Args:
         call: the call: only of a check this is to be seen by what it printed.
         failure: what was recognized.
+        told: how many failures a summary in the text tells of.
     """
     if not call.is_check:
         return False
+    if told and failure.confidence >= HIGH:
+        return True
     known = bool(failure.error_type or failure.error_code or failure.path)
     return bool(failure.tests) or (failure.is_specific and failure.confidence >= HIGH and known)
 
@@ -251,6 +285,24 @@ def _changes(command: Simple) -> bool:
     return command.first in data.changes_of.get(command.program, ())
 
 
+def _asks(command: Simple) -> bool:
+    """Whether its exit code 1 says no, and not that it failed."""
+    data = knowledge()
+    return command.program in data.asks or command.first in data.asks_of.get(command.program, ())
+
+
+def _waits(line: str, commands: Sequence[Simple]) -> bool:
+    """Whether it waits for what others do: it sleeps, watches, or asks a server on this machine."""
+    data = knowledge()
+    if any(
+        one.program in data.waits or _any_of(data.waits_of.get(one.program, ()), one.arguments)
+        for one in commands
+    ):
+        return True
+    fetches = any(one.program in data.fetchers for one in commands)
+    return fetches and bool(_HERE.match(_host_in(line, commands)))
+
+
 def _is_check(command: Simple) -> bool:
     data = knowledge()
     if command.program in data.checks:
@@ -304,7 +356,10 @@ def _breaker(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
 
 
 def _host_of(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
-    text = line or next((v for v in call.arguments.values() if _is_url(v)), "")
+    return _host_in(line or next((v for v in call.arguments.values() if _is_url(v)), ""), commands)
+
+
+def _host_in(text: str, commands: Sequence[Simple]) -> str:
     url = _URL.search(text[:LONGEST])
     if url:
         return _host(url[0])

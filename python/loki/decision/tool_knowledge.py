@@ -48,6 +48,10 @@ class Knowledge:
     words: Words
     looks: frozenset[str]
     looks_of: Mapping[str, Sequence[str]]
+    asks: frozenset[str]
+    asks_of: Mapping[str, Sequence[str]]
+    waits: frozenset[str]
+    waits_of: Mapping[str, Sequence[str]]
     unless: Mapping[str, Sequence[str]]
     checks: frozenset[str]
     checks_of: Mapping[str, Sequence[str]]
@@ -79,11 +83,13 @@ def knowledge() -> Knowledge:
         for name in (
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
             *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
+            *("asks", "waits"),
         )
     }
     maps: dict[str, Any] = {
         name: said[name]
         for name in ("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of")
+        + ("asks_of", "waits_of")
     }
     return Knowledge(
         tools=_by_word(said["tools"]),

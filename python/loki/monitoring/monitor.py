@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Clock, isoformat
-from loki.decision.extent import extent
+from loki.decision.extent import extent, failures_told
 from loki.decision.monitor import (
     NOTHING,
     Ended,
@@ -37,6 +37,7 @@ from loki.decision.tool_call import (
     known,
     says_failed,
     shows_failure,
+    went_well,
 )
 from loki.memory.sign import Sighting
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
@@ -184,8 +185,7 @@ class Monitor:
         exit_code: int | None,
     ) -> Failed | None:
         """What failed in a call; None: nothing."""
-        if ok is None and exit_code is not None:
-            ok = exit_code == 0
+        ok = went_well(call, ok, exit_code)
         if isinstance(output, BaseException):
             output, ok = "".join(traceback.format_exception(output)), bool(ok)
         if ok is None:
@@ -201,7 +201,7 @@ class Monitor:
             root=str(self.workspace.root),
             patterns=self.workspace.patterns,
         )
-        if ok is None and not shows_failure(call, failure):
+        if ok is None and not shows_failure(call, failure, failures_told(text)):
             return None
         return Failed(call, bounded(failure), extent(text))
 
