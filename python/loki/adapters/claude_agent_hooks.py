@@ -9,11 +9,12 @@ it takes no notice of ``continue: false`` after a tool that failed, so that a st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from loki.decision.monitor import NOTHING, Reaction
-from loki.decision.tool_call import ToolCall, exit_code_in
-from loki.decision.tool_result import tool_result
+from loki.adapters.conversation import Watch
+from loki.decision.monitor import NOTHING
+from loki.decision.tool_call import ToolCall
 from loki.monitoring.monitor import Monitor
 
 
@@ -21,15 +22,20 @@ class Hooks:
     """What hooks tell a monitor, and what it answers.
 
     Args:
-        monitor: what decides.
+        monitor: what decides; a project's folder: one for that.
 
     Attributes:
         stuck: the reaction that stopped the agent; ``none`` while it goes on.
     """
 
-    def __init__(self, monitor: Monitor) -> None:
-        self.stuck: Reaction = NOTHING
-        self._monitor, self._told = monitor, ""
+    def __init__(self, monitor: Monitor | str | Path) -> None:
+        self._watch, self.stuck, self._told = Watch(monitor, "claude"), NOTHING, ""
+        self.monitor = self._watch.monitor
+
+    def raise_if_stuck(self) -> None:
+        """Say it once: the agent may be told something else then."""
+        stuck, self.stuck = self.stuck, NOTHING
+        stuck.raise_if_stop()
 
     def by_event(self) -> dict[Any, Any]:
         """The hooks, by the names of Claude Code's events."""
@@ -44,12 +50,12 @@ class Hooks:
 
     async def _prompt(self, given: Any, _id: str | None, _more: Any) -> Any:
         """Tell it the signs; what stands in the conversation already is not said again."""
-        signs = await self._monitor.ainstructions()
+        signs = await self.monitor.ainstructions()
         told, self._told = self._told, signs
         return _context(given, signs if signs != told else "")
 
     async def _before(self, given: Any, _id: str | None, _more: Any) -> Any:
-        refusal = self.stuck or await self._monitor.abefore(_call(given))
+        refusal = self.stuck or await self.monitor.abefore(_call(given))
         if not refusal:
             return {}
         said = {"permissionDecision": "deny", "permissionDecisionReason": refusal.text}
@@ -58,13 +64,10 @@ class Hooks:
     async def _after(self, given: Any, _id: str | None, _more: Any) -> Any:
         if given.get("is_interrupt"):  # a person stopped it: no failure
             return {}
-        if "error" in given:
-            text, code, ok = given["error"], exit_code_in(given["error"]), False
-        else:
-            read = tool_result(_printed(given["tool_response"]))
-            is_own = not given["tool_name"].startswith("mcp__")  # whose failures it tells of itself
-            text, code, ok = read.text, read.exit_code, True if is_own else None
-        said = await self._monitor.aafter(_call(given), text, ok=ok, exit_code=code)
+        is_own = not given["tool_name"].startswith("mcp__")  # MCP's tell of failures in their text
+        ok = False if "error" in given else True if is_own else None
+        result = given["error"] if "error" in given else _printed(given["tool_response"])
+        said = await self._watch.after(_call(given), result, ok=ok)
         self.stuck = said if said.kind == "stop" else self.stuck
         return _context(given, said.text)
 
@@ -73,7 +76,7 @@ class Hooks:
         return {"continue_": False, "stopReason": self.stuck.text} if self.stuck else {}
 
     async def _ending(self, given: Any, _id: str | None, _more: Any) -> Any:
-        refusal = await self._monitor.aending(given.get("last_assistant_message") or "")
+        refusal = await self.monitor.aending(given.get("last_assistant_message") or "")
         return {"decision": "block", "reason": refusal.text} if refusal else {}
 
 
@@ -93,11 +96,5 @@ def _printed(response: Any) -> Any:
 
 def _context(given: Any, text: str) -> Any:
     """Text that the model sees beside what a hook is about."""
-    if not text:
-        return {}
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": given["hook_event_name"],
-            "additionalContext": text,
-        }
-    }
+    said = {"hookEventName": given["hook_event_name"], "additionalContext": text}
+    return {"hookSpecificOutput": said} if text else {}

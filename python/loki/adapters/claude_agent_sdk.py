@@ -14,12 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from loki.adapters.claude_agent_hooks import Hooks
-from loki.agents.preset import preset
-from loki.agents.report import Report
-from loki.agents.reported_error import kind_of
-from loki.base.error import OUTAGES
-from loki.decision.monitor import NOTHING
 from loki.monitoring.monitor import Monitor
+from loki.monitoring.reported_calls import ReportedCalls
 
 try:
     import claude_agent_sdk as sdk
@@ -43,13 +39,13 @@ async def query(
         BreakerOpen: Claude's service is known to be down; nothing was started.
     """
     watch = _Watch(options, monitor)
-    watch.begin()
+    watch.calls.begin()
     try:
         async for message in sdk.query(prompt=prompt, options=watch.options, transport=transport):
             watch.see(message)
             yield message
     finally:
-        watch.end()
+        watch.calls.end()
     watch.raise_if_stuck()
 
 
@@ -74,7 +70,7 @@ class LokiClient(sdk.ClaudeSDKClient):
 
     async def query(self, prompt: Any, session_id: str = "default") -> None:
         """As the client's."""
-        self._watch.begin()
+        self._watch.calls.begin()
         await super().query(prompt, session_id)
 
     async def receive_messages(self) -> AsyncIterator[sdk.Message]:
@@ -93,54 +89,31 @@ class LokiClient(sdk.ClaudeSDKClient):
 
 
 class _Watch:
-    """Hooks in options, and what messages say of Claude's service."""
+    """Hooks in options, and what messages say of Claude's service.
+
+    Claude Code itself asks the service again where that fails.
+    """
 
     def __init__(self, options: Any, monitor: Monitor | None) -> None:
         options = options or sdk.ClaudeAgentOptions()
-        monitor = monitor or Monitor(options.cwd or ".", agent="claude")
-        self._hooks, self._preset = Hooks(monitor), preset("claude")
-        self._breaker = monitor.workspace.ways.breakers[self._preset.breaker]
-        self._permit: Any = None
-        hooks = dict(options.hooks or {})
-        for event, hook in self._hooks.by_event().items():
-            hooks[event] = [*hooks.get(event, ()), sdk.HookMatcher(hooks=[hook])]
-        self.options = replace(options, hooks=hooks)
-
-    def begin(self) -> None:
-        """Ask the breaker; Claude Code itself asks the service again where that fails."""
-        self.end()
-        self._permit = self._breaker.guard()
+        hooks = Hooks(monitor or options.cwd or ".")
+        self.calls = ReportedCalls(hooks.monitor.workspace, "claude")
+        self.raise_if_stuck = hooks.raise_if_stuck
+        given = options.hooks or {}
+        ours = {
+            event: [*given.get(event, ()), sdk.HookMatcher(hooks=[hook])]
+            for event, hook in hooks.by_event().items()
+        }
+        self.options = replace(options, hooks={**given, **ours})
 
     def see(self, message: Any) -> None:
         """Tell the breaker of each call that failed, and of a query that went well."""
         if isinstance(message, sdk.SystemMessage) and message.subtype == "api_retry":
-            error, status = message.data.get("error"), message.data.get("error_status")
-            self._tell(Report(error=str(error), kind=str(error), status=status))
+            error = str(message.data.get("error"))
+            self.calls.failed(error, error, message.data.get("error_status"))
         elif isinstance(message, sdk.ResultMessage):
-            status = getattr(message, "api_error_status", None)
-            self._tell(
-                Report(error=message.result or "", status=status) if message.is_error else None
-            )
-
-    def _tell(self, failed: Report | None) -> None:
-        kind = kind_of(self._preset, failed, None) if failed else None
-        permit, self._permit = self._permit or self._breaker.try_acquire(), None
-        if permit is None:
-            return
-        if failed is None:
-            permit.success()
-        elif kind in OUTAGES or (kind is None and failed.kind):
-            permit.failure(failed.error)
-        else:
-            permit.ignore()
-
-    def end(self) -> None:
-        """No answer came: that says nothing of the service."""
-        if self._permit is not None:
-            self._permit.ignore()
-            self._permit = None
-
-    def raise_if_stuck(self) -> None:
-        """Say it once: the agent may be told something else then."""
-        stuck, self._hooks.stuck = self._hooks.stuck, NOTHING
-        stuck.raise_if_stop()
+            if message.is_error:
+                status = getattr(message, "api_error_status", None)
+                self.calls.failed(message.result or "", status=status)
+            else:
+                self.calls.passed()

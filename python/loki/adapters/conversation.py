@@ -1,4 +1,4 @@
-"""What adapters keep of conversations: where a text stands in them, and which are to be stopped.
+"""What adapters share: where a text stands in a conversation, which are to be stopped, results of tools.
 
 Under test: ``tests/py/adapters/test_conversation.py``.
 """
@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loki.decision.tool_result import tool_result
+from loki.monitoring.monitor import Monitor
+
 if TYPE_CHECKING:
     from loki.decision.monitor import Reaction
+    from loki.decision.tool_call import ToolCall
 
 _T = TypeVar("_T")
 
@@ -75,6 +80,61 @@ class Conversations:
             held = [self._stops.pop(call) for call in calls if call in self._stops]
         for reaction in held:
             reaction.raise_if_stop()
+
+
+class Watch(Conversations):
+    """A monitor that hears of tools' results as frameworks hand them on, and whose stops wait.
+
+    Args:
+        monitor: what decides; a project's folder: one for that.
+        agent: the agent's name in such a one.
+    """
+
+    def __init__(self, monitor: Monitor | str | Path, agent: str) -> None:
+        super().__init__()
+        self.monitor = monitor if isinstance(monitor, Monitor) else Monitor(monitor, agent=agent)
+        self._raised: OrderedDict[str, BaseException] = OrderedDict()
+        self._said: OrderedDict[str, str] = OrderedDict()
+
+    async def told(self, instructions: str | None, calls: Iterable[str]) -> str | None:
+        """Instructions with the signs after them; calls: as `raise_held` takes them, and raises."""
+        self.raise_held(calls)
+        signs = await self.monitor.ainstructions()
+        return "\n\n".join(filter(None, (instructions, signs))) or None
+
+    def raised(self, call: str, error: BaseException | None) -> None:
+        """Keep what a tool raised until its framework tells what the model is to see of it."""
+        if error is not None:
+            with self._lock:
+                self._raised[call] = error
+                _keep(self._raised, call)
+
+    async def after(self, call: ToolCall, result: Any, *, ok: bool | None = None) -> Reaction:
+        """What is to be said to a tool's result; a stop is held, a text is kept for `said`.
+
+        Args:
+            call: the call.
+            result: what the tool's function returned or raised, or what became of it: anything.
+            ok: whether it went well; None: as the result says.
+        """
+        with self._lock:
+            result = self._raised.pop(call.id, result)
+        if isinstance(result, BaseException):
+            reaction = await self.monitor.aafter(call, result, ok=ok)
+        else:
+            read = tool_result(result)
+            reaction = await self.monitor.aafter(call, read.text, ok=ok, exit_code=read.exit_code)
+        self.hold(call.id, reaction)
+        if reaction.text:
+            with self._lock:
+                self._said[call.id] = reaction.text
+                _keep(self._said, call.id)
+        return reaction
+
+    def said(self, call: str) -> str:
+        """What was said to the result of the call with that id, once; "" where that is nothing."""
+        with self._lock:
+            return self._said.pop(call, "")
 
 
 def _keep(kept: OrderedDict[_T, Any], key: _T) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loki.adapters.conversation import Conversations
+from loki.adapters.conversation import Watch
 from loki.monitoring.monitor import Monitor
 
 try:
@@ -45,56 +45,57 @@ class LokiRunner:
     """
 
     def __init__(self, monitor: Monitor | str | Path = ".") -> None:
-        given = monitor if isinstance(monitor, Monitor) else None
-        self.monitor = given or Monitor(monitor, agent="openai-agents")  # type: ignore[arg-type]
-        self._kept = Conversations()
-        self._tools = WatchedTools(self.monitor, self._kept)
+        self._watch = Watch(monitor, "openai-agents")
+        self.monitor, self._tools = self._watch.monitor, WatchedTools(self._watch)
 
     async def run(self, agent: Any, task: Any, **options: Any) -> agents.RunResult:
         """As `agents.Runner.run`."""
-        return await agents.Runner.run(self.agent(agent), task, **self._with_config(options))
+        return await agents.Runner.run(self.agent(agent), task, **self._with_config(**options))
 
     def run_sync(self, agent: Any, task: Any, **options: Any) -> agents.RunResult:
         """As `agents.Runner.run_sync`."""
-        return agents.Runner.run_sync(self.agent(agent), task, **self._with_config(options))
+        return agents.Runner.run_sync(self.agent(agent), task, **self._with_config(**options))
 
     def run_streamed(self, agent: Any, task: Any, **options: Any) -> agents.RunResultStreaming:
         """As `agents.Runner.run_streamed`."""
-        return agents.Runner.run_streamed(self.agent(agent), task, **self._with_config(options))
+        return agents.Runner.run_streamed(self.agent(agent), task, **self._with_config(**options))
 
-    def config(self, given: agents.RunConfig | None = None) -> agents.RunConfig:
+    def config(self, given: Any = None) -> agents.RunConfig:
         """A run's configuration with which models are asked through loki, which alone asks again.
 
         Args:
-            given: the run's own. Retries that its settings ask for are off.
+            given: the run's own, as there. Retries that its settings ask for are off.
         """
-        given = given or agents.RunConfig()
-        settings = given.model_settings or agents.ModelSettings()
+        given = (
+            agents.RunConfig(**given) if isinstance(given, dict) else given or agents.RunConfig()
+        )
         once = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
-        return replace(
+        config: agents.RunConfig = replace(
             given,
             model=self._model(given.model),
             model_provider=AskedProvider(given.model_provider, self._model),
-            model_settings=settings.resolve(once),
+            model_settings=(given.model_settings or agents.ModelSettings()).resolve(once),
             tool_error_formatter=self._tools.formatter(given.tool_error_formatter),
         )
+        return config
 
     def agent(self, agent: Any) -> Any:
-        """A copy of an agent whose tools and model loki watches, and of all that it hands over to."""
+        """A copy of an agent whose tools and model loki watches, and of all that it hands over to.
+
+        An agent that others use as a tool is watched where the tool is made of such a copy:
+        ``runner.agent(helper).as_tool(…)``.
+        """
         return self._agent(agent, {})
 
-    def _with_config(self, options: dict[str, Any]) -> dict[str, Any]:
-        given = options.get("run_config")
-        given = agents.RunConfig(**given) if isinstance(given, dict) else given
-        return {**options, "run_config": self.config(given)}
+    def _with_config(self, run_config: Any = None, **options: Any) -> dict[str, Any]:
+        return {**options, "run_config": self.config(run_config)}
 
     def _agent(self, agent: Any, known: dict[int, Any]) -> Any:
         """The copy; known: agents of which there is one, as they may hand over in a ring."""
         if id(agent) in known or getattr(agent, "loki", None) is self:
             return known.get(id(agent), agent)
         tools = list(map(self._tools.watched, agent.tools))
-        watched = known[id(agent)] = agent.clone(tools=tools)
-        watched.model = self._model(agent.model)
+        watched = known[id(agent)] = agent.clone(tools=tools, model=self._model(agent.model))
         watched.handoffs = [self._handoff(one, known) for one in agent.handoffs]
 
         async def get_mcp_tools(context: Any) -> list[agents.Tool]:
@@ -114,4 +115,4 @@ class LokiRunner:
 
     def _model(self, model: Any) -> Any:
         is_one = isinstance(model, agents.Model) and not isinstance(model, AskedModel)
-        return AskedModel(model, self.monitor, self._kept) if is_one else model
+        return AskedModel(model, self._watch) if is_one else model

@@ -4,130 +4,91 @@ Each request carries the signs, waits for outages to end, and is where a stuck a
 of a tool has its result then. A last message with a claim that no check has borne out is answered,
 once, in place of the user. Under test: ``tests/py/adapters/test_openai_agents_model.py``.
 """
+# ruff: noqa: A002 - the SDK's names
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agents import ItemHelpers, Model, ModelProvider, ModelResponse, Usage
-from loki.adapters.conversation import Conversations
-from loki.monitoring.monitor import Monitor
-
-_BEGINNINGS = {"response.created", "response.in_progress"}
-"""Events of a stream that say nothing yet: until another comes it can be asked for again."""
+from loki.adapters.conversation import Watch
 
 
-class AskedModel(Model):
-    """A model whose calls go through a monitor.
+def _says_nothing(event: Any) -> bool:
+    return event.type in {"response.created", "response.in_progress"}
 
-    Args:
-        model: the model.
-        monitor: what decides.
-        kept: what is to be stopped.
-    """
 
-    def __init__(self, model: Model, monitor: Monitor, kept: Conversations) -> None:
-        self._asked, self._monitor, self._kept = model, monitor, kept
+class AskedModel:
+    """A model whose calls go through a monitor; all else is the model's own."""
+
+    def __init__(self, model: Model, watch: Watch) -> None:
+        self._asked, self._watch = model, watch
         name = getattr(model, "model", None) or type(model).__name__
         self._breaker = f"api/{name}" if "/" in str(name) else f"api/openai/{name}"
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._asked, name)
 
-    async def close(self) -> None:
-        """As the model."""
-        await self._asked.close()
-
-    async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self._asked._cleanup_on_run_end(owner)
-
     async def get_response(
-        self,
-        system_instructions: str | None,
-        input: Any,  # noqa: A002 - the base's name
-        *args: Any,
-        **more: Any,
+        self, system_instructions: str | None, input: Any, *args: Any, **more: Any
     ) -> ModelResponse:
         """As the model, in the end."""
-        told = await self._begin(system_instructions, input)
-        ask = self._asked.get_response
-        response: ModelResponse = await self._monitor.acall(
-            self._breaker, ask, told, input, *args, **more
-        )
-        refused = await self._refused(response, input, more)
+        told = await self._told(system_instructions, input)
+        ask, get = self._watch.monitor.acall, self._asked.get_response
+        first: ModelResponse = await ask(self._breaker, get, told, input, *args, **more)
+        refused = await self._refused(first.output, first.response_id, input, more)
         if refused is None:
-            return response
-        input, more = refused  # noqa: A001
-        again = await self._monitor.acall(self._breaker, ask, told, input, *args, **more)
-        usage = Usage()
-        usage.add(response.usage)
-        usage.add(again.usage)
-        return replace(again, usage=usage)
+            return first
+        last: ModelResponse = await ask(self._breaker, get, told, refused[0], *args, **refused[1])
+        first.usage.add(last.usage)
+        return replace(last, usage=first.usage)
 
     async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: Any,  # noqa: A002
-        *args: Any,
-        **more: Any,
+        self, system_instructions: str | None, input: Any, *args: Any, **more: Any
     ) -> AsyncIterator[Any]:
         """As the model; of an answer that is refused all is seen but its end, and its tokens."""
-        told, refused = await self._begin(system_instructions, input), None
+        told, refused = await self._told(system_instructions, input), None
         async for event in self._stream(told, input, *args, **more):
             if event.type == "response.completed":
-                said = ModelResponse(event.response.output, Usage(), event.response.id)
-                refused = await self._refused(said, input, more)
+                said = event.response
+                refused = await self._refused(said.output, said.id, input, more)
             if refused is None:
                 yield event
         if refused is not None:
-            input, more = refused  # noqa: A001
-            async for event in self._stream(told, input, *args, **more):
+            async for event in self._stream(told, refused[0], *args, **refused[1]):
                 yield event
 
-    async def _stream(self, *args: Any, **more: Any) -> AsyncIterator[Any]:
-        async def begin() -> tuple[list[Any], Any]:
-            events, stream = [], self._asked.stream_response(*args, **more)
-            async for event in stream:
-                events.append(event)
-                if event.type not in _BEGINNINGS:
-                    break
-            return events, stream
+    def _stream(self, *args: Any, **more: Any) -> AsyncIterator[Any]:
+        begin = partial(self._asked.stream_response, *args, **more)
+        return self._watch.monitor.astream(self._breaker, begin, _says_nothing)
 
-        events, stream = await self._monitor.acall(self._breaker, begin)
-        for event in events:
-            yield event
-        async for event in stream:
-            yield event
-
-    async def _begin(self, instructions: str | None, input: Any) -> str | None:  # noqa: A002
+    async def _told(self, instructions: str | None, input: Any) -> str | None:
         items = [] if isinstance(input, str) else input
-        self._kept.raise_held(str(item.get("call_id", "")) for item in items)
-        signs = await self._monitor.ainstructions()
-        return "\n\n".join(filter(None, (instructions, signs))) or None
+        return await self._watch.told(instructions, (str(one.get("call_id")) for one in items))
 
     async def _refused(
-        self,
-        response: ModelResponse,
-        input: Any,  # noqa: A002
-        more: dict[str, Any],
+        self, output: Sequence[Any], id: str | None, input: Any, more: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]] | None:
         """What to ask next, where an answer is the last one and claims what no check has shown."""
-        if any(item.type not in {"message", "reasoning"} for item in response.output):
+        if any(item.type not in {"message", "reasoning"} for item in output):
             return None
-        messages = [item for item in response.output if item.type == "message"]
-        texts = [getattr(part, "text", "") for item in messages for part in item.content]
-        refusal = await self._monitor.aending("".join(texts))
-        if refusal.kind != "refuse":
+        text = "".join(ItemHelpers.extract_text(item) or "" for item in output)
+        refusal = await self._watch.monitor.aending(text)
+        if not refusal:
             return None
         said: list[Any] = [{"role": "user", "content": refusal.text}]
-        if more.get("conversation_id"):
+        if more.get("conversation_id"):  # the service keeps what was said
             return said, more
         if more.get("previous_response_id"):
-            return said, {**more, "previous_response_id": response.response_id}
-        before = ItemHelpers.input_to_new_input_list(input)
-        return [*before, *response.to_input_items(), *said], more
+            return said, {**more, "previous_response_id": id}
+        answer = ModelResponse(list(output), Usage(), id).to_input_items()
+        return [*ItemHelpers.input_to_new_input_list(input), *answer, *said], more
+
+
+Model.register(AskedModel)  # no child: it would inherit what the model does otherwise
 
 
 class AskedProvider(ModelProvider):
@@ -138,12 +99,13 @@ class AskedProvider(ModelProvider):
         asked: what makes such a model of one.
     """
 
-    def __init__(self, provider: ModelProvider, asked: Callable[[Model], Model]) -> None:
+    def __init__(self, provider: ModelProvider, asked: Callable[[Model], Any]) -> None:
         self._provider, self._asked = provider, asked
 
     def get_model(self, model_name: str | None) -> Model:
         """As the provider, asked through the monitor."""
-        return self._asked(self._provider.get_model(model_name))
+        model: Model = self._asked(self._provider.get_model(model_name))
+        return model
 
     async def aclose(self) -> None:
         """As the provider."""

@@ -7,70 +7,43 @@ to it last, so that those of its owner see what they always saw. Under test:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from copy import copy
 from inspect import isawaitable
 from typing import Any
 
-from agents.tool import (
-    resolve_function_tool_failure_error_function as failure_function,
-)
-from agents.tool import (
-    set_function_tool_failure_error_function as set_failure_function,
-)
+import agents.tool as sdk
 
-from agents import (
-    FunctionTool,
-    Tool,
-    ToolGuardrailFunctionOutput,
-    ToolInputGuardrail,
-    ToolOutputGuardrail,
-    default_tool_error_function,
-)
-from loki.adapters.conversation import Conversations
+from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
+from loki.adapters.conversation import Watch
 from loki.decision.tool_call import ToolCall
-from loki.decision.tool_result import tool_result
-from loki.monitoring.monitor import Monitor
-
-_ERROR = "An error occurred while running the tool"
-"""How `agents.default_tool_error_function` begins, whatever the error was."""
 
 
 class WatchedTools:
-    """What a monitor is told of tools, and what it says to their results.
+    """What a monitor is told of tools, and what it says to their results."""
 
-    Args:
-        monitor: what decides.
-        kept: stops, until the next request to the model.
-    """
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
 
-    def __init__(self, monitor: Monitor, kept: Conversations) -> None:
-        self._monitor, self._kept = monitor, kept
-        self._errors: dict[str, Exception] = {}
-        self._said: dict[str, str] = {}
-
-    def watched(self, tool: Tool) -> Tool:
+    def watched(self, tool: sdk.Tool) -> sdk.Tool:
         """A copy of a tool that loki watches; tools that OpenAI's service runs stay as they are."""
-        if not isinstance(tool, FunctionTool):
+        if not isinstance(tool, sdk.FunctionTool):
             return tool
-        watched = copy(tool)
-        after: ToolOutputGuardrail[Any] = ToolOutputGuardrail(self._after, "loki")
-        say: ToolOutputGuardrail[Any] = ToolOutputGuardrail(self._say, "loki")
-        before: ToolInputGuardrail[Any] = ToolInputGuardrail(self._before, "loki")
-        watched.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), before]
-        watched.tool_output_guardrails = [after, *(tool.tool_output_guardrails or ()), say]
-        told = failure_function(tool)
-        if told is not default_tool_error_function:
-            set_failure_function(watched, self._failed(told))
-        return watched
+        tool = copy(tool)
+        before, own = tool.tool_input_guardrails or (), tool.tool_output_guardrails or ()
+        tool.tool_input_guardrails = [*before, ToolInputGuardrail(self._before, "loki")]
+        after, say = (ToolOutputGuardrail[Any](do, "loki") for do in (self._after, self._say))
+        tool.tool_output_guardrails = [after, *own, say]
+        told = sdk.resolve_function_tool_failure_error_function(tool)
+        if told is not sdk.default_tool_error_function:
+            sdk.set_function_tool_failure_error_function(tool, self._failed(told))
+        return tool
 
     def formatter(self, given: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         """A run's ``tool_error_formatter`` that keeps the error; the text stays what it was."""
 
         def remember(failed: Any) -> Any:
-            if getattr(failed, "error", None) is not None:
-                self._errors[failed.call_id] = failed.error
+            self._watch.raised(failed.call_id, getattr(failed, "error", None))
             return given(failed) if given else None
 
         return remember
@@ -80,29 +53,23 @@ class WatchedTools:
 
         async def failed(context: Any, error: Exception) -> Any:
             if told is None:  # the error ends the run: nobody is shown an output
-                await self._monitor.aafter(_call(context), error)
+                await self._watch.after(_call(context), error)
                 raise error
-            self._errors[context.tool_call_id] = error
+            self._watch.raised(context.tool_call_id, error)
             said = told(context, error)
             return await said if isawaitable(said) else said
 
         return failed
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
-        refusal = await self._monitor.abefore(_call(data.context))
-        return _instead(refusal.text if refusal.kind == "refuse" else "")
+        return _instead((await self._watch.monitor.abefore(_call(data.context))).text)
 
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
-        call, read = _call(data.context), tool_result(data.output)
-        error = self._errors.pop(call.id, None)
-        ok = False if read.text.startswith(_ERROR) else None
-        said = await self._monitor.aafter(call, error or read.text, ok=ok, exit_code=read.exit_code)
-        self._kept.hold(call.id, said)
-        self._said[call.id] = said.text
+        await self._watch.after(_call(data.context), data.output)
         return _instead("")
 
     async def _say(self, data: Any) -> ToolGuardrailFunctionOutput:
-        said = self._said.pop(data.context.tool_call_id, "")
+        said = self._watch.said(data.context.tool_call_id)
         return _instead(f"{data.output}\n\n{said}" if said else "")
 
 
@@ -113,9 +80,4 @@ def _instead(text: str) -> ToolGuardrailFunctionOutput:
 
 
 def _call(context: Any) -> ToolCall:
-    try:
-        arguments = json.loads(context.tool_arguments or "{}")
-    except ValueError:  # a model may write anything
-        arguments = context.tool_arguments
-    known = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-    return ToolCall(context.tool_name, known, id=context.tool_call_id)
+    return ToolCall.of_json(context.tool_name, context.tool_arguments, context.tool_call_id)

@@ -59,6 +59,25 @@ def kind_of(preset: Preset, report: Report, exit_code: int | None) -> ErrorKind 
     return model_error.kind_of(status, {"error": {"type": report.kind, "message": said}})
 
 
+def shows_outage(preset: Preset, report: Report) -> bool:
+    """Whether a program that asks again by itself tells of an outage; what it has a name for is one.
+
+    Args:
+        preset: of the program.
+        report: what it said; its ``error`` is not empty.
+
+    Example:
+        >>> from loki.agents.preset import preset
+        >>> claude = preset("claude")
+        >>> shows_outage(claude, Report(error="overloaded_error", status=529))
+        True
+        >>> shows_outage(claude, Report(error="invalid x-api-key", status=401))
+        False
+    """
+    kind = kind_of(preset, report, None)
+    return kind in OUTAGES or (kind is None and bool(report.kind))
+
+
 def last_error(preset: Preset, report: Report, output: str, exit_code: int | None) -> str:
     """The last line of a program that failed before its first event, if it is known; else "".
 

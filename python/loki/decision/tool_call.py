@@ -52,6 +52,20 @@ class ToolCall:
     effect: Effect | None = None
     id: str = ""
 
+    @classmethod
+    def of_json(cls, name: str, arguments: str, id: str = "") -> ToolCall:  # noqa: A002 - its field
+        """A call whose arguments are as a model wrote them, JSON or not.
+
+        Example:
+            >>> ToolCall.of_json("Bash", '{"command": "ls"}').line, ToolCall.of_json("Bash", "{").arguments
+            ('ls', {'arguments': '{'})
+        """
+        try:
+            said: Any = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            said = arguments
+        return cls(name, said if isinstance(said, dict) else {"arguments": said}, id=id)
+
     @property
     def line(self) -> str:
         """The command line that it runs, or ""."""

@@ -7,7 +7,7 @@ does the client's own once the retries are spent.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -84,6 +84,30 @@ async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitab
     except (_NoOutage, AgentError, BreakerOpen) as error:
         final = _seen(error, heard)
     raise final  # out here, so that the caller's own exception gets no context of ours
+
+
+async def astream(
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], AsyncIterator[T]],
+    is_silent: Callable[[T], bool],
+) -> AsyncIterator[T]:
+    """The events of a stream; see `loki.Monitor.astream`."""
+
+    async def begin() -> tuple[list[T], AsyncIterator[T]]:
+        events, stream = [], function()
+        async for event in stream:
+            events.append(event)
+            if not is_silent(event):
+                break
+        return events, stream
+
+    events, stream = await acall(ways, name, task, begin)
+    for event in events:
+        yield event
+    async for event in stream:
+        yield event
 
 
 def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[_Answer]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from loki.base.error import AgentStuck
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Clock, isoformat
 from loki.decision.extent import extent, failures_told
@@ -148,9 +149,12 @@ class Monitor:
             exit_code: of its command, where it is known.
 
         Returns:
-            The reaction: of a call that went well, always ``none``.
+            The reaction: of a call that went well, always ``none``; of one whose own agent was stuck,
+            ``stop``.
         """
         said = known(call)
+        if isinstance(output, AgentStuck):  # an agent that this one uses as a tool
+            return Reaction("stop", output.text, output.reason, output.failure, output.count)
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
         failed = self._failure(said, output, ok, exit_code)
@@ -341,6 +345,20 @@ class Monitor:
         from loki.monitoring.model_call import acall
 
         return await acall(self.workspace.ways, name, self.task, lambda: function(*args, **kwargs))
+
+    def astream(
+        self, name: str, function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
+    ) -> AsyncIterator[T]:
+        """`call` of what streams: asked again only as long as it has said nothing.
+
+        Args:
+            name: as there.
+            function: begins one stream.
+            is_silent: whether an event says nothing yet, and another stream may begin after it.
+        """
+        from loki.monitoring.model_call import astream
+
+        return astream(self.workspace.ways, name, self.task, function, is_silent)
 
 
 HEAD = (

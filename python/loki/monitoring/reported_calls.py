@@ -1,0 +1,69 @@
+"""The breaker of a service that a program asks by itself, and again: what it reports is counted.
+
+Under test: ``tests/py/monitoring/test_reported_calls.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loki.agents.preset import preset
+from loki.agents.report import Report
+from loki.agents.reported_error import shows_outage
+
+if TYPE_CHECKING:
+    from loki.decision.shared_breaker import SharedPermit
+    from loki.workspace import Workspace
+
+
+class ReportedCalls:
+    """Calls of a program to its service, one after the other.
+
+    Args:
+        workspace: whose breakers count.
+        program: as `loki.agents.preset.preset` knows it.
+    """
+
+    def __init__(self, workspace: Workspace, program: str) -> None:
+        self._preset = preset(program)
+        self._breaker = workspace.ways.breakers[self._preset.breaker]
+        self._permit: SharedPermit | None = None
+
+    def begin(self) -> None:
+        """Before the program is asked.
+
+        Raises:
+            BreakerOpen: its service is known to be down.
+        """
+        self.end()
+        self._permit = self._breaker.guard()
+
+    def passed(self) -> None:
+        """An answer came."""
+        self._tell(None)
+
+    def failed(self, error: str, kind: str = "", status: int | None = None) -> None:
+        """A call failed; the program may make another.
+
+        Args:
+            error: what was said; kind: what the program calls it, or "".
+            status: the HTTP status, where it tells.
+        """
+        self._tell(Report(error=error, kind=kind, status=status))
+
+    def end(self) -> None:
+        """No answer came: that says nothing of the service."""
+        if self._permit is not None:
+            self._permit.ignore()
+            self._permit = None
+
+    def _tell(self, failed: Report | None) -> None:
+        permit, self._permit = self._permit or self._breaker.try_acquire(), None
+        if permit is None:
+            return
+        if failed is None:
+            permit.success()
+        elif shows_outage(self._preset, failed):
+            permit.failure(failed.error)
+        else:
+            permit.ignore()
