@@ -16,7 +16,7 @@ from loki.recognition.similarity import THRESHOLD, overlap
 from loki.recognition.underlying import is_infrastructure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from loki.memory.test_run import TestFailure, TestRun
     from loki.recognition.failure import Failure
@@ -364,10 +364,3 @@ def _said(said: Sequence[tuple[str, str]], one: Shown | None) -> str:
 
 def _absences(row: str) -> int:
     return len(row) - len(row.rstrip(ABSENT))
-
-
-def _counted(rows: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for row in rows:
-        found[row] = found.get(row, 0) + 1
-    return found

@@ -10,6 +10,8 @@ import re
 
 import pytest
 
+from loki.pytest_plugin.traceback_text import taken
+
 REPORT = 1_000_000
 """Characters of a traceback that are read: head and tail of a longer one. Chosen, not measured."""
 
@@ -47,7 +49,7 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
 
 def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
     """The traceback, with what ``--tb=no``, ``--tb=line`` and ``pytrace=False`` leave out of it."""
-    text = _cut(report.longreprtext)
+    text = _cut(taken(report) or report.longreprtext)
     if when == CRASHED:  # which worker it was differs from run to run, and says nothing of the test
         return _WORKER.sub("worker crashed", text)
     crash = getattr(report.longrepr, "reprcrash", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loki.pytest_plugin import traceback_text
 from loki.pytest_plugin.guard import Guard
 from loki.pytest_plugin.place import place_of
 
@@ -28,6 +29,7 @@ def on(config: pytest.Config) -> None:
 
         plugin = Controller(config, guard, place, options_of(config))
     config.pluginmanager.register(plugin, "loki-run")
+    traceback_text.register(config, guard)
 
 
 def _place(config: pytest.Config) -> Place:

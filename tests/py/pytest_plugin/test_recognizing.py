@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loki.recognition.underlying import is_infrastructure
 from support.suite import Ran, Suite, outcomes
 
 MANY = """
@@ -129,12 +130,15 @@ def test_finds_the_same_however_tracebacks_are_shown(tmp_path: Path, style: str)
     """``--tb`` is about what a person reads: place, error and signature stay."""
     text = "import pytest\ndef f():\n    raise ValueError('no price')\ndef test_x():\n    f()\n"
     text += "def test_y():\n    assert [1] == [2]\n"
+    text += "def test_z():\n    raise ConnectionError('made up')\n"
     suite = Suite(tmp_path).write(test_x=text)
     plain = suite.pytest("--loki").failing
     for test, one in suite.pytest("--loki", f"--tb={style}").failing.items():
         told, known = one.failure, plain[test].failure
         assert (told.path, told.line) == (known.path, known.line)
         assert (told.message, told.signature) == (known.message, known.signature)
+        assert [(f.path, f.line) for f in told.frames] == [(f.path, f.line) for f in known.frames]
+        assert is_infrastructure(told) == is_infrastructure(known)
 
 
 def test_properties_reach_reports_of_others(ran: Ran) -> None:
