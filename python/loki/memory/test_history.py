@@ -32,6 +32,12 @@ WHOLE = 50
 MOST = 1_000
 """Failures of a run that the log keeps at all. Chosen."""
 
+RUNS, TEXT = 1_000, 20_000_000
+"""Runs that the log keeps, and characters of them all; the oldest go first. Chosen."""
+
+EVERY = 20
+"""Runs after which the log is looked at again: to see how long it is, it has to be read. Chosen."""
+
 logger = logging.getLogger("loki")
 
 
@@ -94,6 +100,9 @@ class TestHistory:
 
         self._store.update(DOCUMENT, rewrite, durable=False)
         self._past = kept
+        if kept.runs and kept.runs[-1].number % EVERY == 0:
+            # What another process adds in this very moment may be lost to the log, not to labels.
+            self._store.update(LOG, _trimmed, durable=False)
 
 
 def _parsed(text: str | None) -> TestPast:
@@ -102,6 +111,18 @@ def _parsed(text: str | None) -> TestPast:
     except ValueError as error:
         logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
         return TestPast()
+
+
+def _trimmed(text: str | None) -> str | None:
+    """The log without its oldest runs, where it is too long."""
+    if text is None:
+        return None
+    lines = text.split("\n")  # the last one is empty, or torn
+    first, room = len(lines) - 1, TEXT
+    while first > 0 and len(lines) - first <= RUNS and len(lines[first - 1]) < room:
+        first -= 1
+        room -= len(lines[first]) + 1
+    return Masked("\n".join(lines[first:]))
 
 
 def _logged(run: TestRun) -> dict[str, Any]:

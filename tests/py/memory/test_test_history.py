@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from loki.memory import test_history as history_room
 from loki.memory import test_past as past_room
 from loki.memory.store import ForgivingStore
 from loki.memory.test_history import DOCUMENT, LOG, MOST, TestHistory
@@ -216,3 +217,19 @@ def test_the_log_of_a_run_is_bounded(tmp_path: Path) -> None:
     assert record["left_out"] == 10
     assert len(json.dumps(record)) < 2_000_000
     assert len(TestRun.from_dict(record).failures) == MOST
+
+
+def test_the_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest runs go, by number and by size; what is kept is as it was."""
+    monkeypatch.setattr(history_room, "RUNS", 30)
+    store = ForgivingStore(FileStore(tmp_path))
+    history = TestHistory(store)
+    for number in range(1, 65):
+        history.keep(run(str(number), ("a\u2028b",), "c"))
+    ids = [record["id"] for record in store.records(LOG)]
+    assert ids == [str(number) for number in range(31, 65)]
+    monkeypatch.setattr(history_room, "TEXT", 5 * len((tmp_path / LOG).read_text("utf-8")) // 34)
+    for number in range(65, 81):
+        history.keep(run(str(number), (), "c"))
+    assert 3 <= len(store.records(LOG)) <= 5
+    assert store.records(LOG)[-1]["id"] == "80"
