@@ -253,7 +253,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ("duration_ms", "integer", "ms", "of the whole run"),
         ("branch", "category", "", "git branch"),
         ("commit", "category", "", "git commit"),
-        ("environment", "category", "", "interpreter and platform"),
+        ("environment", "category", "", "interpreter, platform, and a hash of what is installed"),
         ("passed", "integer", "", "tests that passed"),
         ("failed", "integer", "", "tests that failed"),
         ("errors", "integer", "", "tests whose fixtures failed, files that could not be collected"),

@@ -74,7 +74,7 @@ def label_of(failing: TestFailure, run: TestRun, earlier: Earlier) -> Label:
         >>> label_of(failing, TestRun(id="r1"), Earlier())
         Label(name='new', evidence='this test was never seen before')
     """
-    past = [one for one in earlier.runs if one.has_passed or one.has_failed]
+    past = _where_it_ran([one for one in earlier.runs if one.has_passed or one.has_failed], run)
     return (
         _infrastructure(failing, past)
         or _flaky(failing, run, past, earlier)
@@ -222,6 +222,11 @@ def _new(past: Sequence[Sighting]) -> Label:
     said = f" ({past[-1].said[:80]})" if past[-1].said else ""
     runs = f"the last {failed} runs" if failed > 1 else "the last run"
     return Label("new", f"failed in {runs}, too, but with another failure{said}")
+
+
+def _where_it_ran(past: Sequence[Sighting], run: TestRun) -> Sequence[Sighting]:
+    """Runs in this environment; all where there is none: another interpreter may do otherwise."""
+    return [one for one in past if one.run.environment == run.environment] or past
 
 
 # --- words -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import secrets
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from loki.memory.test_run import TestRun
     from loki.pytest_plugin.place import Place
     from loki.pytest_plugin.tally import Tally
+
+_METADATA = (".dist-info", ".egg-info")
 
 
 class RunRecord:
@@ -95,6 +99,25 @@ class RunRecord:
 
 
 def _environment() -> str:
-    """Interpreter and platform: a test may pass with one and fail with another."""
+    """Interpreter, platform and what is installed: a test may pass with one and fail with another."""
     version = ".".join(map(str, sys.version_info[:2]))
-    return f"{platform.python_implementation()} {version} {sys.platform}"
+    return f"{platform.python_implementation()} {version} {sys.platform} {installed(sys.path)}"
+
+
+def installed(folders: Iterable[str]) -> str:
+    """A hash of which distributions are installed, by the names of their metadata.
+
+    Two environments of tox may differ in nothing else. What they hold is not read: that takes long.
+
+    Args:
+        folders: where modules are looked for.
+
+    Example:
+        >>> installed(["/nowhere"]) == installed([])
+        True
+    """
+    names: set[str] = set()
+    for folder in folders:
+        with suppress(OSError):
+            names.update(one for one in os.listdir(folder or ".") if one.endswith(_METADATA))
+    return hashlib.sha256("\n".join(sorted(names)).encode("utf-8", "replace")).hexdigest()[:8]

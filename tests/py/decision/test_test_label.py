@@ -238,3 +238,15 @@ def test_rescued_now() -> None:
         "failed once in this run, then passed on the same code; "
         "needed more than one try in 1 of 2 runs before, too",
     )
+
+
+def test_an_environment_has_a_past_of_its_own() -> None:
+    """What fails with one interpreter only is broken there, however often others pass in between."""
+    told = Told(TestPast())
+    for _ in range(3):
+        told.past.add(told.run(WRONG, "t", commit="c", environment="3.10"))
+        told.past.add(told.run("passed", "t", commit="c", environment="3.12"))
+    label = told.label(WRONG, "t", commit="c", environment="3.10")
+    assert label.name == "broken"
+    assert label.evidence.startswith("has failed in every one of 4 runs")
+    assert told.label(WRONG, "t", commit="c", environment="3.13").name == "recurring"
