@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loki.pytest_plugin.journal import Journal
 from loki.pytest_plugin.run_record import RunRecord
 from loki.pytest_plugin.tally import Tally
+from loki.pytest_plugin.trace import Trace
 from loki.pytest_plugin.worker import OUTPUT, Witness, has_failed
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Member, TestSummary
     from loki.memory.test_history import TestHistory
-    from loki.memory.test_run import TestRun
+    from loki.memory.test_run import TestFailure, TestRun
     from loki.pytest_plugin.guard import Guard
     from loki.pytest_plugin.options import Options
     from loki.pytest_plugin.place import Place
@@ -39,15 +41,20 @@ class Controller:
         self._witness = Witness(guard, place)
         self._tally = Tally()
         self._record = RunRecord(place, options.reports)
+        self._journal = Journal()
+        self._trace = Trace(config, self._journal, place)
+        self._died: list[str] = []
+        config.pluginmanager.register(self._trace, "loki-trace")
         self._summary: TestSummary | None = None
         self._is_cut_short = False
         self._excused: tuple[Member, ...] = ()
         self._broken_files: set[str] = set()
         self._reported = 0  # failures, as pytest counts them
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """The clock runs, and git is asked what code this is."""
-        self._guard(self._record.start)
+        """The clock runs, and git is asked what code this is; before workers are started."""
+        self._guard(self._record.start, self._journal, has_workers=self._trace.has_workers)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -67,7 +74,7 @@ class Controller:
         self._reported += report.failed
         if report.failed and report.nodeid not in self._broken_files:
             self._broken_files.add(report.nodeid)
-            self._guard(lambda: self._tally.failed(self._witness.collected(report)))
+            self._guard(lambda: self._count(self._witness.collected(report)))
 
     def pytest_keyboard_interrupt(self) -> None:
         """Somebody stopped the run, or a test called ``pytest.exit``."""
@@ -104,15 +111,23 @@ class Controller:
 
     def _failed(self, report: pytest.TestReport) -> None:
         from loki.pytest_plugin.recognizing import unpacked
+        from loki.pytest_plugin.report_text import CRASHED
 
         if has_failed(report):
-            self._tally.failed(unpacked(report) or self._witness.recognized(report))
+            test = self._place.test(report.nodeid)
+            ended = self._journal.timed_out(test) if report.when == CRASHED else ""
+            self._count(unpacked(report) or self._witness.recognized(report, ended))
         else:  # its sub-tests failed, and were told of before
             test = self._place.test(report.nodeid)
             self._tally.rerun(test, int(getattr(report, "rerun", 0)) + 1)
 
+    def _count(self, failing: TestFailure) -> None:
+        self._tally.failed(failing)
+        self._journal.failed(failing)
+
     def _finish(self, session: pytest.Session) -> None:
         from loki.memory.test_history import TestHistory
+        from loki.pytest_plugin.deaths import keep_unfinished
 
         tally = self._tally
         run = self._record.finish(
@@ -122,9 +137,11 @@ class Controller:
             exit_code=int(session.exitstatus),
         )
         history = TestHistory(self._record.store(self._guard.warn))
+        self._died = keep_unfinished(self._record.folder, history, lambda: self._witness.recognizer)
         if run.failures or run.reruns or self._options.reports:
             self._summarize(session, run, history)
         history.keep(run)
+        self._journal.remove()
 
     def _summarize(self, session: pytest.Session, run: TestRun, history: TestHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
@@ -162,6 +179,8 @@ class Controller:
 
         if self._summary is not None:
             show(self._summary, terminalreporter, excused=self._excused)
+        for line in self._died:
+            terminalreporter.write_line(line, yellow=True)
 
     def _counts(self, session: pytest.Session) -> dict[str, int]:
         from loki.pytest_plugin.tally import counts

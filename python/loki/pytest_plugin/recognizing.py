@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loki.memory.test_run import Outcome, Phase, TestFailure
-from loki.pytest_plugin.report_text import CRASHED, first_line, text_of
+from loki.pytest_plugin.report_text import CRASHED, crashed_text, first_line, text_of
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 from loki.recognition.underlying import underlying
@@ -65,16 +65,44 @@ class Recognizer:
             rerun=rerun,
         )
 
+    def crashed(self, test: str, phase: Phase) -> TestFailure:
+        """A test, or a file, that the process died in: nobody is left to say more.
+
+        Args:
+            test: node id, or the path of a file that was being collected.
+            phase: "crash" or "collect".
+        """
+        return self._ended(test, phase, "crashed", crashed_text(test))
+
+    def timed_out(self, test: str, text: str) -> TestFailure:
+        """A test that pytest-timeout ended the process for.
+
+        Args:
+            test: node id.
+            text: what it left.
+        """
+        return self._ended(test, "timeout", "timeout", text)
+
+    def _ended(self, test: str, phase: Phase, outcome: Outcome, text: str) -> TestFailure:
+        failure = self._read(text)
+        if failure.path is None:
+            failure = failure.at(test.partition("::")[0], None)
+        return TestFailure(test, phase, outcome, failure, worker=self._worker)
+
     def _recognized(self, report: pytest.TestReport | pytest.CollectReport, test: str) -> Failure:
+        found = self._read(text_of(report, test))
+        return _at_test(found, report, self._place) if found.path is None else found
+
+    def _read(self, text: str) -> Failure:
         found = recognize(
-            text_of(report, test),
+            text,
             command="pytest",
             root=os.fspath(self._place.project),
             language="python",
             patterns=self._patterns,
         )
         if found.path is None:
-            return _at_test(found, report, self._place)
+            return found
         frames = tuple(
             dataclasses.replace(frame, path=self._place.path(frame.path)) for frame in found.frames
         )

@@ -47,6 +47,18 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
     return "\n".join(parts) + "\n"
 
 
+def crashed_text(test: str) -> str:
+    """What pytest would print of a test that its process died in, as pytest-xdist does of a worker's.
+
+    Args:
+        test: its node id, or the path of a file that was being collected.
+    """
+    return (
+        f"{_title('=', 'ERRORS')}\n{_title('_', test)}\nprocess crashed while running {test!r}\n"
+        f"{_title('=', 'short test summary info')}\nFAILED {test}\n"
+    )
+
+
 def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
     """The traceback, with what ``--tb=no``, ``--tb=line`` and ``pytrace=False`` leave out of it."""
     text = _cut(taken(report) or report.longreprtext)

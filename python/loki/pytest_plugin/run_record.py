@@ -14,12 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loki.pytest_plugin.place import FOLDER
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from loki.action.code_state import CodeState
     from loki.memory.store import ForgivingStore
     from loki.memory.test_run import TestRun
+    from loki.pytest_plugin.journal import Journal
     from loki.pytest_plugin.place import Place
     from loki.pytest_plugin.tally import Tally
 
@@ -36,19 +39,31 @@ class RunRecord:
 
     def __init__(self, place: Place, reports: Iterable[Path] = ()) -> None:
         self._place = place
+        self._id = secrets.token_hex(8)
         self._ignored = frozenset(os.path.abspath(path) for path in reports)
         self._started: datetime | None = None
         self._began = 0.0
         self._code: CodeState | None = None
         self._asking: threading.Thread | None = None
 
-    def start(self) -> None:
-        """The run begins: git is asked beside it, for that takes as long as some tests."""
+    def start(self, journal: Journal, *, has_workers: bool) -> None:
+        """The run begins: git is asked beside it, for that takes as long as some tests.
+
+        Args:
+            journal: is begun, and told what code this is.
+            has_workers: the tests run in other processes.
+        """
         from loki.base.manual_clock import clock_of
+        from loki.base.time import isoformat
+        from loki.memory.test_run import TestRun
 
         self._started = clock_of(os.environ).now()
         self._began = time.perf_counter()
-        self._asking = threading.Thread(target=self._ask, name="loki", daemon=True)
+        known = TestRun(
+            id=self._id, started_at=isoformat(self._started), environment=_environment()
+        )
+        journal.open(self.folder, known, has_workers=has_workers)
+        self._asking = threading.Thread(target=self._ask, args=(journal,), name="loki", daemon=True)
         self._asking.start()
 
     def finish(
@@ -69,7 +84,7 @@ class RunRecord:
             self._asking.join()
         code = self._code
         return TestRun(
-            id=secrets.token_hex(8),
+            id=self._id,
             started_at=isoformat(self._started) if self._started else "",
             duration_ms=round(1000 * (time.perf_counter() - self._began)),
             branch=code.branch if code else "",
@@ -87,15 +102,20 @@ class RunRecord:
     def store(self, warn: Callable[[str], None]) -> ForgivingStore:
         """The project's store, which goes on where the disk does not."""
         from loki.memory.store import ForgivingStore
-        from loki.pytest_plugin.place import FOLDER
         from loki.stores.files import FileStore
 
-        return ForgivingStore(FileStore(self._place.project / FOLDER), warn)
+        return ForgivingStore(FileStore(self.folder), warn)
 
-    def _ask(self) -> None:
+    @property
+    def folder(self) -> Path:
+        """The project's ``.loki``."""
+        return self._place.project / FOLDER
+
+    def _ask(self, journal: Journal) -> None:
         from loki.action.code_state import code_state
 
-        self._code = code_state(os.fspath(self._place.project), self._ignored)
+        code = self._code = code_state(os.fspath(self._place.project), self._ignored)
+        journal.write("code", {"branch": code.branch, "commit": code.commit, "tree": code.tree})
 
 
 def _environment() -> str:

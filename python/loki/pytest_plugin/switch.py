@@ -20,9 +20,12 @@ def on(config: pytest.Config) -> None:
     place = _place(config)
     plugin: object
     if hasattr(config, "workerinput"):
+        from loki.pytest_plugin.trace import PATH, worker_watch
         from loki.pytest_plugin.worker import Worker
 
         plugin = Worker(config, guard, place)
+        journal = str(config.workerinput.get(PATH, ""))
+        config.pluginmanager.register(worker_watch(journal, place), "loki-trace")
     else:
         from loki.pytest_plugin.controller import Controller
         from loki.pytest_plugin.options import options_of

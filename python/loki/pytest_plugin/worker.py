@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,16 +34,26 @@ class Witness:
         self._said: dict[str, list[tuple[str, object]]] = {}
 
     @cached_property
-    def _recognizer(self) -> Recognizer:
+    def recognizer(self) -> Recognizer:
+        """Loaded at the first failure."""
         from loki.pytest_plugin.recognizing import Recognizer
 
         return Recognizer(self.place, self._worker)
 
-    def recognized(self, report: pytest.TestReport) -> TestFailure:
-        """The failing test of a failing report, which gets properties that say what was found."""
+    def recognized(self, report: pytest.TestReport, timed_out: str = "") -> TestFailure:
+        """The failing test of a failing report, which gets properties that say what was found.
+
+        Args:
+            report: of a phase that failed.
+            timed_out: what pytest-timeout left of it, where it ended a worker for it.
+        """
         from loki.pytest_plugin.recognizing import properties_of
 
-        failing = self._recognizer.failing(report)
+        failing = self.recognizer.failing(report)
+        if timed_out:
+            ended = self.recognizer.timed_out(failing.test, timed_out)
+            outcome = "rerun" if failing.outcome == "rerun" else ended.outcome
+            failing = replace(failing, phase=ended.phase, outcome=outcome, failure=ended.failure)
         properties = properties_of(failing)
         report.user_properties += properties
         if failing.phase != "teardown" and failing.outcome != "rerun":
@@ -51,7 +62,7 @@ class Witness:
 
     def collected(self, report: pytest.CollectReport) -> TestFailure:
         """The same of what could not be collected."""
-        return self._recognizer.failing(report)
+        return self.recognizer.failing(report)
 
     @property
     def has_said(self) -> bool:

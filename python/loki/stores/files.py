@@ -127,6 +127,17 @@ class FileStore:
                 turn.close()
                 yield
 
+    def beside(self, name: str) -> Path:
+        """Where a file that is neither log nor document can be written; its folder is there.
+
+        Raises:
+            StoreError: the folder cannot be made.
+        """
+        self._prepare()
+        path = self.folder / name
+        file.make_folder(path.parent)
+        return path
+
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""
         start = self.folder / prefix.rpartition("/")[0]

@@ -31,7 +31,7 @@ def test_workers_recognize_and_crashes_are_failures(tmp_path: Path) -> None:
         "test_x.py::test_bad": ("call", "failed"),
         "test_x.py::test_also_bad": ("call", "failed"),
         "test_x.py::test_crash": ("crash", "crashed"),
-        "test_x.py::test_hang": ("crash", "crashed"),
+        "test_x.py::test_hang": ("timeout", "timeout"),
     }
     assert ran.passed == {"test_x.py::test_fine"}
     for one in ran.run.failures:

@@ -121,6 +121,17 @@ class Suite:
         )
         return Ran(done.returncode, done.stdout, done.stderr, self.folder)
 
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+        """Start it; whoever asked waits for it, and not for what it may leave behind."""
+        return subprocess.Popen(
+            [sys.executable, "-u", *self.command(*arguments)[1:]],
+            cwd=self.folder,
+            env=self.environment(**variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
     def git(self, *arguments: str) -> None:
         """Run git in it."""
         identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
