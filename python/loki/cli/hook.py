@@ -160,11 +160,15 @@ _listen("gemini", "Gemini CLI")
 
 def _tell(found: list[Standing]) -> None:
     for one in found:
-        says = f"does not work: {one.problem}" if one.problem else "works"
+        unseen = one.events and one.agent.next.get(one.scope)
+        works = "works, once you trust it" if unseen else "works"
+        says = f"does not work: {one.problem}" if one.problem else works
         typer.echo(f"{one.agent.title}, {one.scope}: {line(says)}")
         typer.echo(f"    {one.path}")
         if one.events:
             typer.echo(f"    {', '.join(one.events)}")
+        if unseen:
+            typer.echo(f"    {unseen} Whether you did, loki cannot see.")
     if not found:
         typer.echo("No agent has loki's hooks here. To begin: loki hook install claude-code")
 
@@ -180,6 +184,7 @@ def _as_dict(one: Standing) -> dict[str, object]:
         "missing": list(one.missing),
         "commands": list(one.commands),
         "problem": one.problem,
+        "unseen": one.agent.next.get(one.scope, "") if one.events else "",
     }
 
 

@@ -16,6 +16,8 @@ Failed       … 3rd                                                            
 Failed       … 4th (``[loop] max_retries`` + 1)                               stop
 Failed       failures that come back in turn, A B A B                         nudge: the turn
 Failed       … a third turn                                                   stop
+Started      (a check in the background: claims are let through)              none
+Helped       (failures are counted anew)                                      none
 Ended        a claim without a passing check since the last change            refuse, once
 ============ ================================================================ ===================
 """
@@ -24,11 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
 from loki.base.error import AgentStuck
-from loki.decision.honesty import Claim, rules
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
 from loki.decision.tool_call import Effect, Known
 from loki.memory.quote import one_line, quoted
@@ -44,15 +44,6 @@ MOST_CALLS = 64
 
 MOST_LOOKS = 16
 """Different calls that showed one failure, which are remembered. Chosen, not measured."""
-
-MOST_CLAIMS = 32
-"""Claims that are remembered as refused. Chosen, not measured."""
-
-LONGEST_MESSAGE = 8_000
-"""Characters of an ending message that are read, its last. Chosen, not measured."""
-
-ABOUT_TESTS = frozenset({"tests-pass", "tests-ran"})
-"""Claims that only tests bear out; others also a program that was run. See ``honesty.yml``."""
 
 NO_PROGRAM = 127
 """Exit code of a shell that finds no program, as POSIX has it."""
@@ -122,13 +113,31 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """A call goes on in the background: how it ends is never told."""
+
+    call: Known
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    """A person has spoken to an agent that was told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
-    """The agent says that it is done."""
+    """The agent says that it is done.
+
+    Attributes:
+        message: its last words.
+        turn: what it works on since a person has spoken, or "": it has no name for it.
+    """
 
     message: str
+    turn: str = ""
 
 
-MonitorEvent: TypeAlias = Passed | Failed | Ended
+MonitorEvent: TypeAlias = Passed | Failed | Started | Helped | Ended
 Step: TypeAlias = tuple[MonitorState, Reaction]
 
 
@@ -189,8 +198,9 @@ def _ran(state: MonitorState, call: Known) -> MonitorState:
     if not call.is_check:
         return state if state.ran else replace(state, ran=True)
     untested = state.untested and not call.runs_tests
-    if state.unverified or state.failing or untested != state.untested:
-        state = replace(state, unverified=False, failing=False, untested=untested)
+    ends = state.ends if state.turn else 0
+    if state.unverified or state.failing or (untested, ends) != (state.untested, state.ends):
+        state = replace(state, unverified=False, failing=False, untested=untested, ends=ends)
     return state
 
 
@@ -303,48 +313,31 @@ def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules) -> Reaction:
     return Reaction(kind, _text(sighting, cycle, kind), reason, failure, count)
 
 
+def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
+    """What goes on in the background: nobody knows what it will say, so nothing is held against it."""
+    if event.call.is_check:
+        untested = state.untested and not event.call.runs_tests
+        state = replace(state, unverified=False, failing=False, untested=untested)
+    return state, NOTHING
+
+
+def _helped(state: MonitorState, _event: Helped, _rules: MonitorRules) -> Step:
+    """A person has spoken: failures are counted anew, what no check has seen stays unchecked."""
+    return replace(state, seen=Seen(), looks={}, again=(), tried=()), NOTHING
+
+
 def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
-    if not (state.unverified or state.untested or state.failing):
-        return state, NOTHING
-    claims = [claim for claim in _claims(event.message) if _is_bare(state, claim)]
-    new = [claim for claim in claims if _claim_key(claim) not in state.refused]
-    if not new:
-        return state, NOTHING
-    refused = (*state.refused, *map(_claim_key, claims))[-MOST_CLAIMS:]
-    what = "test" if state.untested and not state.unverified else "check"
-    why = (
-        "the last check that ran failed"
-        if state.failing
-        else f"no {what} has passed since the last change"
-    )
-    text = (
-        f"You say {quoted(new[0].quote)}, but {why}. Run the {what}s and show what they print, or say "
-        "plainly what is not verified."
-    )
-    return replace(state, refused=refused), Reaction("refuse", text, "claim", None, 1)
+    from loki.decision.ending import objection  # what claims look like is a table of its own
 
-
-def _is_bare(state: MonitorState, claim: Claim) -> bool:
-    """Whether nothing that ran since the last change bears a claim out."""
-    if state.failing:
-        return True
-    if claim.id in ABOUT_TESTS:
-        return state.untested
-    return state.unverified and not state.ran
-
-
-def _claims(message: str) -> Sequence[Claim]:
-    return rules().claims(message[-LONGEST_MESSAGE:])
-
-
-def _claim_key(claim: Claim) -> str:
-    words = " ".join(claim.quote.casefold().split())
-    return sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
+    state, text = objection(state, event.message, event.turn)
+    return state, Reaction("refuse", text, "claim", None, 1) if text else NOTHING
 
 
 TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
     Passed: _passed,
     Failed: _failed,
+    Started: _started,
+    Helped: _helped,
     Ended: _ended,
 }
 

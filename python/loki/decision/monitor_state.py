@@ -59,6 +59,8 @@ class MonitorState:
         ran: since then something else ran well: a program, a script.
         failing: the last check failed.
         refused: hashes of claims that were refused.
+        turn: hash of the turn in which an end was refused last, or "".
+        ends: how many were refused in it.
     """
 
     seen: Seen = field(default_factory=Seen)
@@ -71,6 +73,8 @@ class MonitorState:
     ran: bool = False
     failing: bool = False
     refused: tuple[str, ...] = ()
+    turn: str = ""
+    ends: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -98,6 +102,8 @@ class MonitorState:
             "ran": self.ran,
             "failing": self.failing,
             "refused": list(self.refused),
+            "turn": self.turn,
+            "ends": self.ends,
         }
 
     @classmethod
@@ -129,6 +135,8 @@ class MonitorState:
                 bool(data["ran"]),
                 bool(data["failing"]),
                 tuple(map(str, data["refused"])),
+                str(data.get("turn", "")),
+                int(data.get("ends", 0)),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error

@@ -6,9 +6,7 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +20,11 @@ from loki.decision.monitor import (
     NOTHING,
     Ended,
     Failed,
+    Helped,
     MonitorEvent,
     Passed,
     Reaction,
+    Started,
     refusal,
     step,
 )
@@ -48,6 +48,7 @@ from loki.recognition.similarity import same_failure
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
+    from loki.decision.breakers import Breakers
     from loki.memory.signs import Signs
 
 P = ParamSpec("P")
@@ -112,11 +113,15 @@ class Monitor:
             if session is None
             else SharedSession(self.workspace.store, session, self.rules)
         )
-        self._breakers = self.workspace.ways.breakers
         self._branch_signs: Signs | None = (
             None  # what it has read of them is read again at a change only
         )
         self._lock = threading.Lock()
+
+    @property
+    def _breakers(self) -> Breakers:
+        """Those that its model calls have, too; loaded once something can be down."""
+        return self.workspace.ways.breakers
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -163,6 +168,20 @@ class Monitor:
             return self._step(Passed(said))
         return self._failed(call, failed, exit_code)
 
+    def started(self, call: ToolCall) -> None:
+        """Take note of a call that goes on in the background, so that nobody tells how it ends.
+
+        A claim is not refused for want of a check that still runs.
+
+        Args:
+            call: the call.
+        """
+        self._step(Started(known(call)))
+
+    def helped(self) -> None:
+        """Take note that a person has spoken to an agent that was told to stop: it counts anew."""
+        self._step(Helped())
+
     def _failed(self, call: ToolCall, failed: Failed, exit_code: int | None) -> Reaction:
         before = self._state.read()
         reaction = self._step(failed)
@@ -191,6 +210,8 @@ class Monitor:
         """What failed in a call; None: nothing."""
         ok = went_well(call, ok, exit_code)
         if isinstance(output, BaseException):
+            import traceback
+
             output, ok = "".join(traceback.format_exception(output)), bool(ok)
         if ok is None:
             said = says_failed(call, _ends(output))
@@ -220,7 +241,7 @@ class Monitor:
         if before.seen is not after.seen:
             if isinstance(event, Failed):
                 self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
-            else:
+            elif isinstance(event, Passed):
                 self._mended(before, after)
         return reaction
 
@@ -272,17 +293,18 @@ class Monitor:
             told = str(signs)
         return f"{HEAD}\n{told}" if told else ""
 
-    def ending(self, message: str) -> Reaction:
+    def ending(self, message: str, *, turn: str = "") -> Reaction:
         """Whether the agent may end with a message.
 
         Args:
             message: its last words.
+            turn: what it works on since a person has spoken, where that has a name.
 
         Returns:
             ``refuse`` where it claims success and no check has passed since the last change, at most
-            once for each claim; else ``none``.
+            once for each claim and twice in a turn; else ``none``.
         """
-        return self._step(Ended(message))
+        return self._step(Ended(message, turn))
 
     @contextmanager
     def _signs(self) -> Iterator[Signs]:
@@ -369,6 +391,8 @@ HEAD = (
 
 async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What may touch the disk, off the event loop; a cancellation does not tear it apart."""
+    import asyncio
+
     return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
 
 

@@ -93,6 +93,7 @@ def test_status_says_that_it_works_and_when_it_does_not(agent: str, person: Pers
     person.types("install", agent)
     code, out, _ = person.types("status")
     assert (code, "works" in out) == (0, True)
+    assert ("once you trust it" in out) == ("loki cannot see" in out) == (agent != "claude-code")
     data: list[dict[str, Any]] = json.loads(person.types("status", "--json")[1])
     assert [(one["agent"], one["works"]) for one in data] == [(agent, True)]
     path = Path(data[0]["path"])

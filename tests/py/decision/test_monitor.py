@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.base.error import AgentStuck
-from loki.decision.monitor import Ended, Failed, MonitorEvent, Passed, Reaction, step
+from loki.decision.monitor import (
+    Ended,
+    Failed,
+    Helped,
+    MonitorEvent,
+    Passed,
+    Reaction,
+    Started,
+    step,
+)
 from loki.decision.monitor_state import MonitorRules, MonitorState
 from loki.decision.tool_call import Effect, Known, ToolCall, known
 from loki.memory.sign import SignRules
@@ -35,7 +44,8 @@ TYPES = known(ToolCall("Bash", {"command": "mypy ."}))
 failed = st.builds(Failed, st.sampled_from(CALLS), st.sampled_from(FAILURES), st.integers(0, 9))
 passed = st.builds(Passed, st.sampled_from(CALLS))
 ended = st.builds(Ended, st.sampled_from(["All tests pass.", "I changed it.", ""]) | st.text())
-events = st.lists(failed | passed | ended, max_size=40)
+others = st.builds(Started, st.sampled_from(CALLS)) | st.builds(Helped)
+events = st.lists(failed | passed | ended | others, max_size=40)
 
 
 def run(events: Sequence[MonitorEvent], rules: MonitorRules | None = None) -> list[Reaction]:
@@ -129,6 +139,14 @@ def test_exempt_commands_and_kinds_are_never_counted() -> None:
         ([Passed(CALLS[2]), Passed(TYPES)], "All tests pass.", "refuse"),
         ([Passed(CALLS[2])], 'The log says "all tests pass".', "none"),
         ([Passed(CALLS[2])], "", "none"),
+        (
+            [Passed(CALLS[2]), Started(CALLS[0])],
+            "All tests pass.",
+            "none",
+        ),  # nobody tells how it ended
+        ([Passed(CALLS[2]), Started(CALLS[0]), Passed(CALLS[2])], "All tests pass.", "refuse"),
+        ([Passed(CALLS[2]), Started(CALLS[5])], "All tests pass.", "refuse"),
+        ([Passed(CALLS[2]), Helped()], "All tests pass.", "refuse"),
     ],
 )
 def test_a_claim_needs_a_check(before: list[MonitorEvent], message: str, kind: str) -> None:
@@ -145,6 +163,12 @@ def test_the_same_claim_is_refused_once_and_another_one_is_new() -> None:
         ]
     )
     assert [one.kind for one in said] == ["none", "refuse", "none", "refuse"]
+
+
+def test_who_was_helped_begins_to_count_anew() -> None:
+    stuck: list[MonitorEvent] = [Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2])] * 3
+    failing = [one.kind for one in run([*stuck, Helped(), *stuck]) if one]
+    assert failing == ["nudge"] * 4
 
 
 def test_a_stop_raises_what_it_knows() -> None:

@@ -53,8 +53,10 @@ def _before(data: Mapping[str, Any]) -> Heard | None:
 
 def _passed(data: Mapping[str, Any]) -> Heard | None:
     answer = table(data, "tool_response")
-    if answer.get("interrupted") or answer.get("backgroundTaskId"):
-        return None  # nobody knows yet how it ends
+    if answer.get("interrupted"):
+        return None  # nobody knows how it would have ended
+    if answer.get("backgroundTaskId"):
+        return Heard("started", **_call(data))
     output = whole(data.get("tool_response"))
     if "stdout" in answer:
         output = "\n".join(filter(None, (text(answer, "stdout"), text(answer, "stderr"))))

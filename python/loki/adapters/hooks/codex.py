@@ -75,7 +75,9 @@ def _after(data: Mapping[str, Any]) -> Heard | None:
         if item.get("id") == told["id"] and isinstance(code, int):
             return Heard("after", output=whole(answer), exit_code=code, **told)
     # It still runs; or there is no transcript, and nobody says.
-    return None if path else Heard("after", output=whole(answer), **told)
+    if path:
+        return Heard("started", **told)
+    return Heard("after", output=whole(answer), **told)
 
 
 def _ending(data: Mapping[str, Any]) -> Heard | None:

@@ -40,7 +40,8 @@ def heard(data: Mapping[str, Any]) -> Heard | None:
     if event == "AfterAgent":
         if data.get("stop_hook_active"):
             return None  # it goes on because of a hook already: never twice
-        return Heard("ending", message=text(data, "prompt_response"), **common(data))
+        message, turn = text(data, "prompt_response"), text(data, "prompt")
+        return Heard("ending", message=message, turn=turn, **common(data))
     if event == "BeforeTool":
         return Heard("before", **call(data))
     if event == "AfterTool":
@@ -56,7 +57,7 @@ def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> Heard | None:
         output = text(error, "message") or model
         return Heard("after", output=output, ok=not error, **told)
     if told["arguments"].get("is_background"):
-        return None  # nobody knows yet how it ends
+        return Heard("started", **told)
     codes, signals = _EXIT.findall(model), _SIGNAL.findall(model)
     # It names an exit code only where that is not 0.
     code = int(codes[-1]) if codes else 128 + int(signals[-1]) if signals else None

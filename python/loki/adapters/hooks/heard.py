@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["start", "before", "after", "ending"]
-"""A session begins; a tool is about to be called; it was called; the agent is about to end."""
+Kind: TypeAlias = Literal["start", "before", "started", "after", "ending"]
+"""A session begins; a tool is about to be called; it goes on in the background; it was called; the
+agent is about to end."""
 
 Answer: TypeAlias = "dict[str, Any] | None"
 """What the agent is told, as its hooks have it; None: nothing."""

@@ -59,14 +59,13 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
         return _before(agent, heard, folder, stop)
     if heard.kind == "after" and heard.ok and heard.tool in agent.module().READS:
         return None
-    session = stop.session(heard.turn)
     went_well = heard.ok or (heard.ok is None and heard.exit_code == 0)
     if heard.kind == "after" and went_well and not _may_be_open(folder):
         from loki.adapters.hooks.passed import keep
 
-        if keep(folder, session, (heard.tool, heard.arguments, heard.id)):
+        if keep(folder, stop.session, (heard.tool, heard.arguments, heard.id)):
             return None
-    return _heavier(agent, heard, _monitor(agent, folder, session), stop)
+    return _heavier(agent, heard, _monitor(agent, heard, folder, stop), stop)
 
 
 def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) -> Answer:
@@ -76,10 +75,13 @@ def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) ->
         told: Answer = agent.module().nudge(heard, said) if said else None
         return told
     if heard.kind == "ending":
-        return _told(agent, heard, monitor.ending(heard.message))
+        return _told(agent, heard, monitor.ending(heard.message, turn=heard.turn))
     from loki.decision.tool_call import ToolCall
 
     call = ToolCall(heard.tool, heard.arguments, id=heard.id)
+    if heard.kind == "started":
+        monitor.started(call)
+        return None
     reaction = monitor.after(call, heard.output, ok=heard.ok, exit_code=heard.exit_code)
     if reaction.kind == "stop":
         stop.keep(monitor, heard.turn, reaction.text)
@@ -96,7 +98,7 @@ def _before(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Answe
         return None
     from loki.decision.tool_call import ToolCall
 
-    monitor = _monitor(agent, folder, stop.session(heard.turn))
+    monitor = _monitor(agent, heard, folder, stop)
     call = ToolCall(heard.tool, heard.arguments, id=heard.id)
     reaction = monitor.before(call)
     if reaction.kind == "none" and heard.is_last:
@@ -112,7 +114,7 @@ def _told(agent: HookedAgent, heard: Heard, reaction: Reaction) -> Answer:
     return told
 
 
-def _monitor(agent: HookedAgent, folder: str, session: str) -> Monitor:
+def _monitor(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Monitor:
     from loki.adapters.hooks.quiet import hush
 
     hush()
@@ -120,8 +122,10 @@ def _monitor(agent: HookedAgent, folder: str, session: str) -> Monitor:
     from loki.adapters.hooks.passed import take
     from loki.decision.tool_call import ToolCall
 
-    monitor = Monitor(folder, session=session, agent=agent.name)
-    for tool, arguments, id_ in take(folder, session):
+    monitor = Monitor(folder, session=stop.session, agent=agent.name)
+    if heard.kind != "start" and stop.is_over(heard.turn):
+        stop.forget(monitor)
+    for tool, arguments, id_ in take(folder, stop.session):
         monitor.after(ToolCall(tool, arguments, id=id_), "", ok=True)
     return monitor
 
@@ -158,13 +162,10 @@ def project_of(folder: str, environment: Mapping[str, str]) -> str:
 
 
 class _Stop:
-    """That a session was told to stop: it binds until a person has spoken again.
-
-    What follows is another session to the monitor: whoever was helped begins to count anew.
-    """
+    """That a session was told to stop: it binds until a person has spoken again."""
 
     def __init__(self, folder: str, session: str) -> None:
-        self._session = session
+        self.session = session
         self._document = f"{STOPS}{quote(session[:80], safe='')}.json"
         self._said: Mapping[str, Any] = {}
         try:
@@ -180,17 +181,19 @@ class _Stop:
         binds = bool(turn) and self._said.get("turn") == turn
         return said if binds and isinstance(said, str) else ""
 
-    def session(self, turn: str) -> str:
-        """The name that the monitor knows the session by."""
-        count = self._said.get("count")
-        if not isinstance(count, int):
-            return self._session
-        if self.binding(turn):
-            count -= 1
-        return f"{self._session}~{count}" if count > 0 else self._session
+    def is_over(self, turn: str) -> bool:
+        """Whether a person has spoken since."""
+        return bool(self._said) and not self.binding(turn)
 
     def keep(self, monitor: Monitor, turn: str, said: str) -> None:
         """Keep that it was told to stop, in this turn."""
-        count = self._said.get("count")
-        kept = {"turn": turn, "text": said, "count": count + 1 if isinstance(count, int) else 1}
-        monitor.workspace.store.put(self._document, json.dumps(kept))
+        from loki.adapters.hooks.leftovers import sweep
+
+        monitor.workspace.store.put(self._document, json.dumps({"turn": turn, "text": said}))
+        sweep(str(monitor.workspace.folder / STOPS))
+
+    def forget(self, monitor: Monitor) -> None:
+        """It was helped, and begins to count anew."""
+        monitor.helped()
+        monitor.workspace.store.update(self._document, lambda _old: None)
+        self._said = {}

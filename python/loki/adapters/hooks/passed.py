@@ -59,8 +59,13 @@ def keep(folder: str, session: str, call: Call) -> bool:
         handle = os.open(_path(folder, session), flags, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.fstat(handle).st_size > LARGEST:
+            now = os.fstat(handle)
+            if now.st_size > LARGEST or not now.st_nlink:  # taken, and removed, meanwhile
                 return False
+            if not now.st_size:
+                from loki.adapters.hooks.leftovers import sweep
+
+                sweep(os.path.join(base, FOLDER))
             data = f"{line}\n".encode()
             return os.write(handle, data) == len(data)
         finally:
@@ -79,7 +84,7 @@ def take(folder: str, session: str) -> list[Call]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             data = file.read(2 * LARGEST)
-            file.truncate(0)
+            os.unlink(_path(folder, session))  # under the lock: nobody keeps a call in it any more
         except OSError:
             return []
     found: list[Call] = []

@@ -78,7 +78,8 @@ def test_codex_says_by_its_transcript_how_a_command_ended() -> None:
     data = codex("PostToolUse")
     still_running = heard("codex", {**data, "tool_use_id": "call_9"})
     no_transcript = heard("codex", {**data, "transcript_path": None})
-    assert still_running is None
+    assert still_running is not None
+    assert still_running.kind == "started"
     assert no_transcript is not None
     assert (no_transcript.ok, no_transcript.exit_code) == (None, None)
 
@@ -108,13 +109,24 @@ def test_claude_code_of_before_says_its_last_words_in_the_transcript() -> None:
     ("agent", "data"),
     [
         ("claude-code", {**event("claude-code", "PostToolUseFailure"), "is_interrupt": True}),
-        ("claude-code", {**event("claude-code", "PostToolUse"), "tool_response": {"stdout": "", "backgroundTaskId": "b1"}}),
         ("claude-code", {**event("claude-code", "PostToolUse"), "tool_response": {"stdout": "", "interrupted": True}}),
-        ("gemini", {**event("gemini", "AfterTool"), "tool_input": {"command": "x", "is_background": True}}),
     ],
 )  # fmt: skip
 def test_what_nobody_knows_the_end_of_is_not_counted(agent: str, data: dict[str, Any]) -> None:
     assert heard(agent, data) is None
+
+
+@pytest.mark.parametrize(
+    ("agent", "data"),
+    [
+        ("claude-code", {**event("claude-code", "PostToolUse"), "tool_response": {"stdout": "", "backgroundTaskId": "b1"}}),
+        ("gemini", {**event("gemini", "AfterTool"), "tool_name": "run_shell_command", "tool_input": {"command": "x", "is_background": True}}),
+    ],
+)  # fmt: skip
+def test_what_goes_on_in_the_background_has_only_started(agent: str, data: dict[str, Any]) -> None:
+    told = heard(agent, data)
+    assert told is not None
+    assert told.kind == "started"
 
 
 def test_subagents_have_sessions_of_their_own() -> None:

@@ -127,7 +127,7 @@ def test_a_failure_that_comes_back_is_told_then_stopped(agent: Claude, tell: Tel
 
 
 @pytest.mark.parametrize("agent", SPEAKERS[:2], ids=lambda one: one.name)
-def test_a_stop_binds_until_a_person_has_spoken(agent: Claude, tell: Tell) -> None:
+def test_a_stop_binds_until_a_person_has_spoken(agent: Claude, tell: Tell, tmp_path: Path) -> None:
     for text in "abcd":
         assert tell(agent, agent.before()) is None
         tell(agent, agent.check())
@@ -137,6 +137,44 @@ def test_a_stop_binds_until_a_person_has_spoken(agent: Claude, tell: Tell) -> No
     assert bound["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert tell(agent, agent.before(), turn="t2") is None
     assert tell(agent, agent.check(), turn="t2") is None, "who was helped begins to count anew"
+    assert not list((tmp_path / ".loki" / "state").glob("stops/*"))
+
+
+@BY_NAME
+def test_what_no_check_has_seen_stays_so_after_a_stop(agent: Claude, tell: Tell) -> None:
+    for text in "abcd":
+        tell(agent, agent.check())
+        tell(agent, agent.edit(text))
+    claim = {**agent.ends("All done, the tests pass now."), "prompt": "go on"}
+    assert tell(agent, claim, turn="t2") is not None
+
+
+@BY_NAME
+def test_an_end_is_refused_twice_in_a_turn_at_most(agent: Claude, tell: Tell) -> None:
+    told = []
+    for number in range(6):
+        tell(agent, agent.edit(str(number)))
+        ends = agent.ends(f"Done. All {number} tests pass now.")
+        told.append(tell(agent, {**ends, "prompt": "fix it"}))
+    assert [one is not None for one in told] == [True, True, False, False, False, False]
+
+
+@BY_NAME
+def test_a_check_in_the_background_is_no_reason_to_refuse(
+    agent: Claude, tell: Tell, tmp_path: Path
+) -> None:
+    tell(agent, agent.edit("a"))
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.touch()
+    runs = {
+        "claude-code": {"tool_response": {"stdout": "", "backgroundTaskId": "b1"}},
+        "codex": {"transcript_path": str(transcript), "tool_response": "still running"},
+        "gemini": {"tool_input": {"command": "pytest -q", "is_background": True}},
+    }
+    assert tell(agent, {**agent.passes(), **runs[agent.name]}) is None
+    assert tell(agent, agent.ends("All done, the tests pass now.")) is None
+    tell(agent, agent.edit("b"))
+    assert tell(agent, agent.ends("All done, the tests pass now.")) is not None
 
 
 @BY_NAME
@@ -203,7 +241,7 @@ def test_what_went_well_waits_in_a_file_without_secrets(tell: Tell, tmp_path: Pa
     assert 100 < waits.stat().st_size < 5_000
     assert waits.stat().st_mode & 0o777 == 0o600
     assert tell(claude, claude.check()) is not None, "the edit is known by now"
-    assert waits.read_text() == ""
+    assert not waits.exists()
 
 
 def test_what_was_torn_is_left_out(tell: Tell, tmp_path: Path) -> None:
