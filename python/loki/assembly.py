@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loki.agents.fallback import FallbackAgent
     from loki.agents.model import ModelAgent
     from loki.base.time import Duration
+    from loki.memory.review import Review
     from loki.settings import AgentConfig
     from loki.workspace import Workspace
 
@@ -142,6 +143,19 @@ def performer(
         Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
         reviewing=reviewing(workspace, spec, executor),
     )
+
+
+def review(workspace: Workspace) -> Review:
+    """What loki would like to learn in a project."""
+    from loki.memory.candidate import Candidates
+    from loki.memory.dead_letters import DeadLetters
+    from loki.memory.review import Review
+    from loki.stores.files import FileStore
+
+    # Not the store that goes on in memory: a decision that is not kept is none.
+    store = FileStore(workspace.folder)
+    letters = DeadLetters(workspace.store, workspace.patterns)
+    return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
 
 
 def commands(workspace: Workspace) -> Mapping[str, Command]:

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loki.action.asking import AnyAgent, is_resilient
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
+    from loki.action.asking import AnyAgent
     from loki.action.llm import LLM
     from loki.agents.fallback import FallbackAgent
     from loki.agents.member import Ways
     from loki.agents.model import ModelAgent
     from loki.agents.resilient import ResilientLLM
     from loki.base.time import Duration
+    from loki.decision.breakers import Breakers
     from loki.settings import AgentConfig
     from loki.workspace import Workspace
+
+
+def breakers(workspace: Workspace, **knobs: Any) -> Breakers:
+    """The circuit breakers of a project; knobs as `loki.Breakers` takes them."""
+    from loki.decision.breakers import Breakers
+    from loki.decision.transition_line import listens, tell
+
+    path = workspace.folder / "state" / "circuit-breakers.json"
+    breakers = Breakers(path, clock=workspace.clock, **knobs)
+    if listens():
+        breakers.listen(tell)
+    return breakers
 
 
 def ways(workspace: Workspace) -> Ways:
@@ -150,6 +163,7 @@ def _llm_named(workspace: Workspace, given: Any) -> Any:
 
 
 def _agent_of(workspace: Workspace, llms: Sequence[Any]) -> ModelAgent:
+    from loki.action.asking import is_resilient
     from loki.agents.model import ModelAgent
 
     one = llms[0] if len(llms) == 1 and is_resilient(llms[0]) else llm(workspace, llms)

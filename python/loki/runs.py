@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.branch import end_of, start_of
 from loki.memory import task_record
-from loki.memory.run import Closed, close, open_runs
 from loki.memory.sign import SignRules
 from loki.memory.signs import Run, Signs
-from loki.people.signals import Signals
 
 if TYPE_CHECKING:
+    from loki.memory.run import Closed
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -51,7 +50,9 @@ class Runs:
     def signs(self, branch: str | None = None, **rules: Any) -> Signs:
         """The signs of a run; see `loki.Workspace.signs`."""
         here = self.branch if branch is None else branch
-        known = SignRules(**{**self._workspace.config.signs.model_dump(), **rules})
+        if self._workspace.is_configured:
+            rules = {**self._workspace.config.signs.model_dump(), **rules}
+        known = SignRules(**rules)
         return Signs(
             self._store,
             here,
@@ -62,6 +63,8 @@ class Runs:
 
     def open(self) -> list[Run]:
         """The runs that have seen a failure and are not closed."""
+        from loki.memory.run import open_runs
+
         return open_runs(self._store)
 
     def close(self, branch: str | None = None, *, reason: str = "closed") -> Closed | None:
@@ -74,6 +77,9 @@ class Runs:
         Returns:
             What was closed; None where no failure was seen in it.
         """
+        from loki.memory.run import close
+        from loki.people.signals import Signals
+
         here = self.branch if branch is None else branch
         now = self._workspace.clock.now()
         closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.action import gate_config
-from loki.action.journal import Journal
 from loki.action.position import Position
-from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
-from loki.config import load as load_config
-from loki.decision.budget import Budget
-from loki.memory import task_record
-from loki.memory.history import History
 from loki.memory.store import ForgivingStore
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore, exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loki.action.agent import Reviewer
     from loki.action.check import Check
     from loki.action.detection import Command
+    from loki.action.gate_config import Gates
+    from loki.action.journal import Journal
     from loki.action.performer import Performer
+    from loki.action.task import TaskSpec
     from loki.action.undo import Undone
     from loki.agents.command import CommandAgent
     from loki.agents.fallback import FallbackAgent
     from loki.agents.member import Ways
     from loki.agents.model import ModelAgent
+    from loki.config import Config
     from loki.decision.breakers import Breakers
     from loki.memory.attempt import Attempt
+    from loki.memory.history import History
     from loki.memory.metrics import ExecutionMetrics
     from loki.memory.review import Review
     from loki.memory.signs import Signs
@@ -49,8 +44,8 @@ if TYPE_CHECKING:
     from loki.session import Task
 
 FOLDER = ".loki"
-
-logger = logging.getLogger("loki")
+CONFIG = "config.toml"
+GATES = "verification-gates.yml"
 
 
 class Workspace:
@@ -81,11 +76,29 @@ class Workspace:
         self.is_copy = folder is not None
         self.folder = folder or self.root / FOLDER
         self.clock: Clock = clock or clock_of(os.environ)
-        self.config = load_config(self.folder / "config.toml")
-        self.patterns = self._patterns()
-        self.gates = gate_config.load(self.folder / gate_config.FILE)
+        self.is_configured = (self.folder / CONFIG).exists()
+        if self.is_configured:
+            _ = self.config  # a person's mistakes are told at once
+        own = self.folder / "failure-patterns.yml"
+        self.patterns = PatternSet.load(own) if own.exists() else PatternSet.default()
+        if (self.folder / GATES).exists():
+            _ = self.gates
         self.store = ForgivingStore(FileStore(self.folder))
         self._position = Position(str(self.project))
+
+    @cached_property
+    def config(self) -> Config:
+        """``.loki/config.toml``, as it was when the workspace was made; where there is none, loaded late."""
+        from loki.config import Config, load
+
+        return load(self.folder / CONFIG) if self.is_configured else Config()
+
+    @cached_property
+    def gates(self) -> Gates:
+        """Which gates run; read once a task needs them, as most callers of a workspace need none."""
+        from loki.action import gate_config
+
+        return gate_config.load(self.folder / GATES)
 
     @property
     def project(self) -> Path:
@@ -134,7 +147,9 @@ class Workspace:
             UsageError: an argument is outside its range, a check's program does not exist, or a
                 criterion wants a reviewer and there is none.
         """
+        from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
         from loki.assembly import resolved, with_review
+        from loki.decision.budget import Budget
         from loki.session import Task
 
         default, limits = self.config.loop.max_retries, self.config.limits
@@ -225,6 +240,8 @@ class Workspace:
         return answering.abort(self, self._record(task), force=force)
 
     def _record(self, task: str) -> dict[str, Any]:
+        from loki.memory import task_record
+
         record = task_record.load(self.store, task) if task in self.tasks() else {}
         if not record:
             raise UsageError(f"no task {task!r} here: `loki show` lists them")
@@ -232,11 +249,12 @@ class Workspace:
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""
-        names = self.store.names("tasks/")
-        return sorted({name.split("/")[1] for name in names if name.count("/") > 1})
+        return sorted({n.split("/")[1] for n in self.store.names("tasks/") if n.count("/") > 1})
 
     def history(self, task: str) -> History:
         """The attempts of a task."""
+        from loki.memory.history import History
+
         return History(self.store, task)
 
     def executions(
@@ -256,18 +274,15 @@ class Workspace:
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
+        from loki.action.journal import Journal
+
         return Journal(self.folder / "tasks" / task / "undo", self.project)
 
     def review(self) -> Review:
         """What loki would like to learn here, for a person to decide on."""
-        from loki.memory.candidate import Candidates
-        from loki.memory.dead_letters import DeadLetters
-        from loki.memory.review import Review
+        from loki import assembly
 
-        # Not the store that goes on in memory: a decision that is not kept is none.
-        store = FileStore(self.folder)
-        letters = DeadLetters(self.store, self.patterns)
-        return Review(Candidates(store), letters, self.folder / "failure-patterns.yml")
+        return assembly.review(self)
 
     def signs(self, branch: str | None = None, **rules: Any) -> Signs:
         """The signs of a run, for callers with a loop of their own: what led nowhere twice.
@@ -294,14 +309,9 @@ class Workspace:
         Args:
             knobs: as `loki.Breakers` takes them.
         """
-        from loki.decision.breakers import Breakers
-        from loki.decision.transition_line import listens, tell
+        from loki import resilience
 
-        path = self.folder / "state" / "circuit-breakers.json"
-        breakers = Breakers(path, clock=self.clock, **knobs)
-        if listens():
-            breakers.listen(tell)
-        return breakers
+        return resilience.breakers(self, **knobs)
 
     @cached_property
     def ways(self) -> Ways:
@@ -386,7 +396,3 @@ class Workspace:
         from loki import assembly
 
         return assembly.default_checks(self, kind, complexity, reviewer)
-
-    def _patterns(self) -> PatternSet:
-        own = self.folder / "failure-patterns.yml"
-        return PatternSet.load(own) if own.exists() else PatternSet.default()

@@ -48,7 +48,7 @@ from loki.recognition.similarity import same_failure
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
-    from loki.decision.breakers import Breakers
+    from loki.agents.member import Circuits
     from loki.memory.signs import Signs
 
 P = ParamSpec("P")
@@ -105,9 +105,10 @@ class Monitor:
         self.workspace = given or Workspace(workspace, clock=clock)  # type: ignore[arg-type]
         self.clock: Clock = clock or self.workspace.clock
         self.session, self.agent, self.task = session, agent, task
-        config = self.workspace.config
-        signs = self.workspace.signs().rules
-        self.rules = MonitorRules.of(signs, config.loop.max_retries)
+        self.rules = MonitorRules(self.workspace.signs().rules)
+        if self.workspace.is_configured:
+            retries = self.workspace.config.loop.max_retries
+            self.rules = MonitorRules.of(self.rules.signs, retries)
         self._state: Session = (
             LocalSession()
             if session is None
@@ -119,7 +120,7 @@ class Monitor:
         self._lock = threading.Lock()
 
     @property
-    def _breakers(self) -> Breakers:
+    def _breakers(self) -> Circuits:
         """Those that its model calls have, too; loaded once something can be down."""
         return self.workspace.ways.breakers
 

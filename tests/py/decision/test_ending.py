@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from loki.decision.ending import MOST_REFUSALS, objection
@@ -14,7 +16,7 @@ CHECK = Passed(known(ToolCall("Bash", {"command": "pytest -q"})))
 CLAIMS = [f"I did number {n}. All {n} tests pass." for n in range(50)]
 
 
-def refused(events: list[MonitorEvent]) -> int:
+def refused(events: Sequence[MonitorEvent]) -> int:
     state, said = MonitorState(), list[Reaction]()
     for event in events:
         state, reaction = step(state, event)
@@ -24,20 +26,24 @@ def refused(events: list[MonitorEvent]) -> int:
 
 @pytest.mark.parametrize("turn", ["", "t1"])
 def test_ends_are_refused_twice_a_turn_at_most_whatever_they_say(turn: str) -> None:
-    for between in ([], [EDIT]):
-        ends = [one for claim in CLAIMS for one in (*between, Ended(claim, turn))]
+    for between in (list[MonitorEvent](), [EDIT]):
+        ends: list[MonitorEvent] = [
+            one for claim in CLAIMS for one in (*between, Ended(claim, turn))
+        ]
         assert refused([EDIT, *ends]) == MOST_REFUSALS == 2
 
 
 def test_a_check_that_passes_between_gives_a_named_turn_no_more() -> None:
-    rounds = [one for claim in CLAIMS[:5] for one in (EDIT, Ended(claim, "t1"), CHECK)]
+    rounds: list[MonitorEvent] = [
+        one for claim in CLAIMS[:5] for one in (EDIT, Ended(claim, "t1"), CHECK)
+    ]
     assert refused(rounds) == MOST_REFUSALS
 
 
 def test_the_next_turn_is_heard_anew() -> None:
     ends = [Ended(claim, f"t{n // 4}") for n, claim in enumerate(CLAIMS[:8])]
     assert refused([EDIT, *ends]) == 2 * MOST_REFUSALS
-    nameless = [*map(Ended, CLAIMS[:4]), CHECK, EDIT, *map(Ended, CLAIMS[4:8])]
+    nameless: list[MonitorEvent] = [*map(Ended, CLAIMS[:4]), CHECK, EDIT, *map(Ended, CLAIMS[4:8])]
     assert refused([EDIT, *nameless]) == 2 * MOST_REFUSALS
 
 

@@ -166,7 +166,7 @@ def test_a_check_in_the_background_is_no_reason_to_refuse(
     tell(agent, agent.edit("a"))
     transcript = tmp_path / "transcript.jsonl"
     transcript.touch()
-    runs = {
+    runs: Mapping[str, Said] = {
         "claude-code": {"tool_response": {"stdout": "", "backgroundTaskId": "b1"}},
         "codex": {"transcript_path": str(transcript), "tool_response": "still running"},
         "gemini": {"tool_input": {"command": "pytest -q", "is_background": True}},
