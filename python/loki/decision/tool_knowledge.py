@@ -88,8 +88,16 @@ def knowledge() -> Knowledge:
     }
     maps: dict[str, Any] = {
         name: said[name]
-        for name in ("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of")
-        + ("asks_of", "waits_of")
+        for name in (
+            "looks_of",
+            "unless",
+            "checks_of",
+            "mends",
+            "mends_unless",
+            "changes_of",
+            "asks_of",
+            "waits_of",
+        )
     }
     return Knowledge(
         tools=_by_word(said["tools"]),

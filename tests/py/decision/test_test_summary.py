@@ -9,7 +9,8 @@ from loki.decision.test_label import Label
 from loki.decision.test_summary import Member, cause_label, summarize, to_dict, todo_of, where_of
 from loki.memory.test_history import TestHistory
 from loki.memory.test_run import TestFailure, TestRun
-from loki.recognition.failure import Failure, Frame, recognize
+from loki.recognition.failure import Failure, recognize
+from loki.recognition.frame import Frame
 from loki.stores.files import FileStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="tests/test_a.py", line=3)
