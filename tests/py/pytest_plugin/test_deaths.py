@@ -101,7 +101,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
         test_slow="import sys\ndef test_slow(): sys.stdin.readline()\n",
         test_a="def test_a(): pass\n",
     )
-    slow = suite.start("--loki", "-s", "test_slow.py")
+    slow = suite.start("--loki", "-s", "test_slow.py", is_piped=True)
     assert slow.stdout is not None
     assert any(b"collected 1 item" in line for line in iter(slow.stdout.readline, b""))
     assert told(suite.pytest("--loki", "test_a.py")) == []
@@ -146,8 +146,11 @@ def test_the_folder_of_journals_is_a_file(tmp_path: Path) -> None:
 def test_the_process_that_has_workers_is_killed(tmp_path: Path) -> None:
     """The tests that ran then are named, and not to blame: they ran elsewhere."""
     suite = Suite(tmp_path, ("xdist.plugin", "xdist.looponfail")).write(
-        test_x="import os, signal, time\ndef test_bad(): assert 1 == 2\n"
-        "def test_kills():\n    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(5)\n"
+        test_x="import glob, os, signal, time\ndef test_bad(): assert 1 == 2\n"
+        "def test_kills():\n"
+        f"    journal = glob.glob('{JOURNALS}/*')[0]\n"
+        "    while 'test_kills' not in open(journal).read() or 'fail' not in open(journal).read():\n"
+        "        time.sleep(0.01)\n    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(5)\n"
     )
     killed = suite.start("--loki", "-n1")
     assert killed.wait(60) == -signal.SIGKILL

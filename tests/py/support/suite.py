@@ -121,14 +121,14 @@ class Suite:
         )
         return Ran(done.returncode, done.stdout, done.stderr, self.folder)
 
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, is_piped: bool = False) -> subprocess.Popen[bytes]:
         """Start it; whoever asked waits for it, and not for what it may leave behind."""
         return subprocess.Popen(
             [sys.executable, "-u", *self.command(*arguments)[1:]],
             cwd=self.folder,
-            env=self.environment(**variables),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            env=self.environment(),
+            stdin=subprocess.PIPE if is_piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if is_piped else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
