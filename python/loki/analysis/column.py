@@ -155,6 +155,14 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ("tests", "list of text", "", "ids of the failing tests"),
         ("exit_code", "integer", "", "of the command"),
     ),
+    "strategies": _columns(
+        ("task", "category", "", "id of the task"),
+        ("execution", "integer", "", "which execution of the task, from 1"),
+        ("attempt", "integer", "", "attempt whose failure it answered"),
+        ("pattern", "category", "", "id of that failure's pattern"),
+        ("strategy", "category", "", "its name"),
+        ("mended", "truth", "", "the failure was gone and did not come back; null: nobody knows"),
+    ),
     "tasks": _columns(
         _TASK,
         ("title", "text", "", "what is to be achieved"),
@@ -281,8 +289,8 @@ def columns(name: str) -> Columns:
     """The columns of a table: name, type, unit and meaning of each.
 
     Args:
-        name: ``attempts``, ``failures``, ``tasks``, ``transitions``, ``dead_letters``, ``signs``,
-            ``calls``, ``tool_calls``, ``test_runs`` or ``test_failures``.
+        name: ``attempts``, ``failures``, ``strategies``, ``tasks``, ``transitions``, ``dead_letters``,
+            ``signs``, ``calls``, ``tool_calls``, ``test_runs`` or ``test_failures``.
 
     Raises:
         UsageError: there is no such table.

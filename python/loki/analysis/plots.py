@@ -91,8 +91,7 @@ def strategies_by_failure(history: Tables) -> Plot:
     """Which strategy mends which kind of failure.
 
     A use has succeeded where the failure was gone and did not come back in its execution, as
-    docs/design/history.md says. It reads the
-    logs of all tasks anew, record by record, as `loki report` does: ten seconds for 100,000 attempts.
+    docs/design/history.md says.
 
     Args:
         history: a project's tables.
@@ -101,7 +100,7 @@ def strategies_by_failure(history: Tables) -> Plot:
         A cell for each pattern and strategy: how many of the uses of known outcome succeeded.
     """
     question = "Which strategies work on which failures?"
-    uses = sums.strategy_uses(sums.executions_of(history.folder))
+    uses = sums.strategy_uses(history.strategies)
     if not uses:
         return blank(question, "no strategy was used yet")
     rows = parts.most_used([pattern for pattern, _ in uses], uses, 0)

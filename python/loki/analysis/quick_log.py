@@ -21,6 +21,9 @@ from loki.recognition.failure import RECOGNIZER_VERSION
 
 _TEXT, _WHOLE, _NUMBER, _TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
+FRAME = pa.struct(
+    [("path", _TEXT), ("line", _WHOLE), ("function", _TEXT), ("in_project", _TRUTH)],
+)
 MATCH = pa.struct(
     [
         ("pattern", _TEXT),
@@ -42,6 +45,8 @@ FAILURE = pa.struct(
         ("column", _WHOLE),
         ("extension", _TEXT),
         ("tests", pa.list_(_TEXT)),
+        ("frames", pa.list_(FRAME)),
+        ("normalized", _TEXT),
         ("fingerprint", _TEXT),
         ("signature", _TEXT),
         ("exit_code", _WHOLE),
@@ -68,10 +73,14 @@ RAW = pa.schema(
         ("failure", FAILURE),
         ("fingerprint", _TEXT),
         ("signature", _TEXT),
+        ("recognizer_version", _WHOLE),
         ("confidence", _NUMBER),
         ("decision", pa.struct([("action", _TEXT)])),
         ("checks", pa.list_(CHECK)),
-        ("validation", pa.struct([("passed", _TRUTH), ("skipped", _TRUTH)])),
+        (
+            "validation",
+            pa.struct([("passed", _TRUTH), ("skipped", _TRUTH), ("gates", pa.list_(_TEXT))]),
+        ),
         ("regression", pa.struct([("regressions", _WHOLE)])),
         ("agent", _TEXT),
         ("agent_confidence", _NUMBER),

@@ -7,10 +7,9 @@ here nothing is defined anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +18,8 @@ import pyarrow.compute as pc
 from loki.analysis.arrow import EPOCH
 from loki.base.time import isoformat
 from loki.cli.report.period import YEARS, Axis, axis
-from loki.memory import task_record
-from loki.memory.history import log_name
-from loki.memory.metrics import ExecutionMetrics, executions
 from loki.memory.repeat import repeats
-from loki.memory.store import ForgivingStore
 from loki.memory.summary import NO_PATTERN
-from loki.stores.files import FileStore
 
 INFRASTRUCTURE = "infrastructure"
 """Result of an attempt that infrastructure failed, as in `loki.memory.summary`."""
@@ -93,27 +87,21 @@ class Uses:
         return self.cured / known if known else None
 
 
-def executions_of(folder: Path) -> Iterator[ExecutionMetrics]:
-    """Every execution in a ``.loki`` folder, with its figures."""
-    store = ForgivingStore(FileStore(folder))
-    names = store.names("tasks/")
-    for task in sorted({name.split("/")[1] for name in names if name.count("/") > 1}):
-        record = task_record.load(store, task)
-        for execution, _ in executions(task, store.scan(log_name(task)), record):
-            yield execution
+def strategy_uses(strategies: pa.Table) -> dict[tuple[str, str], Uses]:
+    """What became of each (pattern, strategy).
 
-
-def strategy_uses(ended: Iterable[ExecutionMetrics]) -> dict[tuple[str, str], Uses]:
-    """What became of each (pattern, strategy)."""
+    Args:
+        strategies: the table.
+    """
+    texts_of = (texts(strategies[name]) for name in ("pattern", "strategy"))
+    counted = pa.table([*texts_of, strategies["mended"]], ("pattern", "strategy", "mended"))
     found: dict[tuple[str, str], Uses] = {}
-    for execution in ended:
-        if not execution.had_work:
-            continue
-        for use in execution.uses:
-            cell = found.setdefault((use.pattern or NO_PATTERN, use.strategy), Uses())
-            cell.uses += 1
-            cell.cured += use.cured is True
-            cell.not_cured += use.cured is False
+    names = counted.column_names
+    for row in counted.group_by(names).aggregate([([], "count_all")]).to_pylist():
+        cell = found.setdefault((row["pattern"] or NO_PATTERN, row["strategy"]), Uses())
+        cell.uses += row["count_all"]
+        cell.cured += row["count_all"] if row["mended"] is True else 0
+        cell.not_cured += row["count_all"] if row["mended"] is False else 0
     return found
 
 

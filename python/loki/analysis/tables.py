@@ -54,6 +54,13 @@ class Tables:
         return failures(self._raw, self._tasks, self._tool_failures, self._test_runs)
 
     @cached_property
+    def strategies(self) -> pa.Table:
+        """Every use of a strategy, and whether it mended its failure, task by task."""
+        from loki.analysis.uses import strategies
+
+        return strategies(self._raw, self._tasks)
+
+    @cached_property
     def tasks(self) -> pa.Table:
         """Every task, and what its attempts add up to."""
         from loki.analysis import records
@@ -165,15 +172,20 @@ class Tables:
         return frame
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {self[name].num_rows}" for name in self.names)
+        sizes = ", ".join(f"{name}: {self._size(name)}" for name in self.names)
         return f"<Tables of {self.folder.parent}: {sizes}>"
 
     def _repr_html_(self) -> str:
         rows = [
-            (name, self[name].num_rows, ", ".join(column.name for column in TABLES[name]))
+            (name, self._size(name), ", ".join(column.name for column in TABLES[name]))
             for name in self.names
         ]
         return table(f"Tables of {self.folder.parent}", ("table", "rows", "columns"), rows)
+
+    def _size(self, name: str) -> int | str:
+        """Rows of a table; of one that takes long only where somebody has looked at it."""
+        is_waited_for = name == "strategies" and name not in self.__dict__
+        return "not read yet" if is_waited_for else self[name].num_rows
 
     @cached_property
     def _tasks(self) -> list[str]:

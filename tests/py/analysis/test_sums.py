@@ -47,7 +47,7 @@ def test_attempts_by_result_and_pattern_are_the_reports(tables: Tables, report: 
 
 
 def test_strategies_are_the_reports(tables: Tables, report: Summary) -> None:
-    found = sums.strategy_uses(sums.executions_of(tables.folder))
+    found = sums.strategy_uses(tables.strategies)
     assert len({pattern for pattern, _ in found}) > 3
     for name, totals in report.strategies.items():
         own = [cell for (_, strategy), cell in found.items() if strategy == name]
