@@ -7,6 +7,7 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,14 +115,12 @@ class Monitor:
             if session is None
             else SharedSession(self.workspace.store, session, self.rules)
         )
-        self._branch_signs: Signs | None = (
-            None  # what it has read of them is read again at a change only
-        )
+        # What it has read of them is read again at a change only.
+        self._branch_signs: Signs | None = None
         self._lock = threading.Lock()
 
     @property
-    def _breakers(self) -> Circuits:
-        """Those that its model calls have, too; loaded once something can be down."""
+    def _breakers(self) -> Circuits:  # loaded once something can be down
         return self.workspace.ways.breakers
 
     # --- tools ------------------------------------------------------------------------------------
@@ -170,13 +169,7 @@ class Monitor:
         return self._failed(call, failed, exit_code)
 
     def started(self, call: ToolCall) -> None:
-        """Take note of a call that goes on in the background, so that nobody tells how it ends.
-
-        A claim is not refused for want of a check that still runs.
-
-        Args:
-            call: the call.
-        """
+        """Take note of a call whose end nobody tells: it goes on in the background."""
         self._step(Started(known(call)))
 
     def helped(self) -> None:
@@ -211,8 +204,6 @@ class Monitor:
         """What failed in a call; None: nothing."""
         ok = went_well(call, ok, exit_code)
         if isinstance(output, BaseException):
-            import traceback
-
             output, ok = "".join(traceback.format_exception(output)), bool(ok)
         if ok is None:
             said = says_failed(call, _ends(output))
