@@ -85,13 +85,9 @@ def _call(given: Any) -> ToolCall:
 
 
 def _printed(response: Any) -> Any:
-    """What a tool gave: of its own shell, which tells of no failure here, and of MCP's tools."""
-    if isinstance(response, Mapping) and {"stdout", "stderr"} <= set(response):
-        return {**response, "exit_code": 0}
-    if isinstance(response, list) and all(isinstance(one, Mapping) for one in response):
-        texts = [one["text"] for one in response if isinstance(one.get("text"), str)]
-        return "\n".join(texts) or response
-    return response
+    """What a tool gave; its own shell tells of no failure here."""
+    is_shell = isinstance(response, Mapping) and {"stdout", "stderr"} <= set(response)
+    return {**response, "exit_code": 0} if is_shell else response
 
 
 def _context(given: Any, text: str) -> Any:

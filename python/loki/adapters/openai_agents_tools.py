@@ -17,6 +17,7 @@ import agents.tool as sdk
 from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
 from loki.adapters.conversation import Watch
 from loki.decision.tool_call import ToolCall
+from loki.decision.tool_result import text_blocks
 
 
 class WatchedTools:
@@ -35,7 +36,9 @@ class WatchedTools:
         after, say = (ToolOutputGuardrail[Any](do, "loki") for do in (self._after, self._say))
         tool.tool_output_guardrails = [after, *own, say]
         told = sdk.resolve_function_tool_failure_error_function(tool)
-        if told is not sdk.default_tool_error_function:
+        if told is sdk.default_tool_error_function:  # said by its name, too: then `formatter` hears
+            sdk.set_function_tool_failure_error_function(tool)
+        else:
             sdk.set_function_tool_failure_error_function(tool, self._failed(told))
         return tool
 
@@ -70,7 +73,8 @@ class WatchedTools:
 
     async def _say(self, data: Any) -> ToolGuardrailFunctionOutput:
         said = self._watch.said(data.context.tool_call_id)
-        return _instead(f"{data.output}\n\n{said}" if said else "")
+        shown = text_blocks(data.output) or data.output
+        return _instead(f"{shown}\n\n{said}" if said else "")
 
 
 def _instead(text: str) -> ToolGuardrailFunctionOutput:

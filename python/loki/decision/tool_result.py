@@ -53,10 +53,29 @@ def tool_result(value: Any) -> ToolResult:
     if isinstance(value, str):
         said = _json(value)
         return _of_command(said) or ToolResult(value)
+    if (blocks := text_blocks(value)) is not None:
+        return tool_result(blocks)
     plain = _plain(value)
     if isinstance(plain, str):
         return ToolResult(plain)
     return _of_command(plain) or ToolResult(json.dumps(plain, ensure_ascii=False))
+
+
+def text_blocks(value: Any) -> str | None:
+    """The text of content blocks, as MCP and models' services have them; None: it has no such.
+
+    Args:
+        value: anything: a mapping with ``type: text``, or a list with one in it.
+
+    Example:
+        >>> text_blocks([{"type": "text", "text": "1 failed"}, {"type": "image", "data": "…"}])
+        '1 failed'
+    """
+    blocks = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, Mapping) and "type" in one for one in blocks):
+        return None
+    texts = [one["text"] for one in blocks if isinstance(one.get("text"), str)]
+    return "\n".join(texts) if texts else None
 
 
 def _of_command(said: Any) -> ToolResult | None:

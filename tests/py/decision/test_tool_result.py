@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from loki.decision.tool_result import DEEPEST, ToolResult, tool_result
+from loki.decision.tool_result import DEEPEST, ToolResult, text_blocks, tool_result
 
 
 class Ran(BaseModel):
@@ -67,3 +67,24 @@ def test_no_value_is_too_much() -> None:
     assert tool_result(round_and_round).text == "[" * DEEPEST + '"<list>"' + "]" * DEEPEST
     assert tool_result({"x": Ran}).text.startswith('{"x": ')
     assert tool_result("{" * 100_000 + '"exit_code"').exit_code is None
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        {"type": "text", "text": "1 failed"},
+        [{"type": "image", "data": "x"}, {"type": "text", "text": "1 failed"}],
+    ],
+)
+def test_text_of_content_blocks_is_what_a_tool_said(blocks: Any) -> None:
+    assert tool_result(blocks) == ToolResult("1 failed")
+
+
+def test_a_commands_answer_in_a_block_has_its_exit_code() -> None:
+    said = '{"exit_code": 2, "stdout": "1 failed"}'
+    assert tool_result({"type": "text", "text": said}) == ToolResult("1 failed", 2)
+
+
+@pytest.mark.parametrize("value", [[], ["a"], {"text": "a"}, [{"type": "image"}], None])
+def test_what_has_no_text_blocks(value: Any) -> None:
+    assert text_blocks(value) is None
