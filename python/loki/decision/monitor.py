@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeAlias
 from loki.base.error import AgentStuck
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
 from loki.decision.tool_call import Effect, Known
+from loki.decision.whence import NOT_YOURS, may_touch, names_of, says_whence
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Seen, Sighting, observe, render_signs, told
 from loki.recognition.failure import Failure
@@ -43,7 +44,7 @@ MOST_CALLS = 64
 """Failing calls that are remembered, the newest. Chosen, not measured."""
 
 MOST_LOOKS = 16
-"""Different calls that showed one failure, which are remembered. Chosen, not measured."""
+"""Different calls that showed one failure, remembered. Chosen, not measured."""
 
 NO_PROGRAM = 127
 """Exit code of a shell that finds no program, as POSIX has it."""
@@ -105,11 +106,13 @@ class Failed:
         call: the call.
         failure: what failed first in it.
         extent: how many lines of its output told of failures; see `loki.decision.extent`.
+        passes: how many tests passed, as far as it tells.
     """
 
     call: Known
     failure: Failure
     extent: int = 0
+    passes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +183,16 @@ def _passed(state: MonitorState, event: Passed, _rules: MonitorRules) -> Step:
 
 
 def _changed(state: MonitorState, call: Known) -> MonitorState:
+    looks = {
+        name: replace(look, touched=True)
+        if not look.touched and may_touch(call, look.names)
+        else look
+        for name, look in state.looks.items()
+    }
     tried = (*(one for one in state.tried if one != call.said), call.said)[-MOST_TRIED:]
-    state = replace(state, change=state.change + 1, tried=tried)
-    if call.is_prose or (call.command and not call.path):  # no check reads it, or nobody knows
-        return state
+    state = replace(state, change=state.change + 1, tried=tried, looks=looks)
+    if call.is_prose or (call.command and not call.path and not call.edits):
+        return state  # no check reads it, or nobody knows
     return replace(state, unverified=True, untested=True, ran=False)
 
 
@@ -278,8 +287,11 @@ def _same_failure(state: MonitorState, event: Failed, rules: MonitorRules) -> St
     seen, sighting = observe(state.seen, failure, "; ".join(state.tried), "", rules.signs)
     names = {one.failure.fingerprint for one in seen.sightings}
     looks = {n: look for n, look in state.looks.items() if n in names}
-    looks[name] = _looked(look or Look(state.change, ()), event, state.change)
-    return replace(state, seen=seen, looks=looks, tried=()), _answer(seen, sighting, rules)
+    is_old = state.change == 0 and says_whence(failure)
+    first = Look(state.change, (), touched=not is_old, names=names_of(failure))
+    looks[name] = _looked(look or first, event, state.change)
+    answer = _answer(seen, sighting, rules, is_old=not looks[name].touched)
+    return replace(state, seen=seen, looks=looks, tried=()), answer
 
 
 def _is_news(look: Look, event: Failed, change: int) -> bool:
@@ -288,7 +300,8 @@ def _is_news(look: Look, event: Failed, change: int) -> bool:
         return event.call.key not in look.keys
     most = max(look.extents.values(), default=0)
     fewest = look.extents.get(event.call.key, most)
-    return 0 < event.extent < fewest  # others beside it are mended
+    # Others beside it are mended, or what was being made works: the failure was there before.
+    return 0 < event.extent < fewest or event.passes > look.passes > 0
 
 
 def _looked(look: Look, event: Failed, change: int) -> Look:
@@ -299,12 +312,25 @@ def _looked(look: Look, event: Failed, change: int) -> Look:
     calls = tuple(dict.fromkeys((*look.calls, *programs)))[-MOST_LOOKS:]
     fewest = min(event.extent, look.extents.get(key, event.extent))
     extents = {**{k: n for k, n in look.extents.items() if k != key}, key: fewest}
-    return Look(change, keys, calls, dict(list(extents.items())[-MOST_LOOKS:]))
+    return replace(
+        look,
+        change=change,
+        keys=keys,
+        calls=calls,
+        extents=dict(list(extents.items())[-MOST_LOOKS:]),
+        passes=max(look.passes, event.passes),
+    )
 
 
-def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules) -> Reaction:
-    if not sighting.is_sign:
+def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules, *, is_old: bool) -> Reaction:
+    """What is said to a failure that counts; to one that is not the agent's, once, and never a stop."""
+    if not sighting.is_sign or (
+        is_old and sighting.approaches and sighting.count > sighting.threshold
+    ):
         return NOTHING
+    if is_old and sighting.approaches:
+        text = _text(sighting, (), "nudge")
+        return Reaction("nudge", f"{text}\n{NOT_YOURS}", "repeat", sighting.failure, sighting.count)
     failure, count, cycle = sighting.failure, sighting.count, seen.cycle
     stop = rules.stop_for(sighting.threshold)
     in_turn = bool(cycle) and all(one.count > one.threshold for one in cycle)

@@ -19,12 +19,19 @@ class Look:
         calls: what they ran, for telling which checks cover it.
         extents: by call, the fewest lines of its output that told of failures; see
             `loki.decision.extent`.
+        passes: the most tests that passed beside it.
+        touched: something was changed that it may come of: of one that was there before the first
+            change, a file that it names.
+        names: stems of the files that it names.
     """
 
     change: int
     keys: tuple[str, ...]
     calls: tuple[tuple[str, ...], ...] = ()
     extents: Mapping[str, int] = field(default_factory=dict)
+    passes: int = 0
+    touched: bool = True
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,9 @@ class MonitorState:
                     "keys": list(k.keys),
                     "calls": list(map(list, k.calls)),
                     "extents": dict(k.extents),
+                    "passes": k.passes,
+                    "touched": k.touched,
+                    "names": sorted(k.names),
                 }
                 for name, k in self.looks.items()
             },
@@ -121,6 +131,9 @@ class MonitorState:
                     tuple(map(str, one["keys"])),
                     tuple(tuple(map(str, call)) for call in one["calls"]),
                     {str(key): int(number) for key, number in one["extents"].items()},
+                    int(one.get("passes", 0)),
+                    bool(one.get("touched", True)),
+                    frozenset(map(str, one.get("names", ()))),
                 )
                 for name, one in data["looks"].items()
             }

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from loki.decision import tool_command
 from loki.decision.shell_line import Simple, simple_commands
 from loki.decision.tool_knowledge import Effect as Effect  # noqa: PLC0414 - a name of this room
 from loki.decision.tool_knowledge import knowledge
@@ -88,6 +88,7 @@ class Known:
         is_hidden: the exit code of its check is not the one that is told: `pytest | tail`.
         asks: its exit code 1 is the answer no: `grep`, `test`.
         waits: it waits for something that somebody else does: failing, it says nothing yet.
+        edits: its command writes into sources that checks read: `sed -i app.py`.
         path: the file that it is about, or "".
         is_prose: it changes a file that no check reads.
         breaker: name of the circuit breaker of what it reaches, or "": it has none.
@@ -103,6 +104,7 @@ class Known:
     is_hidden: bool = False
     asks: bool = False
     waits: bool = False
+    edits: bool = False
     path: str = ""
     is_prose: bool = False
     breaker: str = ""
@@ -124,10 +126,10 @@ def known(call: ToolCall) -> Known:
     commands = simple_commands(line, knowledge().words) if line else []
     is_check = runs_tests = is_hidden = False
     if line:
-        checks = [command for command in commands if _is_check(command)]
-        is_check, runs_tests = bool(checks), any(map(_runs_tests, checks))
+        checks = [command for command in commands if tool_command.checks(command)]
+        is_check, runs_tests = bool(checks), any(map(tool_command.runs_tests, checks))
         is_hidden = any(check.is_hidden for check in checks)
-        effect = call.effect or _effect_of(commands, is_check=is_check)
+        effect = call.effect or tool_command.effect_of(commands, is_check=is_check)
     elif effect is Effect.RUN:
         parts = _parts(call.name)
         is_check = bool(parts & knowledge().check_parts)
@@ -141,8 +143,9 @@ def known(call: ToolCall) -> Known:
         is_check,
         runs_tests,
         is_hidden,
-        effect is Effect.READ and any(map(_asks, commands)),
-        not is_check and _waits(line, commands),
+        effect is Effect.READ and any(map(tool_command.asks, commands)),
+        not is_check and tool_command.waits(commands, is_here=_is_here(line, commands)),
+        any(map(tool_command.edits, commands)),
         path,
         effect is Effect.WRITE and _extension(path) in knowledge().prose,
         "" if is_check else _breaker(call, line, commands),
@@ -210,7 +213,7 @@ def shows_failure(call: Known, failure: Failure, told: int = 0) -> bool:
     """
     if not call.is_check:
         return False
-    if told and failure.confidence >= HIGH:
+    if told and failure.match is not None:
         return True
     known = bool(failure.error_type or failure.error_code or failure.path)
     return bool(failure.tests) or (failure.is_specific and failure.confidence >= HIGH and known)
@@ -270,85 +273,6 @@ def _path_in(call: ToolCall) -> str:
     return ""
 
 
-# --- by command -----------------------------------------------------------------------------------
-
-
-def _effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
-    if any(map(_changes, commands)):
-        return Effect.WRITE
-    if not is_check and commands and all(map(_looks, commands)):
-        return Effect.READ
-    return Effect.RUN
-
-
-def _looks(command: Simple) -> bool:
-    data = knowledge()
-    return command.program in data.looks or command.first in data.looks_of.get(command.program, ())
-
-
-def _changes(command: Simple) -> bool:
-    data = knowledge()
-    if command.writes and not _is_check(command):
-        return True
-    if command.program in data.looks:
-        return _any_of(data.unless.get(command.program, ()), command.arguments)
-    if command.program in data.changes:
-        return True
-    if command.program in data.mends and not _any_of(data.mends_unless, command.arguments):
-        return _any_of(data.mends[command.program], command.arguments or ("",))
-    return command.first in data.changes_of.get(command.program, ())
-
-
-def _asks(command: Simple) -> bool:
-    """Whether its exit code 1 says no, and not that it failed."""
-    data = knowledge()
-    return command.program in data.asks or command.first in data.asks_of.get(command.program, ())
-
-
-def _waits(line: str, commands: Sequence[Simple]) -> bool:
-    """Whether it waits for what others do: it sleeps, watches, or asks a server on this machine."""
-    data = knowledge()
-    if any(
-        one.program in data.waits or _any_of(data.waits_of.get(one.program, ()), one.arguments)
-        for one in commands
-    ):
-        return True
-    fetches = any(one.program in data.fetchers for one in commands)
-    return fetches and bool(_HERE.match(_host_in(line, commands)))
-
-
-def _is_check(command: Simple) -> bool:
-    data = knowledge()
-    if command.program in data.checks:
-        return not _mends(command)
-    if _any_of(data.checks_of.get(command.program, ()), (command.first, *command.arguments[:1])):
-        return True
-    # A script behind `npm run`, or a program of the project's own: `./run-tests.sh`.
-    words = frozenset(re.split(r"[^a-z0-9]+", command.program.casefold()))
-    if command.program in data.looks or command.program in data.changes:
-        return False
-    return bool(words & data.check_words) and command.program not in data.changes_of
-
-
-def _mends(command: Simple) -> bool:
-    """Whether a check changes what it finds, or something else of the project."""
-    data = knowledge()
-    if command.first in data.changes_of.get(command.program, ()):
-        return True
-    if command.program not in data.mends or _any_of(data.mends_unless, command.arguments):
-        return False
-    return _any_of(data.mends[command.program], command.arguments or ("",))
-
-
-def _runs_tests(command: Simple) -> bool:
-    words = {command.program, command.first, *re.split(r"[^a-z0-9]+", command.program.casefold())}
-    return bool(words & knowledge().test_words)
-
-
-def _any_of(globs: Iterable[str], words: Iterable[str]) -> bool:
-    return any(fnmatchcase(word, glob) for word in words for glob in globs)
-
-
 # --- what it reaches ------------------------------------------------------------------------------
 
 _URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
@@ -365,7 +289,7 @@ def _breaker(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
         return "" if _HERE.match(host) else f"tool/{_safe(host)}"
     if not line:
         return f"tool/{_safe(call.name)}"
-    program = next((c.program for c in commands if not _looks(c)), "")
+    program = next((c.program for c in commands if not tool_command.looks(c)), "")
     return f"tool/{_safe(program)}" if program else ""
 
 
@@ -379,6 +303,10 @@ def _host_in(text: str, commands: Sequence[Simple]) -> str:
         return _host(url[0])
     words = (word for c in commands if c.program in knowledge().fetchers for word in c.arguments)
     return next((_host(f"//{word}") for word in words if _is_host(word)), "")
+
+
+def _is_here(line: str, commands: Sequence[Simple]) -> bool:
+    return bool(_HERE.match(_host_in(line, commands)))
 
 
 def _is_host(word: str) -> bool:

@@ -51,6 +51,8 @@ class Knowledge:
     asks: frozenset[str]
     asks_of: Mapping[str, Sequence[str]]
     waits: frozenset[str]
+    edits: frozenset[str]
+    edits_of: Mapping[str, Sequence[str]]
     waits_of: Mapping[str, Sequence[str]]
     unless: Mapping[str, Sequence[str]]
     checks: frozenset[str]
@@ -83,20 +85,14 @@ def knowledge() -> Knowledge:
         for name in (
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
             *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
-            *("asks", "waits"),
+            *("asks", "waits", "edits"),
         )
     }
     maps: dict[str, Any] = {
         name: said[name]
         for name in (
-            "looks_of",
-            "unless",
-            "checks_of",
-            "mends",
-            "mends_unless",
-            "changes_of",
-            "asks_of",
-            "waits_of",
+            *("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of"),
+            *("asks_of", "waits_of", "edits_of"),
         )
     }
     return Knowledge(

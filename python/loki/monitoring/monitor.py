@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from loki.base.error import AgentStuck
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Clock, isoformat
-from loki.decision.extent import extent, failures_told
+from loki.decision.extent import extent, failures_told, passes_told
 from loki.decision.monitor import (
     NOTHING,
     Ended,
@@ -220,7 +220,7 @@ class Monitor:
         )
         if ok is None and not shows_failure(call, failure, failures_told(text)):
             return None
-        return Failed(call, bounded(failure), extent(text))
+        return Failed(call, bounded(failure), extent(text), passes_told(text))
 
     def _step(self, event: MonitorEvent) -> Reaction:
         def change(

@@ -30,7 +30,7 @@ import os, signal, sys
 from loki import Monitor, ToolCall
 monitor = Monitor(sys.argv[1], session="shared")
 for number in range(int(sys.argv[2])):
-    name = f"{sys.argv[3]}-{number}.py"
+    name = f"{sys.argv[3]}-{number}/app.py"
     monitor.after(ToolCall("Edit", {"file_path": name}), "ok")
     if number == int(sys.argv[4]):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,6 +28,7 @@ IN_A_RUN = "LOKI_TASK"
 STOPS = "state/stops/"
 """Folder of the sessions that were told to stop, in ``.loki/``."""
 
+_SAYS_FAILED = re.compile("(?i)fail|error|problem")
 _MARKS = (".loki", ".git")
 _FOLDERS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 
@@ -60,7 +62,8 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
     if heard.kind == "after" and heard.ok and heard.tool in agent.module().READS:
         return None
     went_well = heard.ok or (heard.ok is None and heard.exit_code == 0)
-    if heard.kind == "after" and went_well and not _may_be_open(folder):
+    is_light = went_well and not _may_be_hidden(heard) and not _may_be_open(folder)
+    if heard.kind == "after" and is_light:
         from loki.adapters.hooks.passed import keep
 
         if keep(folder, stop.session, (heard.tool, heard.arguments, heard.id)):
@@ -128,6 +131,14 @@ def _monitor(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Moni
     for tool, arguments, id_ in take(folder, stop.session):
         monitor.after(ToolCall(tool, arguments, id=id_), "", ok=True)
     return monitor
+
+
+def _may_be_hidden(heard: Heard) -> bool:
+    """Whether a line may have hidden that a check failed: `pytest | tail`. The monitor judges it."""
+    words = (value for value in heard.arguments.values() if isinstance(value, str))
+    is_joined = any(sign in word for word in words for sign in ("|", ";", "\n", "&"))
+    said = heard.output if isinstance(heard.output, str) else ""
+    return is_joined and _SAYS_FAILED.search(said) is not None
 
 
 def _may_be_open(folder: str) -> bool:

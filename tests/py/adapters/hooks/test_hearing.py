@@ -298,3 +298,15 @@ def test_every_agent_has_what_a_hook_needs() -> None:
         )
         assert module.EVENTS
         assert agent.default in agent.files
+
+
+def test_a_check_that_failed_behind_a_pipe_is_heard(tmp_path: Path) -> None:
+    piped = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "session_id": "s", "cwd": str(tmp_path),
+             "tool_input": {"command": "pytest -q | tail -3"}, "tool_response": {"stdout": FAILED, "stderr": ""}}  # fmt: skip
+    (tmp_path / ".loki").mkdir()
+    said = []
+    for text in "abc":
+        edit = {**Claude().edit(text), "session_id": "s", "cwd": str(tmp_path)}
+        said += [answer("claude-code", piped, {}), answer("claude-code", edit, {})]
+    assert said[0] is None
+    assert "came back" in str(said[2])

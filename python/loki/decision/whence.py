@@ -1,0 +1,40 @@
+"""Whether a failure may come of a change, by the names of files. Pure.
+
+A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
+"""
+
+from __future__ import annotations
+
+from loki.decision.tool_call import Known
+from loki.recognition.failure import Failure
+
+NOT_YOURS = (
+    "It was there before your first change, and none of your changes is in a file that it names. If it "
+    "is not your task, leave it as it is, go on, and say so at the end."
+)
+"""What is added where a failure may be nobody's doing of this session."""
+
+
+def may_touch(call: Known, names: frozenset[str]) -> bool:
+    """Whether a failure may come of a change: where a command made it, nobody knows of what."""
+    return not call.path or bool(_stem(call.path) & names)
+
+
+def _stem(path: str) -> frozenset[str]:
+    """The name of a file without folders, endings and what makes it one of tests."""
+    stem = path.replace("\\", "/").rpartition("/")[2].split(".", 1)[0].casefold()
+    return frozenset({stem.removeprefix("test_").removesuffix("_test")})
+
+
+def says_whence(failure: Failure) -> bool:
+    """Whether it names a file of the project beside its tests: else any change may have to do with it."""
+    tests = {test.split("::", 1)[0] for test in failure.tests}
+    files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
+    return bool(tests and files - tests - {""})
+
+
+def names_of(failure: Failure) -> frozenset[str]:
+    """The stems of the files that a failure names: its place, its stack in the project, its tests."""
+    files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
+    files |= {test.split("::", 1)[0] for test in failure.tests}
+    return frozenset().union(*(_stem(file) for file in files if file))
