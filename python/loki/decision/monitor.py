@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeAlias
 from loki.base.error import AgentStuck
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
 from loki.decision.tool_call import Effect, Known
-from loki.decision.whence import NOT_YOURS, may_touch, names_of, says_whence
+from loki.decision.whence import NOT_YOURS, about, may_touch, names_of, says_whence
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Seen, Sighting, observe, render_signs, told
 from loki.recognition.failure import Failure
@@ -44,7 +44,7 @@ MOST_CALLS = 64
 """Failing calls that are remembered, the newest. Chosen, not measured."""
 
 MOST_LOOKS = 16
-"""Different calls that showed one failure, remembered. Chosen, not measured."""
+"""Calls that showed one failure, remembered. Chosen, not measured."""
 
 NO_PROGRAM = 127
 """Exit code of a shell that finds no program, as POSIX has it."""
@@ -220,18 +220,12 @@ def _covers(call: Known, look: Look, state: MonitorState, name: str) -> bool:
     if not call.is_check:
         return False
     failure = next((s.failure for s in state.seen.sightings if s.failure.fingerprint == name), None)
-    about = _about(failure) if failure else frozenset()
+    about = about(failure) if failure else frozenset()
     for program, *words in call.programs:
         for other, *others in look.calls:
             if program == other and (set(words) <= set(others) or about & set(words)):
                 return True
     return False
-
-
-def _about(failure: Failure) -> frozenset[str]:
-    """Files and tests that a failure names."""
-    files = {test.split("::", 1)[0] for test in failure.tests}
-    return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})
 
 
 def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:

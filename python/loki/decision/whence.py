@@ -38,3 +38,9 @@ def names_of(failure: Failure) -> frozenset[str]:
     files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
     files |= {test.split("::", 1)[0] for test in failure.tests}
     return frozenset().union(*(_stem(file) for file in files if file))
+
+
+def about(failure: Failure) -> frozenset[str]:
+    """Files and tests that a failure names."""
+    files = {test.split("::", 1)[0] for test in failure.tests}
+    return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})
