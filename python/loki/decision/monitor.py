@@ -61,8 +61,7 @@ class Reaction:
             or the end, is not to be; ``stop``: the agent is stuck.
         text: what the agent is told, "" where there is nothing to say.
         reason: the rule that says so: ``repeat``, ``same-call``, ``turn``, ``breaker``, ``claim``.
-        failure: what came back, or None.
-        count: how often it was seen.
+        failure, count: what came back, or None; how often it was seen.
     """
 
     kind: Kind = "none"
@@ -335,10 +334,10 @@ def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules, *, is_old: bool
 
 def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
     """What goes on in the background: nobody knows what it will say, so nothing is held against it."""
-    if event.call.is_check:
-        untested = state.untested and not event.call.runs_tests
-        state = replace(state, unverified=False, failing=False, untested=untested)
-    return state, NOTHING
+    if not event.call.is_check:
+        return state, NOTHING
+    untested = state.untested and not event.call.runs_tests
+    return replace(state, unverified=False, failing=False, untested=untested), NOTHING
 
 
 def _helped(state: MonitorState, _event: Helped, _rules: MonitorRules) -> Step:

@@ -38,6 +38,7 @@ class Controller:
         self._guard = guard
         self._place = place
         self._options = options
+        self._process = os.getpid()
         self._witness = Witness(guard, place)
         self._tally = Tally()
         self._record = RunRecord(place, options.reports)
@@ -94,7 +95,8 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """All ran, or no more will: store it, and see what it comes to."""
-        self._guard(self._finish, session)
+        if os.getpid() == self._process:  # else a child that a test forked: the run is its parent's
+            self._guard(self._finish, session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show what there is to say."""
