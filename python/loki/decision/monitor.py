@@ -219,10 +219,10 @@ def _covers(call: Known, look: Look, state: MonitorState, name: str) -> bool:
     if not call.is_check:
         return False
     failure = next((s.failure for s in state.seen.sightings if s.failure.fingerprint == name), None)
-    about = about(failure) if failure else frozenset()
+    named = about(failure) if failure else frozenset()
     for program, *words in call.programs:
         for other, *others in look.calls:
-            if program == other and (set(words) <= set(others) or about & set(words)):
+            if program == other and (set(words) <= set(others) or named & set(words)):
                 return True
     return False
 
