@@ -74,7 +74,15 @@ def test_a_failure_that_comes_back_is_named(tmp_path: Path, is_async: bool) -> N
 
 
 @BOTH
-@pytest.mark.parametrize("answer", [ZERO, {"returncode": 1, "stdout": ZERO}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ZERO,
+        {"returncode": 1, "stdout": ZERO},
+        ZeroDivisionError("division by zero"),
+        ValueError("no price for 'kiwi'"),
+    ],
+)
 def test_a_stop_reaches_the_caller(tmp_path: Path, is_async: bool, answer: Any) -> None:
     """Also out of a node that turns its tools' errors into messages."""
     script = ScriptedChat.of(tries(20))
