@@ -96,6 +96,16 @@ class LokiCapability(AbstractCapability[Any]):
         self._kept.hold(asked.id, said)
         return _result_with(result, said.text) if said.text else result
 
+    async def on_tool_validate_error(
+        self, ctx: Any, *, call: Any, tool_def: Any, args: Any, error: Any
+    ) -> Any:
+        """Tell of arguments that do not fit: the tool is not run, the model is told of them."""
+        del ctx, tool_def
+        given = args if isinstance(args, dict) else {"arguments": str(args)}
+        asked = ToolCall(call.tool_name, given, id=call.tool_call_id)
+        self._kept.hold(asked.id, await self.monitor.aafter(asked, str(error), ok=False))
+        raise error
+
     async def after_output_process(self, ctx: Any, *, output_context: Any, output: Any) -> Any:
         """Refuse, once, a claim of success that no check has borne out since the last edit."""
         del output_context

@@ -247,6 +247,21 @@ def test_retries_that_are_spent_are_the_tools_failure(tmp_path: Path) -> None:
     assert "exceeded max retries" not in log
 
 
+def test_arguments_that_do_not_fit_are_the_calls_failure(tmp_path: Path) -> None:
+    wrong: Call = ("write_file", {"path": "stats.py"})
+    once = agent(Script([[wrong], [CHECK], "I do not know"]), Says(PASSED))
+    watched = agent(
+        Script([[wrong], [CHECK], "I do not know"]), Says(PASSED), LokiCapability(tmp_path)
+    )
+    assert plain(ended(once).all_messages()) == plain(ended(watched).all_messages())
+
+    script = Script([[wrong]])
+    with pytest.raises(loki.AgentStuck) as stuck:
+        ended(agent(script, Says(PASSED), LokiCapability(monitor(tmp_path)), retries=30))
+    assert stuck.value.count == 4
+    assert len(script.sent) == 4
+
+
 def test_a_later_run_begins_with_what_an_earlier_one_learned(tmp_path: Path) -> None:
     with pytest.raises(loki.AgentStuck):
         ended(agent(Script(tries(20)), Says(ZERO), LokiCapability(monitor(tmp_path))))
