@@ -11,9 +11,10 @@ Failed       infrastructure failed, or the command polls                      no
 Failed       the same failure, nothing was tried since, another look at it    none
 Failed       the same failure after a try, and fewer others beside it         none
 Failed       the first time                                                   none
-Failed       the same after a try, or the very same call without one: 2nd     nudge: the sign
+Failed       the same after a try (no check: also the very same call): 2nd    nudge: the sign
 Failed       … 3rd                                                            nudge: change strategy
 Failed       … 4th (``[loop] max_retries`` + 1)                               stop
+Failed       the very same check without a change: a 3rd time, then a 4th     nudge, stop
 Failed       failures that come back in turn, A B A B                         nudge: the turn
 Failed       … a third turn                                                   stop
 Started      (a check in the background: claims are let through)              none
@@ -24,16 +25,17 @@ Ended        a claim without a passing check since the last change            re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from loki.base.error import AgentStuck
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
+from loki.decision.monitor_text import call_text, repeat_text
 from loki.decision.tool_call import Effect, Known
 from loki.decision.whence import NOT_YOURS, about, may_touch, names_of, says_whence
 from loki.memory.quote import one_line, quoted
-from loki.memory.sign import Seen, Sighting, observe, render_signs, told
+from loki.memory.sign import Seen, Sighting, observe
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 
@@ -247,24 +249,26 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
     return rules.signs.is_exempt(call.command)
 
 
-def _same_call(state: MonitorState, call: Known, failure: Failure, rules: MonitorRules) -> Step:
-    """A failure that could be anything: only the very same call, without any change, counts."""
+def _same_call(
+    state: MonitorState, call: Known, failure: Failure, rules: MonitorRules, looks: int = 0
+) -> Step:
+    """Only the very same call, without any change, counts; ``looks``: that often it may be repeated."""
     said, key = failure.fingerprint, call.key
     if failure.exit_code == NO_PROGRAM:  # it is not there, whatever it is asked for
         key = f"{NO_PROGRAM}:{said}"
     before = next((one for one in state.again if one.key == key), None)
     repeated = before is not None and before.change == state.change and before.said == said
-    count = before.count + 1 if repeated and before is not None else 1
+    count = before.count + 1 if repeated and before is not None else 1 + looks
     others = (one for one in state.again if one.key != key)
     again = (*others, Again(key, said, state.change, count))[-MOST_CALLS:]
     state = replace(state, again=again)
-    threshold = rules.signs.threshold_for(failure)
+    threshold = rules.signs.threshold_for(failure) + looks
     if count < threshold:
         return state, NOTHING
     stop = rules.stop_for(threshold)
     kind: Kind = "stop" if count >= stop else "nudge"
     return state, Reaction(
-        kind, _call_text(call, failure, count, threshold), "same-call", failure, count
+        kind, call_text(call, failure, count, threshold), "same-call", failure, count
     )
 
 
@@ -273,6 +277,8 @@ def _same_failure(state: MonitorState, event: Failed, rules: MonitorRules) -> St
     known = next((s for s in state.seen.sightings if same_failure(s.failure, failure)), None)
     name = known.failure.fingerprint if known else failure.fingerprint
     look = state.looks.get(name) if known else None
+    if look and event.call.is_check and look.change == state.change and event.call.key in look.keys:
+        return _same_call(state, event.call, failure, rules, looks=1)  # a check may be run again
     if look is not None and _is_news(look, event, state.change):
         return replace(
             state, looks={**state.looks, name: _looked(look, event, state.change)}
@@ -322,14 +328,16 @@ def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules, *, is_old: bool
     ):
         return NOTHING
     if is_old and sighting.approaches:
-        text = _text(sighting, (), "nudge")
+        text = repeat_text(sighting, (), stops=False)
         return Reaction("nudge", f"{text}\n{NOT_YOURS}", "repeat", sighting.failure, sighting.count)
     failure, count, cycle = sighting.failure, sighting.count, seen.cycle
     stop = rules.stop_for(sighting.threshold)
     in_turn = bool(cycle) and all(one.count > one.threshold for one in cycle)
     kind: Kind = "stop" if count >= stop or in_turn else "nudge"
     reason = "turn" if cycle else "repeat"
-    return Reaction(kind, _text(sighting, cycle, kind), reason, failure, count)
+    return Reaction(
+        kind, repeat_text(sighting, cycle, stops=kind == "stop"), reason, failure, count
+    )
 
 
 def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
@@ -359,28 +367,6 @@ TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
     Helped: _helped,
     Ended: _ended,
 }
-
-
-# --- what the agent reads -------------------------------------------------------------------------
-
-
-def _text(sighting: Sighting, cycle: Sequence[Sighting], kind: Kind) -> str:
-    signs = tuple(dict.fromkeys((sighting, *cycle))) if cycle else (sighting,)
-    head = (
-        "Stop here: this has led nowhere. Say what was tried and what a person must decide."
-        if kind == "stop"
-        else "This failure came back, so what led to it did not mend it:"
-    )
-    return f"{head}\n{render_signs(signs, cycle)}"
-
-
-def _call_text(call: Known, failure: Failure, count: int, threshold: int) -> str:
-    times = f"{count} times" if count > 1 else "once"
-    said = f": {told(failure)}" if failure.message else ""
-    head = f"{quoted(one_line(call.said))} failed {times} the same way, nothing was changed{said}."
-    if count > threshold:
-        return f"{head} It will fail again: go about it another way, or ask a person."
-    return f"{head} Making the same call again does not help: change something first."
 
 
 def refusal(call: Known, seconds: float | None, said: str) -> Reaction:

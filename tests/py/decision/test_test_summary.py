@@ -76,6 +76,11 @@ def test_label_of_a_cause() -> None:
     )
     assert cause_label(members(("broken", "x"), ("new", "y"))).name == "new"
     assert cause_label(members(("broken", "x"), ("recurring", "y"))).name == "recurring"
+    few, many = ("broken", "x"), ("flaky", "y")
+    assert cause_label(members(few, many, many)) == Label(
+        "flaky", "2 of 3 tests: y (the others: 1 broken)"
+    )
+    assert cause_label(members(few, few, many)).name == "broken"
 
 
 def test_rescued() -> None:

@@ -51,7 +51,7 @@ UNHEALTHY: dict[str, tuple[list[Made], dict[int, str]]] = {
     ),
     "the very same check again, with no edit": (
         [bash("pytest -q", A, 1), read("app.py")] * 4,
-        {2: "nudge", 4: "nudge", 6: "stop"},
+        {4: "nudge", 6: "stop"},
     ),
     "hammering an API that is down": (
         [bash("curl -s https://api.example.com/v1", REFUSED, 7)] * 6,

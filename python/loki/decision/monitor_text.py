@@ -1,0 +1,34 @@
+"""What an agent reads of what is said to it: a failure that came back, a call made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from loki.memory.quote import one_line, quoted
+from loki.memory.sign import Sighting, render_signs, told
+
+if TYPE_CHECKING:
+    from loki.decision.tool_call import Known
+    from loki.recognition.failure import Failure
+
+
+def repeat_text(sighting: Sighting, cycle: Sequence[Sighting], *, stops: bool) -> str:
+    """A failure that came back, or several in turn: the signs, and what they are for."""
+    signs = tuple(dict.fromkeys((sighting, *cycle))) if cycle else (sighting,)
+    head = (
+        "Stop here: this has led nowhere. Say what was tried and what a person must decide."
+        if stops
+        else "This failure came back, so what led to it did not mend it:"
+    )
+    return f"{head}\n{render_signs(signs, cycle)}"
+
+
+def call_text(call: Known, failure: Failure, count: int, threshold: int) -> str:
+    """A call that was made again without a change."""
+    times = f"{count} times" if count > 1 else "once"
+    said = f": {told(failure)}" if failure.message else ""
+    head = f"{quoted(one_line(call.said))} failed {times} the same way, nothing was changed{said}."
+    if count > threshold:
+        return f"{head} It will fail again: go about it another way, or ask a person."
+    return f"{head} Making the same call again does not help: change something first."
