@@ -76,11 +76,16 @@ def checks(command: Simple) -> bool:
         return not _mends(command)
     if _any_of(data.checks_of.get(command.program, ()), (command.first, *command.arguments[:1])):
         return True
-    # A script behind `npm run`, or a program of the project's own: `./run-tests.sh`.
-    words = frozenset(re.split(r"[^a-z0-9]+", command.program.casefold()))
     if command.program in data.looks or command.program in data.changes:
         return False
-    return bool(words & data.check_words) and command.program not in data.changes_of
+    return bool(_name_words(command) & data.check_words) and command.program not in data.changes_of
+
+
+def _name_words(command: Simple) -> frozenset[str]:
+    """Of a script behind `npm run`, or a program of the project's own: `./run-tests.sh`, `sh test.sh`."""
+    is_script = command.program in knowledge().interpreters and "." in command.first
+    name = command.first.rpartition("/")[2] if is_script else command.program
+    return frozenset(re.split(r"[^a-z0-9]+", name.casefold()))
 
 
 def _mends(command: Simple) -> bool:
@@ -95,7 +100,7 @@ def _mends(command: Simple) -> bool:
 
 def runs_tests(command: Simple) -> bool:
     """Whether a check runs tests."""
-    words = {command.program, command.first, *re.split(r"[^a-z0-9]+", command.program.casefold())}
+    words = {command.program, command.first, *_name_words(command)}
     return bool(words & knowledge().test_words)
 
 

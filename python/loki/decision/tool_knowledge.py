@@ -64,6 +64,7 @@ class Knowledge:
     changes: frozenset[str]
     changes_of: Mapping[str, Sequence[str]]
     fetchers: frozenset[str]
+    interpreters: frozenset[str]
     steering: frozenset[str]
     says_failed: tuple[str, ...]
     exit_code: re.Pattern[str]
@@ -85,7 +86,7 @@ def knowledge() -> Knowledge:
         for name in (
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
             *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
-            *("asks", "waits", "edits"),
+            *("asks", "waits", "edits", "interpreters"),
         )
     }
     maps: dict[str, Any] = {

@@ -57,3 +57,20 @@ def test_no_is_an_answer(command: str, code: int, well: bool) -> None:
 )
 def test_who_waits_is_known(command: str, waits: bool) -> None:
     assert known(ToolCall("Bash", {"command": command})).waits is waits
+
+
+@pytest.mark.parametrize(
+    ("command", "is_check"),
+    [
+        ("bash run_tests.sh", True),
+        ("sh ./scripts/test.sh -v", True),
+        ("python run_tests.py", True),
+        ("node test.js", True),
+        ("./run-tests.sh", True),
+        ("bash deploy.sh", False),
+        ("python fix.py", False),
+        ("python -c 'print(1)'", False),
+    ],
+)
+def test_a_script_is_a_check_by_its_name(command: str, is_check: bool) -> None:
+    assert known(ToolCall("Bash", {"command": command})).is_check is is_check
