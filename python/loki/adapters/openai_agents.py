@@ -37,10 +37,11 @@ class LokiRunner:
             often.
 
     Example:
+        >>> import asyncio
         >>> from agents import Agent
         >>> from agents.testing import ScriptedModel, assistant_message
         >>> agent = Agent("fixer", model=ScriptedModel([[assistant_message("Nothing to fix")]]))
-        >>> LokiRunner().run_sync(agent, "Fix the tests").final_output
+        >>> asyncio.run(LokiRunner().run(agent, "Fix the tests")).final_output
         'Nothing to fix'
     """
 

@@ -43,9 +43,10 @@ class LokiCapability(AbstractCapability[Any]):
         AgentStuck: out of ``agent.run`` and its like, where the same failure came too often.
 
     Example:
+        >>> import asyncio
         >>> from pydantic_ai import Agent
         >>> agent = Agent("test", capabilities=[LokiCapability()])
-        >>> agent.run_sync("Fix the tests").output
+        >>> asyncio.run(agent.run("Fix the tests")).output
         'success (no tool calls)'
     """
 

@@ -35,7 +35,7 @@ def objection(state: MonitorState, message: str, turn: str = "") -> tuple[Monito
     Example:
         >>> state, said = objection(MonitorState(unverified=True, untested=True), "All tests pass.")
         >>> said[:24], objection(state, "All tests pass.")[1]
-        ("You say 'All tests pass.", '')
+        ('You say `All tests pass.', '')
     """
     if not (state.unverified or state.untested or state.failing):
         return state, ""

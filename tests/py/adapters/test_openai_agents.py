@@ -118,9 +118,10 @@ def test_an_agent_of_a_result_goes_on_watched_once(tmp_path: Path) -> None:
 def test_calls_made_at_once_all_have_results_where_it_stops(tmp_path: Path) -> None:
     both: list[Call] = [edit(), CHECK]
     session = SQLiteSession("s")
-    fixer = agent([both, both, both, both, "Still failing."], Says(ZERO))
+    # Which of two calls made at once ends first is chance: a check may see the project before its edit.
+    fixer = agent([*[both] * 8, "Still failing."], Says(ZERO))
     with pytest.raises(loki.AgentStuck):
         run(LokiRunner(monitor(tmp_path)), fixer, session=session)
     items: list[Any] = asyncio.run(session.get_items())
     kinds = [item.get("type") for item in items]
-    assert kinds.count("function_call") == kinds.count("function_call_output") == 8
+    assert kinds.count("function_call") == kinds.count("function_call_output") >= 8
