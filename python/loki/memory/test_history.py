@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.memory.store import Masked
 from loki.memory.test_past import NOTHING, Earlier, NewerVersionError, TestPast
+from loki.memory.trimming import trimmed
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
@@ -102,7 +103,7 @@ class TestHistory:
         self._past = kept
         if kept.runs and kept.runs[-1].number % EVERY == 0:
             # What another process adds in this very moment may be lost to the log, not to labels.
-            self._store.update(LOG, _trimmed, durable=False)
+            self._store.update(LOG, lambda log: trimmed(log, RUNS, TEXT), durable=False)
 
 
 def _parsed(text: str | None) -> TestPast:
@@ -111,18 +112,6 @@ def _parsed(text: str | None) -> TestPast:
     except ValueError as error:
         logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
         return TestPast()
-
-
-def _trimmed(text: str | None) -> str | None:
-    """The log without its oldest runs, where it is too long."""
-    if text is None:
-        return None
-    lines = text.split("\n")  # the last one is empty, or torn
-    first, room = len(lines) - 1, TEXT
-    while first > 0 and len(lines) - first <= RUNS and len(lines[first - 1]) < room:
-        first -= 1
-        room -= len(lines[first]) + 1
-    return Masked("\n".join(lines[first:]))
 
 
 def _logged(run: TestRun) -> dict[str, Any]:

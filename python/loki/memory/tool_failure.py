@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loki.base.tokens import clip
+from loki.memory.trimming import trimmed
 from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ EXCERPT_TOKENS = 500
 
 MESSAGE = 2_000
 """Characters of a message that are kept, and of each failing test's name. Chosen, not measured."""
+
+RECORDS, TEXT = 10_000, 20_000_000
+"""Records and characters that the log is cut back to, the newest, once it is twice as long. Chosen."""
 
 logger = logging.getLogger("loki")
 
@@ -121,6 +125,13 @@ class ToolFailures:
         """
         record = {"at": at, "mended": list(fingerprints), "solution": solution, "session": session}
         self._store.append(LOG, record, durable=False)
+        self._trim()
+
+    def _trim(self) -> None:
+        """Cut the log back, where it has become far too long: whoever adds to it then may be left out."""
+        log = self._store.get(LOG) or ""
+        if len(log) > 2 * TEXT or log.count("\n") > 2 * RECORDS:
+            self._store.update(LOG, lambda text: trimmed(text, RECORDS, TEXT), durable=False)
 
     def __iter__(self) -> Iterator[ToolFailure]:
         """All of them, oldest first, with what mended them; a record that cannot be read is skipped."""

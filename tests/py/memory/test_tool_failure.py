@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from loki import Failure, Monitor, ToolCall, recognize
 from loki.memory.recall import recall_calls
 from loki.memory.tool_failure import LOG, ToolFailure, ToolFailures
@@ -61,3 +63,19 @@ def test_the_same_failure_is_recalled_with_what_helped(tmp_path: Path) -> None:
     assert earlier.solution == "Edit login.py: url"
     assert recall_calls(calls, recognize("ValueError: bad date in app.py")) == []
     assert recall_calls(calls, recognize("Killed")) == []
+
+
+def test_the_log_is_cut_back_once_it_is_far_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest stay; nothing goes before the log is twice as long as it may be."""
+    monkeypatch.setattr("loki.memory.tool_failure.RECORDS", 5)
+    calls = ToolFailures(FileStore(tmp_path))
+    for number in range(8):
+        calls.add(record(session=f"s{number}"))
+    calls.mended("2026-04-04T10:00:00.000Z", [], "", "s")
+    assert [one.session for one in calls] == [f"s{number}" for number in range(8)]
+    for number in range(8, 12):
+        calls.add(record(session=f"s{number}"))
+    calls.mended("2026-04-04T10:00:00.000Z", [], "", "s")
+    assert [one.session for one in calls] == ["s8", "s9", "s10", "s11"]
