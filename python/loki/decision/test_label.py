@@ -80,7 +80,7 @@ def label_of(failing: TestFailure, run: TestRun, earlier: Earlier) -> Label:
         or _flaky(failing, run, past, earlier)
         or _broken(past, earlier)
         or _recurring(past, earlier)
-        or _new(past)
+        or _new(failing, past)
     )
 
 
@@ -206,9 +206,11 @@ def _recurring(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
     return Label("recurring", evidence)
 
 
-def _new(past: Sequence[Sighting]) -> Label:
+def _new(failing: TestFailure, past: Sequence[Sighting]) -> Label:
     if not past:
-        return Label("new", "this test was never seen before")
+        is_file = failing.phase == "collect"  # of which nothing is kept until it fails
+        seen = "file was never seen to fail before" if is_file else "test was never seen before"
+        return Label("new", f"this {seen}")
     passes = 0
     for one in reversed(past):
         if not one.has_passed:

@@ -16,7 +16,7 @@ from loki.recognition.similarity import THRESHOLD, overlap
 from loki.recognition.underlying import is_infrastructure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from loki.memory.test_run import TestFailure, TestRun
     from loki.recognition.failure import Failure
@@ -48,6 +48,10 @@ LONGEST = 300
 
 class NewerVersionError(ValueError):
     """A newer loki wrote this: it is left as it is."""
+
+
+_OF_ITS_FOLDER = frozenset({"conftest.py", "__init__.py"})
+"""Names of files that are imported for every test in their folder and below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class TestPast:
             return
         number = self.runs[-1].number + 1 if self.runs else 1
         letters = {_known(test, self.rows): letter for test, letter in _letters(run).items()}
+        for file in _collected([one for one in self.rows if "::" not in one], letters):
+            letters.setdefault(file, PASSED)
         self.rows = {test: row + letters.get(test, ABSENT) for test, row in self.rows.items()} | {
             test: letter for test, letter in letters.items() if test not in self.rows
         }
@@ -335,6 +341,20 @@ def _letters(run: TestRun) -> dict[str, str]:
         if letters.get(one.test, INFRASTRUCTURE) in {PASSED, RESCUED, INFRASTRUCTURE}:
             letters[one.test] = letter
     return letters
+
+
+def _collected(files: Sequence[str], tests: Iterable[str]) -> Iterator[str]:
+    """Which of some files that could not be collected once were: a test of theirs ran."""
+    if not files:
+        return
+    ran = {file for test in tests if (parts := test.partition("::"))[1] and (file := parts[0])}
+    for file in files:
+        folder, _, name = file.rpartition("/")
+        if name in _OF_ITS_FOLDER:
+            if any(one.startswith(f"{folder}/" if folder else "") for one in ran):
+                yield file
+        elif file in ran:
+            yield file
 
 
 def _name(test: str) -> str:

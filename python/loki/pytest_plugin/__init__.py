@@ -6,14 +6,23 @@ what it does is in the rooms beside it, which are loaded where a run asks for th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
-_IDLE = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
+_IDLE = (
+    "collectonly",
+    "help",
+    "setuponly",
+    "setupplan",
+    "showfixtures",
+    "show_fixtures_per_test",
+    "version",
+)
 """Options with which pytest runs no test: there is nothing to know of such a run."""
 
 
@@ -73,17 +82,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, None]:
+    """Tell of a conftest.py that cannot be imported: pytest gives up, and configures nobody."""
+    loaded = yield
+    error = loaded.exception
+    if isinstance(error, Exception):
+        with suppress(Exception):  # what pytest has to say of it comes first
+            said: Mapping[str, object] = vars(early_config.known_args_namespace)
+            if _is_wanted(early_config, said):
+                from loki.pytest_plugin import unstarted
+
+                unstarted.tell(early_config, said, error)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Switch it on where somebody asked for it."""
-    if not _is_wanted(config):
+    if not _is_wanted(config, vars(config.option)):
         return
     from loki.pytest_plugin import switch
 
     switch.on(config)
 
 
-def _is_wanted(config: pytest.Config) -> bool:
-    options: Mapping[str, object] = vars(config.option)
+def _is_wanted(config: pytest.Config, options: Mapping[str, object]) -> bool:
     if options.get("loki") is False or any(options.get(name) for name in _IDLE):
         return False
     asked = ("loki", "loki_report", "loki_fail_on", "loki_quarantine")

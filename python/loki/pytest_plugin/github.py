@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from loki.pytest_plugin.report_file import sections
-from loki.pytest_plugin.wording import counted, message_of, plain
+from loki.pytest_plugin.wording import affected, counted, message_of, plain
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Cause, TestSummary
@@ -67,7 +67,7 @@ def _command(cause: Cause) -> str:
     properties = {
         "file": place["file"] if place else "",
         "line": (place["line"] or "") if place else "",
-        "title": f"{cause.label.name}: {plain(cause.kind)}, {counted(len(cause.tests), 'test')}",
+        "title": f"{cause.label.name}: {plain(cause.kind)}, {affected(cause)}",
     }
     said = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
     level = "warning" if cause.label.name in _MILD else "error"

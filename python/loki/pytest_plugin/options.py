@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SUFFIXES = (".json", ".md", ".markdown")
 """What a report's name may end with; `loki.pytest_plugin.report_file` writes these."""
@@ -31,20 +31,20 @@ class Options:
     quarantine: bool = False
 
 
-def options_of(config: pytest.Config) -> Options:
+def options_of(config: pytest.Config, said: Mapping[str, object]) -> Options:
     """What a run was asked for.
 
     Args:
         config: pytest's.
+        said: options of its command line, by name.
 
     Raises:
         pytest.UsageError: a report's name has another ending, or there is no such label.
     """
-    said: Mapping[str, object] = vars(config.option)
     wanted = said.get("loki_fail_on") or config.getini("loki_fail_on")
     quarantine = said.get("loki_quarantine")
     return Options(
-        tuple(_reports(config)),
+        tuple(_reports(config, said)),
         _labels(str(wanted)),
         bool(config.getini("loki_quarantine") if quarantine is None else quarantine),
     )
@@ -63,10 +63,11 @@ def _labels(said: str) -> tuple[str, ...]:
     return wanted
 
 
-def _reports(config: pytest.Config) -> list[Path]:
+def _reports(config: pytest.Config, said: Mapping[str, object]) -> list[Path]:
     """Files on the command line are relative to where pytest was started, others to its root."""
     started = config.invocation_params.dir
-    typed = [started / os.path.expanduser(name) for name in config.getoption("loki_report")]
+    names = cast("Sequence[str]", said.get("loki_report") or ())
+    typed = [started / os.path.expanduser(name) for name in names]
     reports = typed or [config.rootpath / name for name in config.getini("loki_report")]
     for path in reports:
         if path.suffix.lower() not in SUFFIXES:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loki.base.markdown import code, fence, inline
 from loki.base.secret import mask_secrets, masked
 from loki.decision.test_summary import to_dict
-from loki.pytest_plugin.wording import counted, headline, message_of, plain, seen
+from loki.pytest_plugin.wording import affected, counted, headline, message_of, plain, seen
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Cause, TestSummary
@@ -104,7 +104,7 @@ def _details(number: int, cause: Cause) -> str:
         *([f"- {inline(often)}"] if often else []),
         f"- **What to do**: {inline(plain(cause.todo))}",
         "",
-        f"<details><summary>{counted(len(cause.tests), 'test')}</summary>",
+        f"<details><summary>{affected(cause)}</summary>",
         "",
         *tests,
         "",

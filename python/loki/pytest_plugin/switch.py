@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def on(config: pytest.Config) -> None:
     """Register what listens to the run: the controller's side, or that of a worker of pytest-xdist."""
     guard = Guard()
-    place = _place(config)
+    place = place_in(config)
     plugin: object
     if hasattr(config, "workerinput"):
         from loki.pytest_plugin.trace import PATH, worker_watch
@@ -30,12 +30,13 @@ def on(config: pytest.Config) -> None:
         from loki.pytest_plugin.controller import Controller
         from loki.pytest_plugin.options import options_of
 
-        plugin = Controller(config, guard, place, options_of(config))
+        plugin = Controller(config, guard, place, options_of(config, vars(config.option)))
     config.pluginmanager.register(plugin, "loki-run")
     traceback_text.register(config, guard)
 
 
-def _place(config: pytest.Config) -> Place:
+def place_in(config: pytest.Config) -> Place:
+    """The place of the run that pytest was configured for."""
     return place_of(
         config.rootpath,
         is_configured=config.inipath is not None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Protocol
 
-from loki.pytest_plugin.wording import counted, ending, headline, message_of, plain, seen
+from loki.pytest_plugin.wording import affected, counted, ending, headline, message_of, plain, seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -79,7 +79,7 @@ def show(
 def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bool) -> None:
     writer.write(f"{number:>2} ")
     writer.write(cause.label.name, **COLORS[cause.label.name])
-    tests = counted(len(cause.tests), "test")
+    tests = affected(cause)
     head = f" · {plain(cause.kind)} · {tests}{' · excused' if excused else ''}"
     where = ending(cause.where, max(20, width - len(head) - len(cause.label.name) - 8))
     writer.write_line(head + (f" · {where}" if where else ""))

@@ -55,6 +55,13 @@ def counted(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
+def affected(cause: Cause) -> str:
+    """How many tests, or files of which no test could run, a cause fails."""
+    files = len({one.failing.test for one in cause.members if one.failing.phase == "collect"})
+    tests = len(cause.tests) - files
+    return " and ".join(counted(n, name) for n, name in ((tests, "test"), (files, "file")) if n)
+
+
 def headline(summary: TestSummary) -> str:
     """How many failures, of how many causes, with which labels; "" where nothing failed."""
     if not summary.causes:

@@ -203,6 +203,12 @@ def test_what_the_machine_decides_is_not_flaky() -> None:
     assert told.label(WRONG, "t", commit="c", phase="collect").name == "new"
 
 
+def test_of_a_file_nothing_is_known_until_it_fails() -> None:
+    """That is not said of it as if it were a new test."""
+    label = Told(TestPast()).label(MISSING, phase="collect")
+    assert label == Label("new", "this file was never seen to fail before")
+
+
 def test_infrastructure() -> None:
     """What loki recognizes as an outage, whatever was before."""
     label = after("passed", WRONG).label(REFUSED)

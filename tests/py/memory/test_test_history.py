@@ -46,6 +46,27 @@ def test_is_kept(tmp_path: Path) -> None:
     assert [one.is_same for one in known.runs] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("file", "ran", "row"),
+    [
+        ("a/test_a.py", "a/test_a.py::test_x", "fp"),
+        ("a/test_a.py", "a/test_b.py::test_x", "f"),
+        ("a/conftest.py", "a/b/test_b.py::test_x", "fp"),
+        ("a/conftest.py", "ab/test_b.py::test_x", "f"),
+        ("conftest.py", "a/test_a.py::test_x", "fp"),
+        ("conftest.py", "a/test_a.py", "f"),
+    ],
+)
+def test_a_file_that_could_not_be_collected_was(
+    tmp_path: Path, file: str, ran: str, row: str
+) -> None:
+    """It passes where a test of its ran, whatever became of it; else nobody knows."""
+    history = TestHistory(FileStore(tmp_path))
+    history.keep(run("1", (), file))
+    history.keep(run("2", (), ran))
+    assert letters(history, file) == row
+
+
 def test_a_run_is_kept_once(tmp_path: Path) -> None:
     """The same run twice is one; a run can be asked for without itself."""
     history = TestHistory(FileStore(tmp_path))
