@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loki.pytest_plugin.journal import Journal
+from loki.pytest_plugin.junit import junit_of
 from loki.pytest_plugin.run_record import RunRecord
 from loki.pytest_plugin.tally import Tally
 from loki.pytest_plugin.trace import Trace
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from loki.memory.test_history import TestHistory
     from loki.memory.test_run import TestFailure, TestRun
     from loki.pytest_plugin.guard import Guard
+    from loki.pytest_plugin.junit import Junit
     from loki.pytest_plugin.options import Options
     from loki.pytest_plugin.place import Place
 
@@ -44,6 +46,7 @@ class Controller:
         self._record = RunRecord(place, options.reports)
         self._journal = Journal()
         self._trace = Trace(config, self._journal, place)
+        self._junit: Junit | None = None
         self._died: list[str] = []
         config.pluginmanager.register(self._trace, "loki-trace")
         self._summary: TestSummary | None = None
@@ -56,6 +59,7 @@ class Controller:
     def pytest_sessionstart(self) -> None:
         """The clock runs, and git is asked what code this is; before workers are started."""
         self._guard(self._record.start, self._journal, has_workers=self._trace.has_workers)
+        self._guard(self._hold_elements)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -111,6 +115,11 @@ class Controller:
         for line in self._guard.lines:
             print(line, file=sys.stderr)  # noqa: T201 - there is no terminal reporter
 
+    def _hold_elements(self) -> None:
+        self._junit = junit_of(self._config)
+        if self._junit is not None:
+            self._config.pluginmanager.register(self._junit, "loki-junit")
+
     def _failed(self, report: pytest.TestReport) -> None:
         from loki.pytest_plugin.recognizing import unpacked
         from loki.pytest_plugin.report_text import CRASHED
@@ -126,6 +135,8 @@ class Controller:
     def _count(self, failing: TestFailure) -> None:
         self._tally.failed(failing)
         self._journal.failed(failing)
+        if self._junit is not None:
+            self._junit.failed(failing)
 
     def _finish(self, session: pytest.Session) -> None:
         from loki.memory.test_history import TestHistory
@@ -175,6 +186,8 @@ class Controller:
 
         publishing.write_reports(summary, self._options.reports, self._guard.warn)
         publishing.tell_github(summary, os.environ, self._guard.warn)
+        if self._junit is not None:
+            self._junit.complete(summary)
 
     def _show(self, terminalreporter: pytest.TerminalReporter) -> None:
         from loki.pytest_plugin.terminal import show
