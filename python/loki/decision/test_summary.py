@@ -6,6 +6,7 @@ Faces show this and decide nothing. The rules: ``docs/design/tests.md``. Under t
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
@@ -182,6 +183,15 @@ def where_of(failure: Failure) -> str:
     return f"{failure.path}:{failure.line}" if failure.path and failure.line else failure.path or ""
 
 
+_NAMES = {
+    "env-missing": (
+        "variable",
+        re.compile(r"^'([A-Za-z_]\w*)'$|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"),
+    ),
+    "import-not-found": ("module", re.compile(r"No module named '?([\w.]+)")),
+}
+"""What a message calls that which is missing: a key, a name that only variables have, a module."""
+
 _TODO = {
     "infrastructure": "Run it again once what could not be reached answers; nothing says that the code "
     "is wrong.",
@@ -206,9 +216,16 @@ def todo_of(failure: Failure, test: str, label: LabelName) -> str:
     if kind in _PLAIN:
         alone = f"run it alone: pytest {shlex.quote(test)}"
         return f"Look at {where}; {alone}" if where else alone.capitalize()
-    known = {"place": where, "test": test, "file": failure.path or ""}
+    known = {"place": where, "test": test, "file": failure.path or "", **_named(failure, kind)}
     filled = (advice.fill(step, known) for step in advice.of(kind).steps)
     return next((step for step in filled if step), f"Look at {where}.")
+
+
+def _named(failure: Failure, kind: str) -> dict[str, str]:
+    """What is missing, by the name that advice has for it."""
+    name, regex = _NAMES.get(kind, ("", None))
+    found = regex.search(failure.message) if regex else None
+    return {name: found[found.lastindex or 0]} if found else {}
 
 
 def to_dict(summary: TestSummary) -> dict[str, Any]:

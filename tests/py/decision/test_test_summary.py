@@ -107,7 +107,12 @@ def test_what_to_do() -> None:
     assert "Run it again" in todo_of(WRONG, "t", "infrastructure")
     assert "varies" in todo_of(WRONG, "t", "flaky")
     missing = recognize("E   ModuleNotFoundError: No module named 'x'", command="pytest")
-    assert "installed" in todo_of(missing, "t", "new")
+    assert "whether x is installed" in todo_of(missing, "t", "new")
+    nameless = recognize("E   ImportError: cannot import name 'x' from 'y'", command="pytest")
+    assert "{" not in todo_of(nameless, "t", "new")
+    for text in ("E   KeyError: 'PORT'\n\n<frozen os>:685: KeyError", "E   KeyError: 'MY_PORT'"):
+        asked = todo_of(recognize(text, command="pytest"), "t", "new")
+        assert asked.replace("MY_", "") == "Set the environment variable PORT where the check runs."
     assert todo_of(Failure.of("it broke"), "t", "new") == "Run it alone: pytest t"
 
 

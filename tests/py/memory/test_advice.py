@@ -9,7 +9,7 @@ import pytest
 from loki.memory import advice
 from loki.recognition.pattern import PatternSet
 
-STEP = {"place", "file", "test", "name", "command"}
+STEP = {"place", "file", "test", "name", "command", "variable", "module"}
 SAME = {"file", "test_file", "code", "name"}
 
 

@@ -37,7 +37,7 @@ def test_a_missing_dependency_of_the_conftest(suite: Suite, ini: bool) -> None:
     assert "loki: 1 failure, 1 cause: 1 new" in told(ran)[0]
     assert told(ran)[1] == " 1 new · import-not-found · 1 file · conftest.py:3"
     assert "ModuleNotFoundError: No module named 'nosuchthing'" in told(ran)[2]
-    assert any("→ See whether the module is installed" in line for line in told(ran))
+    assert any("→ See whether nosuchthing is installed" in line for line in told(ran))
     assert outcomes(ran) == {"conftest.py": ("collect", "error")}
     assert (ran.run.exit_code, ran.run.interrupted, ran.run.counts) == (4, True, {"error": 1})
     assert not list((suite.folder / ".loki/state/test-runs").iterdir())
