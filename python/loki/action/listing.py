@@ -71,13 +71,16 @@ def is_private(path: str) -> bool:
     )
 
 
-def git(root: str, *arguments: str, data: bytes | None = None) -> bytes | None:
+def git(
+    root: str, *arguments: str, data: bytes | None = None, seconds: float = GIT_TIMEOUT
+) -> bytes | None:
     """What git prints about a folder, or None where it fails, takes too long or is missing.
 
     Args:
         root: the folder to ask in.
         arguments: git's own.
         data: its standard input.
+        seconds: that it may take.
     """
     try:
         done = subprocess.run(
@@ -86,7 +89,7 @@ def git(root: str, *arguments: str, data: bytes | None = None) -> bytes | None:
             env=git_environment(),
             input=data if data is not None else b"",
             capture_output=True,
-            timeout=GIT_TIMEOUT,
+            timeout=seconds,
             check=True,
         )
     except (OSError, subprocess.SubprocessError):

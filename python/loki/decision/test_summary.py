@@ -56,6 +56,8 @@ class Cause:
         times: runs in which it was seen, this one included.
         since: when it was first seen, ISO 8601 UTC.
         todo: what to do next, one sentence.
+        passed_at: commit of the last run in which one of its tests passed, where few files changed since.
+        changed: those files, of the project and no tests; `loki.decision.test_changes` knows them.
     """
 
     failure: Failure
@@ -66,6 +68,8 @@ class Cause:
     times: int
     since: str
     todo: str
+    passed_at: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def evidence(self) -> str:
@@ -263,6 +267,8 @@ def _cause_dict(cause: Cause) -> dict[str, Any]:
         "times": cause.times,
         "since": cause.since,
         "todo": cause.todo,
+        "passed_at": cause.passed_at,
+        "changed": list(cause.changed),
         "tests": [_member_dict(member) for member in cause.members],
     }
 

@@ -158,9 +158,13 @@ class Controller:
 
     def _summarize(self, session: pytest.Session, run: TestRun, history: TestHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
+        from loki.action.files_since import files_since
+        from loki.decision.test_changes import with_changes
         from loki.decision.test_summary import summarize
 
-        self._summary = summarize(run, history)
+        project = os.fspath(self._place.project)
+        known = summarize(run, history)
+        self._summary = with_changes(known, history, lambda commit: files_since(project, commit))
         self._tell(self._summary)
         self._judge(session, self._summary)
 

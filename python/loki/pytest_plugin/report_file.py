@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loki.base.markdown import code, fence, inline
 from loki.base.secret import mask_secrets, masked
 from loki.decision.test_summary import to_dict
-from loki.pytest_plugin.wording import affected, counted, headline, message_of, plain, seen
+from loki.pytest_plugin.wording import affected, changed, counted, headline, message_of, plain, seen
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Cause, TestSummary
@@ -92,7 +92,7 @@ def _cell(text: str) -> str:
 
 
 def _details(number: int, cause: Cause) -> str:
-    often = seen(cause)
+    often, files = seen(cause), changed(cause)
     said = f"{number}. {cause.label.name}: {message_of(cause)}"
     tests = [f"- {code(plain(test))}" for test in cause.tests[:TESTS]]
     if len(cause.tests) > TESTS:
@@ -102,6 +102,7 @@ def _details(number: int, cause: Cause) -> str:
         "",
         f"- **{cause.label.name}**: {inline(plain(cause.evidence))}",
         *([f"- {inline(often)}"] if often else []),
+        *([f"- {inline(plain(files))}"] if files else []),
         f"- **What to do**: {inline(plain(cause.todo))}",
         "",
         f"<details><summary>{affected(cause)}</summary>",

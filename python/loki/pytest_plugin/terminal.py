@@ -8,7 +8,16 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Protocol
 
-from loki.pytest_plugin.wording import affected, counted, ending, headline, message_of, plain, seen
+from loki.pytest_plugin.wording import (
+    affected,
+    changed,
+    counted,
+    ending,
+    headline,
+    message_of,
+    plain,
+    seen,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -91,6 +100,8 @@ def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bo
     evidence = plain(cause.evidence)
     for line in _wrapped(f"{evidence}; {often}" if often else evidence, width):
         writer.write_line(line, light=True)
+    for line in _wrapped(plain(changed(cause)), width):
+        writer.write_line(line)
     for line in _wrapped(f"→ {plain(cause.todo)}", width):
         writer.write_line(line)
 

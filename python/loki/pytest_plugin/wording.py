@@ -86,6 +86,13 @@ def seen(cause: Cause) -> str:
     return f"seen in {counted(cause.times, 'run')} since {day(cause.since)}"
 
 
+def changed(cause: Cause) -> str:
+    """Which files changed since its tests last passed; "" where nobody knows, or too many did."""
+    if not cause.changed:
+        return ""
+    return f"changed since commit {cause.passed_at[:7]}, where it last passed: {', '.join(cause.changed)}"
+
+
 def day(moment: str) -> str:
     """The day and minute of a moment in ISO 8601 UTC.
 

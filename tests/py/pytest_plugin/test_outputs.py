@@ -107,3 +107,21 @@ def test_fail_on_new(suite: Suite) -> None:
     assert suite.pytest(COIN="heads").code == 0
     suite.write(test_worse=BAD.replace("2", "3").replace("test_bad", "test_worse"))
     assert suite.pytest(COIN="heads").code == 1
+
+
+def test_says_which_files_changed_since_it_passed(tmp_path: Path) -> None:
+    """Committed or not; nothing of tests, and nothing where nothing changed."""
+    suite = Suite(tmp_path).write(shop="RATE = 2\n", other="x = 1\n")
+    suite.write(test_shop="import shop\ndef test_rate():\n    assert shop.RATE == 2\n")
+    suite.git("init", "-q", ".")
+    suite.git("add", ".")
+    suite.git("commit", "-qm", "first")
+    assert suite.pytest("--loki").code == 0
+    suite.write(shop="RATE = 3\n")
+    ran = suite.pytest("--loki", "--loki-report=x.json", "--loki-report=x.md")
+    assert any("changed since commit" in line for line in ran.said)
+    assert "where it last passed: shop.py" in " ".join(" ".join(ran.said).split())
+    (cause,) = json.loads((tmp_path / "x.json").read_text("utf-8"))["causes"]
+    assert cause["changed"] == ["shop.py"]
+    assert cause["passed_at"] == ran.run.commit
+    assert "where it last passed: shop.py" in (tmp_path / "x.md").read_text("utf-8")
