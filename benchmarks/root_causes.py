@@ -25,12 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from loki.memory.test_run import TestFailure
+from loki.pytest_plugin.source.reading import assertions_of
 from loki.recognition.failure import recognize
 from loki.recognition.root_cause import root_causes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loki.memory.test_run import Phase
     from loki.recognition.failure import Failure
 
 DATA = Path(__file__).with_suffix(".yml")
@@ -41,7 +44,9 @@ TOLD = "ROOT_CAUSES_FILE"
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Note a test that failed."""
+    """Note a test that failed, or passed."""
+    if report.when == "call" and report.passed:
+        _tell([report.nodeid, ""])
     _note(report)
 
 
@@ -52,12 +57,16 @@ def pytest_collectreport(report: Any) -> None:
 
 def _note(report: Any) -> None:
     if report.failed:
-        with Path(os.environ[TOLD]).open("a", encoding="utf-8") as file:
-            head = f"{'_' * 12} {report.head_line or report.nodeid} {'_' * 12}"
-            if report.when == "collect":
-                head = f"{'_' * 12} ERROR collecting {report.nodeid} {'_' * 12}"
-            text = f"{'=' * 12} FAILURES {'=' * 12}\n{head}\n{report.longreprtext}\n"
-            file.write(json.dumps([report.nodeid, text]) + "\n")
+        head = f"{'_' * 12} {report.head_line or report.nodeid} {'_' * 12}"
+        if report.when == "collect":
+            head = f"{'_' * 12} ERROR collecting {report.nodeid} {'_' * 12}"
+        text = f"{'=' * 12} FAILURES {'=' * 12}\n{head}\n{report.longreprtext}\n"
+        _tell([report.nodeid, text, report.when])
+
+
+def _tell(said: list[str]) -> None:
+    with Path(os.environ[TOLD]).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(said) + "\n")
 
 
 # --- outside -----------------------------------------------------------------------------------------
@@ -111,18 +120,25 @@ def run(case: dict[str, Any]) -> Result:
             (root / name).write_text(text, "utf-8")
         told = Path(folder) / "told"
         _pytest(root, told, case.get("run", []))
-        noted = [json.loads(line) for line in told.read_text("utf-8").splitlines()]
-        noted.sort()
-        failures = [recognize(t, command="pytest", root=root, language="python") for _, t in noted]
-    tests = [test for test, _ in noted]
+        noted = sorted(json.loads(line) for line in told.read_text("utf-8").splitlines())
+        passed = [test for test, *said in noted if said == [""]]
+        failing = [_failing(root, *said) for said in noted if len(said) > 2]
+        assertions = assertions_of(failing, passed, (), root)
+    tests = [one.test for one in failing]
+    failures = [one.failure for one in failing]
     planted = [_planted(case, test) for test in tests]
     if set(planted) != set(case["causes"]):
         raise ValueError(f"{case['name']}: failed {sorted(set(planted))}, planted {case['causes']}")
     found = [0] * len(tests)
-    for number, cause in enumerate(root_causes(failures)):
+    for number, cause in enumerate(root_causes(failures, assertions)):
         for member in cause.members:
             found[member] = number
     return Result(case["name"], planted, found, tests, failures)
+
+
+def _failing(root: Path, test: str, text: str, when: Phase) -> TestFailure:
+    failure = recognize(text, command="pytest", root=root, language="python")
+    return TestFailure(test, when, "failed" if when == "call" else "error", failure)
 
 
 def _pytest(root: Path, told: Path, more: Sequence[str]) -> None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loki.decision.test_label import Label, LabelName, label_of, rescued
 from loki.memory import advice
+from loki.recognition.callee import NO_ASSERTIONS, Assertions, Callee
 from loki.recognition.root_cause import root_causes
+from loki.recognition.signature import normalize
 from loki.recognition.underlying import is_test_path, underlying
 
 if TYPE_CHECKING:
@@ -24,10 +26,15 @@ if TYPE_CHECKING:
     from loki.memory.test_past import Earlier
     from loki.memory.test_run import TestFailure, TestRun
     from loki.recognition.failure import Failure
+    from loki.recognition.root_cause import RootCause
 
 URGENCY: tuple[LabelName, ...] = ("new", "recurring", "broken", "flaky", "infrastructure")
 """The label of a cause is the first of these that one of its tests has: what is new in a known cause
 must not hide behind it."""
+
+MESSAGES = 3
+"""Different messages that are quoted of tests that have only a function in common: two mistakes in it
+are not to look like one. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Cause:
         todo: what to do next, one sentence.
         passed_at: commit of the last run in which one of its tests passed, where few files changed since.
         changed: those files, of the project and no tests; `loki.decision.test_changes` knows them.
+        callee: the function on whose results all its tests assert, where their source says so.
+        is_shared: that function is what makes them one cause.
     """
 
     failure: Failure
@@ -70,6 +79,8 @@ class Cause:
     todo: str
     passed_at: str = ""
     changed: tuple[str, ...] = ()
+    callee: Callee | None = None
+    is_shared: bool = False
 
     @property
     def evidence(self) -> str:
@@ -80,6 +91,18 @@ class Cause:
     def tests(self) -> tuple[str, ...]:
         """The tests that it fails, each once."""
         return tuple(dict.fromkeys(member.failing.test for member in self.members))
+
+    @property
+    def shared(self) -> str:
+        """What its tests have in common where each fails by its own assertion, one sentence; or ""."""
+        if self.callee is None or not self.is_shared:
+            return ""
+        return f"{len(self.tests)} tests assert on what {self.callee.name} returns"
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What they say then, each in its own words: a few that differ."""
+        return differing([one.failing.failure for one in self.members]) if self.shared else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +127,25 @@ class TestSummary:
         return tuple(member for cause in self.causes for member in cause.members)
 
 
-def summarize(run: TestRun, history: TestHistory) -> TestSummary:
+def summarize(
+    run: TestRun, history: TestHistory, assertions: Assertions = NO_ASSERTIONS
+) -> TestSummary:
     """What there is to say about a run, given what was there before it.
 
     Args:
         run: the run.
         history: of earlier runs; the run itself is left out where it is kept already.
+        assertions: what failing tests assert on, where their source was read.
     """
     earlier = [history.earlier(o.test, o.failure, before=run.id) for o in run.failures]
     causes = [
         _cause(
             run,
-            group.failure,
+            group,
             [run.failures[index] for index in group.members],
             [earlier[index] for index in group.members],
         )
-        for group in root_causes([one.failure for one in run.failures])
+        for group in root_causes([one.failure for one in run.failures], assertions)
     ]
     causes.sort(
         key=lambda cause: (-len(cause.members), URGENCY.index(cause.label.name), cause.tests)
@@ -134,7 +160,7 @@ def summarize(run: TestRun, history: TestHistory) -> TestSummary:
 
 
 def _cause(
-    run: TestRun, failure: Failure, failing: Sequence[TestFailure], earlier: Sequence[Earlier]
+    run: TestRun, group: RootCause, failing: Sequence[TestFailure], earlier: Sequence[Earlier]
 ) -> Cause:
     members = tuple(
         sorted(
@@ -146,9 +172,23 @@ def _cause(
     seen = {one.run.number for known in earlier for one in known.runs if one.is_same}
     times = max([len(seen), *(known.times for known in earlier)])
     since = min([run.started_at, *(known.first for known in earlier if known.first)])
-    where, kind = where_of(failure), kind_of(failure)
-    todo = todo_of(failure, members[0].failing.test, label.name)
-    return Cause(failure, label, where, kind, members, times + 1, since, todo)
+    failure, callee, test = group.failure, group.callee, members[0].failing.test
+    if callee is not None and group.is_shared:
+        where, todo = callee.where, todo_of_shared(callee, test, label.name)
+    else:
+        where, todo = where_of(failure), todo_of(failure, test, label.name, callee)
+    return Cause(
+        failure,
+        label,
+        where,
+        kind_of(failure),
+        members,
+        times + 1,
+        since,
+        todo,
+        callee=callee,
+        is_shared=group.is_shared,
+    )
 
 
 def cause_label(members: Sequence[Member]) -> Label:
@@ -206,19 +246,34 @@ _PLAIN = frozenset({"test-failure", "unknown", "runtime-error"})
 """Kinds of which there is no better advice than where to look."""
 
 
-def todo_of(failure: Failure, test: str, label: LabelName) -> str:
+def differing(failures: Sequence[Failure]) -> tuple[str, ...]:
+    """What failures say, a few that differ most: first one of each form.
+
+    Args:
+        failures: of one cause.
+    """
+    said = [f"{o.error_type}: {o.message}" if o.error_type else o.message for o in failures]
+    forms = {normalize(text, "template"): text for text in reversed(said)}
+    chosen = dict.fromkeys([*reversed(forms.values()), *said])
+    return tuple(chosen)[:MESSAGES]
+
+
+def todo_of(failure: Failure, test: str, label: LabelName, callee: Callee | None = None) -> str:
     """What to do next about a cause, one sentence.
 
     Args:
         failure: the one that shows it best.
         test: node id of a test that it fails.
         label: of the cause.
+        callee: the function on whose results all its tests assert, where that is known.
     """
     if label in _TODO:
         return _TODO[label]
     where, kind = where_of(failure), kind_of(failure)
     if kind in _PLAIN:
         alone = f"run it alone: pytest {shlex.quote(test)}"
+        if callee is not None:
+            where = f"{where}, which asserts on what {callee.name} returns ({callee.where})"
         return f"Look at {where}; {alone}" if where else alone.capitalize()
     known = {"place": where, "test": test, "file": failure.path or "", **_named(failure, kind)}
     filled = (advice.fill(step, known) for step in advice.of(kind).steps)
@@ -230,6 +285,18 @@ def _named(failure: Failure, kind: str) -> dict[str, str]:
     name, regex = _NAMES.get(kind, ("", None))
     found = regex.search(failure.message) if regex else None
     return {name: found[found.lastindex or 0]} if found else {}
+
+
+def todo_of_shared(callee: Callee, test: str, label: LabelName) -> str:
+    """The same about a cause whose tests have a function in common.
+
+    Args:
+        callee: the function.
+        test: node id of a test that asserts on what it returns.
+        label: of the cause.
+    """
+    first = f"Look at {callee.name} first, {callee.where}"
+    return _TODO.get(label) or f"{first}; run one alone: pytest {shlex.quote(test)}"
 
 
 def to_dict(summary: TestSummary) -> dict[str, Any]:
@@ -263,6 +330,8 @@ def _cause_dict(cause: Cause) -> dict[str, Any]:
         "where": cause.where,
         "error_type": failure.error_type,
         "message": failure.message,
+        "shared": cause.shared,
+        "messages": list(cause.messages),
         "excerpt": failure.excerpt,
         "times": cause.times,
         "since": cause.since,

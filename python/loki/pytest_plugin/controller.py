@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loki.pytest_plugin.junit import Junit
     from loki.pytest_plugin.options import Options
     from loki.pytest_plugin.place import Place
+    from loki.recognition.callee import Assertions
 
 
 class Controller:
@@ -163,10 +164,19 @@ class Controller:
         from loki.decision.test_summary import summarize
 
         project = os.fspath(self._place.project)
-        known = summarize(run, history)
+        known = summarize(run, history, self._assertions(run, history))
         self._summary = with_changes(known, history, lambda commit: files_since(project, commit))
         self._tell(self._summary)
         self._judge(session, self._summary)
+
+    def _assertions(self, run: TestRun, history: TestHistory) -> Assertions:
+        """What failing tests assert on, by their source; without it the run is summed up all the same."""
+        from loki.pytest_plugin.source.reading import assertions_of
+        from loki.recognition.callee import NO_ASSERTIONS
+
+        if not run.failures:
+            return NO_ASSERTIONS
+        return assertions_of(run.failures, run.passed, history.past.rows, self._place.project)
 
     def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""

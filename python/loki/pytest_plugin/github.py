@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from loki.pytest_plugin.report_file import sections
-from loki.pytest_plugin.wording import affected, counted, message_of, plain
+from loki.pytest_plugin.wording import affected, counted, message_of, messages_of, plain
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Cause, TestSummary
@@ -69,12 +69,13 @@ def _command(cause: Cause) -> str:
         "line": (place["line"] or "") if place else "",
         "title": f"{cause.label.name}: {plain(cause.kind)}, {affected(cause)}",
     }
-    said = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    named = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
     level = "warning" if cause.label.name in _MILD else "error"
     tests = "\n".join(plain(test, 200) for test in cause.tests[:TESTS])
     more = f"\nand {len(cause.tests) - TESTS} more" if len(cause.tests) > TESTS else ""
-    text = f"{message_of(cause)}\n{plain(cause.evidence)}\n{plain(cause.todo)}\n\n{tests}{more}"
-    return f"::{level} {said}::{_data(text)}"
+    said = "\n".join([message_of(cause), *messages_of(cause), plain(cause.evidence)])
+    text = f"{said}\n{plain(cause.todo)}\n\n{tests}{more}"
+    return f"::{level} {named}::{_data(text)}"
 
 
 def _data(text: str) -> str:

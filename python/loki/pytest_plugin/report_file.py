@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from loki.base.markdown import code, fence, inline
 from loki.base.secret import mask_secrets, masked
 from loki.decision.test_summary import to_dict
-from loki.pytest_plugin.wording import affected, changed, counted, headline, message_of, plain, seen
+from loki.pytest_plugin.wording import (
+    affected,
+    changed,
+    counted,
+    headline,
+    message_of,
+    messages_of,
+    plain,
+    seen,
+)
 
 if TYPE_CHECKING:
     from loki.decision.test_summary import Cause, TestSummary
@@ -103,6 +112,7 @@ def _details(number: int, cause: Cause) -> str:
         f"- **{cause.label.name}**: {inline(plain(cause.evidence))}",
         *([f"- {inline(often)}"] if often else []),
         *([f"- {inline(plain(files))}"] if files else []),
+        *(f"- {code(said)}" for said in messages_of(cause)),
         f"- **What to do**: {inline(plain(cause.todo))}",
         "",
         f"<details><summary>{affected(cause)}</summary>",

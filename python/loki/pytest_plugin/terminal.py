@@ -15,6 +15,7 @@ from loki.pytest_plugin.wording import (
     ending,
     headline,
     message_of,
+    messages_of,
     plain,
     seen,
 )
@@ -94,6 +95,8 @@ def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bo
     writer.write_line(head + (f" · {where}" if where else ""))
     for line in _wrapped(message_of(cause), width):
         writer.write_line(line, bold=True)
+    for said in messages_of(cause):
+        writer.write_line(f"{_INDENT}{plain(said, width - len(_INDENT) - 1)}")
     for line in _tests(cause, width):
         writer.write_line(line)
     often = seen(cause)

@@ -73,10 +73,17 @@ def headline(summary: TestSummary) -> str:
 
 
 def message_of(cause: Cause) -> str:
-    """What the failure says, with its type."""
+    """What the failure says, with its type; or what its tests have in common, where they say differently."""
+    if cause.shared:
+        return plain(cause.shared, MESSAGE)
     failure = cause.failure
     said = f"{failure.error_type}: {failure.message}" if failure.error_type else failure.message
     return plain(said, MESSAGE)
+
+
+def messages_of(cause: Cause) -> list[str]:
+    """What the tests of a cause say differently, a few of it; none where one message stands for all."""
+    return [plain(said, MESSAGE) for said in cause.messages]
 
 
 def seen(cause: Cause) -> str:

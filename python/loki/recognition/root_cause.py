@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki.recognition.callee import NO_ASSERTIONS, Assertions, Callee, shared_callees
 from loki.recognition.shown_value import shown_values
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import overlap
@@ -41,6 +42,9 @@ _WORD = re.compile(
     r"(?<![\w'\"])(?!(?:assert|and|or|not|in|is|where|True|False|None)\b)[A-Za-z_]{2,}"
 )
 
+_OWN = frozenset({"test", "helper"})
+"""Kinds of evidence that say no more than where a test failed."""
+
 Stack = tuple[tuple[str, int | None], ...]
 
 
@@ -51,19 +55,26 @@ class RootCause:
     Attributes:
         failure: the one that shows it best.
         members: places in the sequence that was passed, ascending.
+        callee: the function on whose results all of them assert, where their source says so.
+        is_shared: that function is what makes them one: it is to be looked at first.
     """
 
     failure: Failure
     members: tuple[int, ...]
+    callee: Callee | None = None
+    is_shared: bool = False
 
 
-def root_causes(failures: Sequence[Failure]) -> list[RootCause]:
+def root_causes(
+    failures: Sequence[Failure], assertions: Assertions = NO_ASSERTIONS
+) -> list[RootCause]:
     """The failures of one test run, grouped by root cause.
 
     A false merge is worse than a false split: what is not shown to be one stays apart.
 
     Args:
         failures: what failed in the run, in any order.
+        assertions: what failing tests assert on, where their source was read.
 
     Returns:
         A group for each cause, most members first, then in the order of their first member. Each
@@ -85,19 +96,39 @@ def root_causes(failures: Sequence[Failure]) -> list[RootCause]:
             raised.setdefault(place, []).append((index, _stack(failure)))
     for members in raised.values():
         _join_ways(groups, failures, members)
+    shared = _join_callees(groups, failures, assertions)
     found = groups.members()
     ordered = sorted(found, key=lambda members: (-len(members), members[0]))
-    return [RootCause(_clearest([failures[m] for m in ms]), tuple(ms)) for ms in ordered]
+    return [
+        RootCause(
+            _clearest([failures[m] for m in members]),
+            tuple(members),
+            shared.get(members[0]) or _callee(members, assertions),
+            members[0] in shared,
+        )
+        for members in ordered
+    ]
 
 
-def evidence(failure: Failure) -> list[Hashable]:
+def fails_by_itself(failure: Failure) -> bool:
+    """Whether a test failed in its own body, or in a helper of tests, and shows no more than that.
+
+    Args:
+        failure: of a test.
+    """
+    own = [frame.path for frame in failure.frames if frame.in_project]
+    in_tests = bool(own) and all(map(is_test_path, own))
+    return in_tests and all(key[0] in _OWN for key in evidence(failure))
+
+
+def evidence(failure: Failure) -> list[tuple[Hashable, ...]]:
     """What shows a failure's root cause: failures that have one of these in common are one.
 
     Args:
         failure: of a test.
     """
     said = f"{failure.error_type or ''}: {failure.message}"
-    found = list(_said(failure, said))
+    found: list[tuple[Hashable, ...]] = list(_said(failure, said))
     if not found:
         found += _endpoint(failure, said)
         found += [("value", *value) for value in shown_values(failure)]
@@ -122,7 +153,7 @@ def _knowledge() -> tuple[
     return said, tuple(map(re.compile, data["endpoints"]))
 
 
-def _said(failure: Failure, said: str) -> Iterable[Hashable]:
+def _said(failure: Failure, said: str) -> Iterable[tuple[Hashable, ...]]:
     """A cause that the message names: a module, a name, a table."""
     if (failure.error_type or "") == "AssertionError":
         return  # it quotes what the code said, perhaps of another failure that it was to deal with
@@ -142,7 +173,7 @@ def _environment_variable(failure: Failure) -> str:
     return failure.message if asked and failure.error_type == "KeyError" else ""
 
 
-def _endpoint(failure: Failure, said: str) -> Iterable[Hashable]:
+def _endpoint(failure: Failure, said: str) -> Iterable[tuple[Hashable, ...]]:
     """The service that could not be reached."""
     if not is_infrastructure(failure):
         return
@@ -166,7 +197,7 @@ def _stack(failure: Failure) -> Stack:
     return tuple(own)
 
 
-def _place(failure: Failure) -> Iterable[Hashable]:
+def _place(failure: Failure) -> Iterable[tuple[Hashable, ...]]:
     """Where it was raised, with what it said there."""
     own = [frame for frame in failure.frames if frame.in_project]
     if failure.path and not (own and own[-1].path == failure.path):
@@ -214,6 +245,32 @@ def _join_ways(
                 if _resemble(failures[index], failures[other]):
                     groups.link(index, other)
                     break
+
+
+def _join_callees(
+    groups: _Groups, failures: Sequence[Failure], assertions: Assertions
+) -> dict[int, Callee]:
+    """Join tests that assert on what one function returns; that function by each group's first."""
+    known = assertions.failing
+    alone = {
+        index: known[index]
+        for members in groups.members()
+        for index in members
+        if all(m in known and fails_by_itself(failures[m]) for m in members)
+        and len({known[m].calls for m in members}) == 1
+    }
+    found = shared_callees(alone, assertions.passing)
+    for _, members in found:
+        for index in members[1:]:
+            groups.link(members[0], index)
+    return {members[0]: callee for callee, members in found}
+
+
+def _callee(members: Sequence[int], assertions: Assertions) -> Callee | None:
+    """The one function that all of some failures assert on, if there is one."""
+    known = [assertions.failing.get(index) for index in members]
+    callees = {callee for one in known if one is not None for callee in one.callees}
+    return callees.pop() if len(callees) == 1 and None not in known else None
 
 
 def _resemble(a: Failure, b: Failure) -> bool:

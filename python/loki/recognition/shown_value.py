@@ -66,7 +66,9 @@ def _returned_none(failure: Failure) -> list[tuple[str, ...]]:
 def _attributes(failure: Failure) -> list[tuple[str, ...]]:
     """The value of an attribute of a fixture, where an assertion failed for it."""
     match = _ATTRIBUTE.search(failure.excerpt)
-    if match is None:
+    if (
+        match is None or match["value"] == match["name"]
+    ):  # a method: nothing is wrong with it as such
         return []
     shown = _ADDRESS.sub("", match["object"])
     names = [n for n, value in _arguments(failure).items() if _ADDRESS.sub("", value) == shown]

@@ -180,6 +180,21 @@ def test_helpers_of_tests() -> None:
     ) == [(0, 1), (2,), (3,)]
 
 
+def test_values_of_fixtures() -> None:
+    """An attribute with the same value is one cause; a method that both call is no value."""
+
+    def shown(test: str, line: int, *why: str) -> Failure:
+        lines = [f"client = <Client>\n\n    def {test}(client):", "", "E       assert 0 == 1"]
+        lines[1] = f">       assert client.{'size' if 'size' in why[-1] else f'find({line})'} == 1"
+        lines += [f"E        +  where {one}" for one in why]
+        place = f"tests/test_a.py:{line}"
+        return failed("assert 0 == 1", place, error_type="AssertionError", excerpt="\n".join(lines))
+
+    sizes = [shown(f"test_{n}", n, "0 = <Client>.size") for n in (3, 6)]
+    found = [shown(f"test_{n}", n, f"0 = find({n})", "find = <Client>.find") for n in (9, 12)]
+    assert groups(*sizes, *found) == [(0, 1), (2,), (3,)]
+
+
 def test_services() -> None:
     """A service that nobody reaches is one cause, another port is another service."""
 

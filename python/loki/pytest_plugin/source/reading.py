@@ -1,0 +1,121 @@
+"""What the failing tests of a run assert on, read from the project's files.
+
+Nothing here may cost the run its summary: what cannot be read is no evidence. Under test:
+``tests/py/pytest_plugin/test_asserted.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from loki.memory.test_run import TestFailure
+from loki.pytest_plugin.source.asserted import asserted
+from loki.pytest_plugin.source.callers import Callers
+from loki.pytest_plugin.source.module import Sources
+from loki.recognition.callee import NO_ASSERTIONS, Asserted, Assertions, Callee, candidates
+from loki.recognition.root_cause import fails_by_itself
+
+LARGEST = 1_000_000
+"""Bytes of a file that is read. Chosen: larger ones were written by programs."""
+
+_FAILING = re.compile(r"^> +(.+)$", re.MULTILINE)
+
+
+def assertions_of(
+    failures: Sequence[TestFailure],
+    passed: Iterable[str],
+    known: Iterable[str],
+    project: Path,
+) -> Assertions:
+    """What failing tests assert on, of those that nothing else explains.
+
+    Args:
+        failures: of a run.
+        passed: node ids of the tests that passed in it.
+        known: node ids of the tests that earlier runs had.
+        project: the project's folder.
+    """
+    suspicious = [
+        (index, one)
+        for index, one in enumerate(failures)
+        if one.phase == "call" and one.outcome == "failed" and fails_by_itself(one.failure)
+    ]
+    if not suspicious:
+        return NO_ASSERTIONS
+    sources = Sources(lambda path: _text(project, path), _roots(project))
+    failing = {index: said for index, one in suspicious if (said := _asserted(sources, one))}
+    callees = candidates(failing.values())
+    if not callees:
+        return Assertions(failing)
+    passing = _passing(sources, callees, failures, passed, known)
+    if passing is None:  # nobody knows: as if as many passed as failed
+        passing = dict.fromkeys(callees, len(failures))
+    return Assertions(failing, passing)
+
+
+def function_of(test: str) -> str:
+    """The node id of a test's function, without parameters.
+
+    Example:
+        >>> function_of("tests/test_a.py::TestA::test_x[a::b]")
+        'tests/test_a.py::TestA::test_x'
+    """
+    return test.partition("[")[0]
+
+
+def _asserted(sources: Sources, one: TestFailure) -> Asserted | None:
+    """What one failing test asserts on; None: its source does not say."""
+    name = function_of(one.test)
+    path, *names = name.split("::")
+    line = next((f.line for f in one.failure.frames if f.in_project and f.path == path), None)
+    text = sources.text(path) if line and names else None
+    if line is None or text is None or not _is_as_it_ran(text, line, one):
+        return None
+    module = sources.module(path)
+    test = module.function(names) if module is not None else None
+    return asserted(test, name, line) if test is not None else None
+
+
+def _is_as_it_ran(text: str, line: int, one: TestFailure) -> bool:
+    """Whether a file still says what pytest showed of it."""
+    lines = text.splitlines()
+    shown = {said.strip() for said in _FAILING.findall(one.failure.excerpt)}
+    return line <= len(lines) and (not shown or lines[line - 1].strip() in shown)
+
+
+def _passing(
+    sources: Sources,
+    callees: Sequence[Callee],
+    failures: Sequence[TestFailure],
+    passed: Iterable[str],
+    known: Iterable[str],
+) -> dict[Callee, int] | None:
+    good = Counter(map(function_of, passed))
+    bad = {function_of(one.test) for one in failures}
+    tests = (*good, *bad, *map(function_of, known))
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    return Callers(sources, files, bad, good).passing(callees)
+
+
+def _text(project: Path, path: str) -> str | None:
+    if not path.endswith(".py") or path.startswith(("/", "../")):
+        return None
+    file = project / path
+    try:
+        if file.stat().st_size > LARGEST:
+            return None
+        return file.read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def _roots(project: Path) -> list[str]:
+    """Folders of the project that Python looks for modules in."""
+    inside = (os.path.relpath(path, project) for path in sys.path if path)
+    found = [Path(path).as_posix() for path in inside if not path.startswith("..")]
+    return ["" if path == "." else path for path in found if "site-packages" not in path]
