@@ -33,14 +33,19 @@ class Simple:
     Attributes:
         program: its name, without folders.
         arguments: its words.
-        writes: its output goes into a file.
+        target: the file that its output goes into, or "".
         is_hidden: the line's exit code may be another command's, as that of `pytest | tail` is tail's.
     """
 
     program: str
     arguments: tuple[str, ...]
-    writes: bool = False
+    target: str = ""
     is_hidden: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether its output goes into a file."""
+        return bool(self.target)
 
     @property
     def first(self) -> str:
@@ -73,7 +78,7 @@ def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Sim
         ['cd', 'pytest']
     """
     found: list[Simple] = []
-    for command, writes, is_hidden in _placed(_without_documents(line[:LONGEST])):
+    for command, target, is_hidden in _placed(_without_documents(line[:LONGEST])):
         rest, runs_shell = _unwrapped(command, words)
         if not rest:
             continue
@@ -83,23 +88,23 @@ def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Sim
             found += (replace(one, is_hidden=one.is_hidden or is_hidden) for one in inner)
             continue
         program, arguments = _program(rest, words)
-        found.append(Simple(program, tuple(arguments), writes, is_hidden))
+        found.append(Simple(program, tuple(arguments), target, is_hidden))
     return found
 
 
-def _placed(line: str) -> list[tuple[list[str], bool, bool]]:
-    """(words, output goes into a file, exit code is hidden) of each command."""
+def _placed(line: str) -> list[tuple[list[str], str, bool]]:
+    """(words, the file that its output goes into, exit code is hidden) of each command."""
     hiding = {";", "||", "&", "\n"} | (set() if "pipefail" in line else {"|", "|&"})
     placed, something_follows, is_hidden = [], False, False
-    for command, writes, sign in reversed(list(_split(line))):
+    for command, target, sign in reversed(list(_split(line))):
         is_hidden = is_hidden or (something_follows and sign in hiding)
         something_follows = something_follows or bool(command)
-        placed.append((command, writes, is_hidden))
+        placed.append((command, target, is_hidden))
     return placed[::-1]
 
 
-def _split(line: str) -> Iterator[tuple[list[str], bool, str]]:
-    """(words, output goes into a file, sign after it) of each command."""
+def _split(line: str) -> Iterator[tuple[list[str], str, str]]:
+    """(words, the file that its output goes into, sign after it) of each command."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=_SIGNS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
@@ -107,21 +112,21 @@ def _split(line: str) -> Iterator[tuple[list[str], bool, str]]:
     except ValueError:  # a quote that nobody closed: as far as blanks tell
         parts = line.split()
     command: list[str] = []
-    writes, target = False, ""
+    writes, sign = "", ""
     for word in parts:
         if word and set(word) <= set(_SIGNS):
             if word.startswith((">", "<")) or word.endswith(">"):
                 if command and command[-1].isdigit():
                     command.pop()  # 2>
-                target = word
-            elif word == ">&" or (target and word == "&"):
-                target = "&"
+                sign = word
+            elif word == ">&" or (sign and word == "&"):
+                sign = "&"
             else:
                 yield command, writes, word
-                command, writes, target = [], False, ""
-        elif target:
-            is_file = ">" in target and not word.isdigit() and word not in _QUIET and word != "-"
-            writes, target = writes or is_file, ""
+                command, writes, sign = [], "", ""
+        elif sign:
+            is_file = ">" in sign and not word.isdigit() and word not in _QUIET and word != "-"
+            writes, sign = word if is_file else writes, ""
         else:
             command.append(word)
     yield command, writes, ""
@@ -146,6 +151,8 @@ def _unwrapped(command: Sequence[str], words: Words) -> tuple[list[str], bool]:
     while rest:
         if _ASSIGNED.match(rest[0]) or rest[0] in {"{", "!", "do", "then", "else", "if", "while"}:
             rest = rest[1:]
+        elif rest[0] == "command" and rest[1:2] in (["-v"], ["-V"]):
+            return ["which", *rest[2:]], False
         elif _name(rest[0]) in words.wrappers and len(rest) > 1:
             rest = rest[1:]
             while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):

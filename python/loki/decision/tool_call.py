@@ -90,7 +90,7 @@ class Known:
         waits: it waits for something that somebody else does: failing, it says nothing yet.
         edits: its command writes into sources that checks read: `sed -i app.py`.
         path: the file that it is about, or "".
-        is_prose: it changes a file that no check reads.
+        is_prose: no check reads what it changes: a text, a ticket.
         breaker: name of the circuit breaker of what it reaches, or "": it has none.
         programs: what its command runs, with their words that are no options.
     """
@@ -134,7 +134,8 @@ def known(call: ToolCall) -> Known:
         parts = _parts(call.name)
         is_check = bool(parts & knowledge().check_parts)
         runs_tests = bool(parts & {"test", "tests", "pytest", "verify", "check", "checks"})
-    path = _path_in(call)
+    path = _path_in(call) or next(filter(None, map(tool_command.written, commands)), "")
+    waits = not is_check and tool_command.waits(commands, is_up=_asks_whether_up(line, commands))
     return Known(
         _key(call, line),
         one_line(_said(call, line, path), SAID),
@@ -144,11 +145,11 @@ def known(call: ToolCall) -> Known:
         runs_tests,
         is_hidden,
         effect is Effect.READ and any(map(tool_command.asks, commands)),
-        not is_check and tool_command.waits(commands, is_here=_is_here(line, commands)),
+        waits,
         any(map(tool_command.edits, commands)),
         path,
-        effect is Effect.WRITE and _extension(path) in knowledge().prose,
-        "" if is_check else _breaker(call, line, commands),
+        effect is Effect.WRITE and (_is_prose(path) if path else _is_elsewhere(call, line)),
+        "" if is_check or waits else _breaker(call, line, commands),
         tuple(
             (command.program, *(w for w in command.arguments if not w.startswith("-")))[:20]
             for command in commands[:20]
@@ -234,15 +235,18 @@ def exit_code_in(text: str) -> int | None:
 
 
 def _effect_by_name(name: str) -> Effect:
-    data = knowledge()
+    known_one = _effect_of(name)
+    if known_one is not None:
+        return known_one
+    parts = knowledge().parts
+    return next((parts[part] for part in _part_list(name) if part in parts), Effect.OTHER)
+
+
+def _effect_of(name: str) -> Effect | None:
+    """What a tool does whose whole name is known."""
+    tools = knowledge().tools
     plain = re.split(r"__|[./:]", name)[-1].casefold() or name.casefold()
-    for candidate in (name.casefold(), plain):
-        if candidate in data.tools:
-            return data.tools[candidate]
-    for part in _part_list(name):
-        if part in data.parts:
-            return data.parts[part]
-    return Effect.OTHER
+    return tools.get(name.casefold(), tools.get(plain))
 
 
 def _part_list(name: str) -> list[str]:
@@ -305,8 +309,10 @@ def _host_in(text: str, commands: Sequence[Simple]) -> str:
     return next((_host(f"//{word}") for word in words if _is_host(word)), "")
 
 
-def _is_here(line: str, commands: Sequence[Simple]) -> bool:
-    return bool(_HERE.match(_host_in(line, commands)))
+def _asks_whether_up(line: str, commands: Sequence[Simple]) -> bool:
+    """Whether it asks a server on this machine, or any server for its health."""
+    here = bool(_HERE.match(_host_in(line, commands)))
+    return here or knowledge().waits_at.search(line[:LONGEST]) is not None
 
 
 def _is_host(word: str) -> bool:
@@ -363,5 +369,12 @@ def _brief(value: object) -> str:
     return one_line(text[:2000], 80)
 
 
-def _extension(path: str) -> str:
-    return PurePosixPath(path.replace("\\", "/")).suffix[1:].casefold()
+def _is_prose(path: str) -> bool:
+    """Whether a file is none that checks read, by its name."""
+    file = PurePosixPath(path.replace("\\", "/").casefold())
+    return file.suffix[1:] in knowledge().prose or file.name in knowledge().prose_names
+
+
+def _is_elsewhere(call: ToolCall, line: str) -> bool:
+    """Whether what is changed is no file, as far as a part of the tool's name tells: `create_issue`."""
+    return not line and _effect_of(call.name) is None

@@ -25,7 +25,9 @@ def effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
 def looks(command: Simple) -> bool:
     """Whether it only looks, unless `changes` says that it changes something."""
     data = knowledge()
-    return command.program in data.looks or command.first in data.looks_of.get(command.program, ())
+    if command.program in data.looks or (command.program in data.checks and _tells(command)):
+        return True
+    return command.first in data.looks_of.get(command.program, ())
 
 
 def changes(command: Simple) -> bool:
@@ -35,20 +37,25 @@ def changes(command: Simple) -> bool:
         return True
     if command.program in data.looks:
         return _any_of(data.unless.get(command.program, ()), command.arguments)
-    if command.program in data.changes:
-        return True
-    if command.program in data.mends and not _any_of(data.mends_unless, command.arguments):
-        return _any_of(data.mends[command.program], command.arguments or ("",))
-    return command.first in data.changes_of.get(command.program, ())
+    return not _tells(command) and (command.program in data.changes or _mends(command))
 
 
 def edits(command: Simple) -> bool:
-    """Whether it writes into sources that checks read: `sed -i app.py`."""
+    """Whether it writes into sources that checks read: `sed -i app.py`, `cat > app.py`."""
     data = knowledge()
+    if written(command):
+        return True
     last = command.arguments[-1] if command.arguments else ""
     if last.rpartition(".")[2].casefold() in data.prose or not changes(command):
         return False
     return command.program in data.edits or command.first in data.edits_of.get(command.program, ())
+
+
+def written(command: Simple) -> str:
+    """The file of code that its output goes into, or ""."""
+    last = command.first if command.program == "tee" else command.target
+    is_code = last.rpartition(".")[2].casefold() in knowledge().sources and "." in last
+    return last if is_code and not checks(command) else ""
 
 
 def asks(command: Simple) -> bool:
@@ -57,8 +64,8 @@ def asks(command: Simple) -> bool:
     return command.program in data.asks or command.first in data.asks_of.get(command.program, ())
 
 
-def waits(commands: Sequence[Simple], *, is_here: bool) -> bool:
-    """Whether it waits for what others do: it sleeps, watches, or asks a server on this machine."""
+def waits(commands: Sequence[Simple], *, is_up: bool) -> bool:
+    """Whether it waits for what others do: it sleeps, watches, or asks a server whether it is up."""
     data = knowledge()
     if any(
         one.program in data.waits or _any_of(data.waits_of.get(one.program, ()), one.arguments)
@@ -66,14 +73,16 @@ def waits(commands: Sequence[Simple], *, is_here: bool) -> bool:
     ):
         return True
     fetches = any(one.program in data.fetchers for one in commands)
-    return fetches and is_here
+    return fetches and is_up
 
 
 def checks(command: Simple) -> bool:
     """Whether it checks the project."""
     data = knowledge()
+    if _tells(command) or _mends(command):
+        return False
     if command.program in data.checks:
-        return not _mends(command)
+        return True
     if _any_of(data.checks_of.get(command.program, ()), (command.first, *command.arguments[:1])):
         return True
     if command.program in data.looks or command.program in data.changes:
@@ -81,21 +90,40 @@ def checks(command: Simple) -> bool:
     return bool(_name_words(command) & data.check_words) and command.program not in data.changes_of
 
 
+def _tells(command: Simple) -> bool:
+    """Whether it only tells of itself, or of what it would do: `pytest --version`."""
+    data, words = knowledge(), command.arguments
+    return _any_of(data.tells, words) or (len(words) == 1 and words[0] in data.tells_alone)
+
+
 def _name_words(command: Simple) -> frozenset[str]:
     """Of a script behind `npm run`, or a program of the project's own: `./run-tests.sh`, `sh test.sh`."""
     is_script = command.program in knowledge().interpreters and "." in command.first
     name = command.first.rpartition("/")[2] if is_script else command.program
+    return _words(name)
+
+
+def _words(name: str) -> frozenset[str]:
     return frozenset(re.split(r"[^a-z0-9]+", name.casefold()))
 
 
 def _mends(command: Simple) -> bool:
-    """Whether a check changes what it finds, or something else of the project."""
-    data = knowledge()
-    if command.first in data.changes_of.get(command.program, ()):
+    """Whether it changes what it finds, or something else of the project."""
+    data, program = knowledge(), command.program
+    if command.first in data.changes_of.get(program, ()):
         return True
-    if command.program not in data.mends or _any_of(data.mends_unless, command.arguments):
+    if _any_of(data.mends_unless, command.arguments):
         return False
-    return _any_of(data.mends[command.program], command.arguments or ("",))
+    if program in data.mends and _any_of(data.mends[program], command.arguments or ("",)):
+        return True
+    if command.first in data.mends_of.get(program, ()):
+        return True
+    if program in data.looks or (program in data.checks and program not in data.targets):
+        return False
+    words = _words(command.first) if program in data.targets else _name_words(command)
+    return bool(words & data.mend_words) or bool(
+        words & data.mend_words_alone and not words & data.check_words
+    )
 
 
 def runs_tests(command: Simple) -> bool:

@@ -45,6 +45,10 @@ class Knowledge:
     path_arguments: frozenset[str]
     silent_arguments: frozenset[str]
     prose: frozenset[str]
+    prose_names: frozenset[str]
+    sources: frozenset[str]
+    tells: Sequence[str]
+    tells_alone: frozenset[str]
     words: Words
     looks: frozenset[str]
     looks_of: Mapping[str, Sequence[str]]
@@ -54,13 +58,18 @@ class Knowledge:
     edits: frozenset[str]
     edits_of: Mapping[str, Sequence[str]]
     waits_of: Mapping[str, Sequence[str]]
+    waits_at: re.Pattern[str]
     unless: Mapping[str, Sequence[str]]
     checks: frozenset[str]
     checks_of: Mapping[str, Sequence[str]]
     check_words: frozenset[str]
     test_words: frozenset[str]
     mends: Mapping[str, Sequence[str]]
+    mends_of: Mapping[str, Sequence[str]]
     mends_unless: Sequence[str]
+    mend_words: frozenset[str]
+    mend_words_alone: frozenset[str]
+    targets: frozenset[str]
     changes: frozenset[str]
     changes_of: Mapping[str, Sequence[str]]
     fetchers: frozenset[str]
@@ -86,14 +95,15 @@ def knowledge() -> Knowledge:
         for name in (
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
             *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
-            *("asks", "waits", "edits", "interpreters"),
+            *("asks", "waits", "edits", "interpreters", "prose_names", "sources", "tells_alone"),
+            *("mend_words", "mend_words_alone", "targets"),
         )
     }
     maps: dict[str, Any] = {
         name: said[name]
         for name in (
             *("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of"),
-            *("asks_of", "waits_of", "edits_of"),
+            *("asks_of", "waits_of", "edits_of", "mends_of", "tells"),
         )
     }
     return Knowledge(
@@ -102,6 +112,7 @@ def knowledge() -> Knowledge:
         words=words,
         says_failed=tuple(said["says_failed"]),
         exit_code=re.compile(said["exit_code"]),
+        waits_at=re.compile(said["waits_at"]),
         **sets,
         **maps,
     )

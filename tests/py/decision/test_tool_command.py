@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from loki.decision.tool_call import ToolCall, known, went_well
+from loki.decision.tool_call import Effect, ToolCall, known, went_well
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,9 @@ def test_no_is_an_answer(command: str, code: int, well: bool) -> None:
         ("curl -s https://api.example.com", False),
         ("sleep 1; pytest -q", False),
         ("gh pr create", False),
+        ("curl -sf https://staging.example.com/healthz", True),
+        ("until curl -sf https://example.com/api; do sleep 5; done", True),
+        ("curl -s https://api.example.com/status/updates", False),
     ],
 )
 def test_who_waits_is_known(command: str, waits: bool) -> None:
@@ -74,3 +79,82 @@ def test_who_waits_is_known(command: str, waits: bool) -> None:
 )
 def test_a_script_is_a_check_by_its_name(command: str, is_check: bool) -> None:
     assert known(ToolCall("Bash", {"command": command})).is_check is is_check
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("pytest --version", "pytest --collect-only -q", "npx jest --listTests", "ctest -h"),
+        *("command -v pytest", "cargo fmt", "npm run format", "npm run lint:fix", "make format"),
+        *("just fmt", "./fix.sh", "go version", "gofmt -w ."),
+    ],
+)
+def test_what_tells_of_itself_or_mends_is_no_check(command: str) -> None:
+    assert not known(ToolCall("Bash", {"command": command})).is_check
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cargo fmt --check", "npm run format:check", "ruff format --check .", "make check"),
+        *("pytest -V -q", "make -j4", "npm run build", "pytest tests/test_fix.py"),
+    ],
+)
+def test_what_only_looks_whether_it_is_in_order_is_a_check(command: str) -> None:
+    assert known(ToolCall("Bash", {"command": command})).is_check
+
+
+@pytest.mark.parametrize(
+    ("command", "effect", "edits"),
+    [
+        ("cat > app/a.py <<'EOF'\nx = 1\nEOF", Effect.WRITE, True),
+        ("echo 'x = 1' >> a.ts", Effect.WRITE, True),
+        ("echo x | tee src/a.go", Effect.WRITE, True),
+        ("echo x > notes.md", Effect.WRITE, False),
+        ("pytest -q > out.txt", Effect.RUN, False),
+        ("sd old new src/a.py", Effect.WRITE, True),
+        ("ast-grep -p old -r new -U", Effect.WRITE, True),
+        ("ast-grep -p old", Effect.RUN, False),
+        ("gofmt -l .", Effect.RUN, False),
+        ("ruff format .", Effect.WRITE, False),
+        ("./fix.sh", Effect.WRITE, False),
+        ("python scripts/codemod.py src", Effect.WRITE, False),
+        ("make format", Effect.WRITE, False),
+        ("python load.py", Effect.RUN, False),
+        ("pytest --version", Effect.READ, False),
+        ("command -v pytest", Effect.READ, False),
+    ],
+)
+def test_what_changes_sources_is_known(command: str, effect: Effect, edits: bool) -> None:
+    call = known(ToolCall("Bash", {"command": command}))
+    assert (call.effect, call.edits) == (effect, edits)
+
+
+def test_who_waits_has_no_breaker() -> None:
+    """A deployment that comes up answers 503 for minutes: that is no outage to keep away from."""
+    for command in ("sleep 20 && curl -sf https://a.example.com", "curl https://a.example.com/up"):
+        assert known(ToolCall("Bash", {"command": command})).breaker == ""
+    assert known(ToolCall("Bash", {"command": "curl https://a.example.com"})).breaker
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "counts"),
+    [
+        ("Edit", {"file_path": "a.py"}, True),
+        ("apply_patch", {"input": "*** Begin Patch"}, True),
+        ("mcp__files__update_file", {"path": "a.py"}, True),
+        ("Write", {"file_path": ".gitignore"}, False),
+        ("Write", {"file_path": "docs/flow.svg"}, False),
+        ("mcp__github__create_issue", {"title": "x"}, False),
+        ("update_customer", {"id": 3}, False),
+    ],
+)
+def test_what_no_check_reads_is_known(tool: str, arguments: dict[str, Any], counts: bool) -> None:
+    call = known(ToolCall(tool, arguments))
+    assert call.effect is Effect.WRITE
+    assert call.is_prose is not counts
+
+
+@pytest.mark.parametrize("tool", ["TaskCreate", "TaskUpdate", "EnterPlanMode", "CronDelete"])
+def test_an_agents_own_lists_are_no_change(tool: str) -> None:
+    assert known(ToolCall(tool, {"taskId": "1"})).effect is Effect.OTHER
