@@ -17,7 +17,8 @@ Failed       … 4th (``[loop] max_retries`` + 1)                               
 Failed       the very same check without a change: a 3rd time, then a 4th     nudge, stop
 Failed       failures that come back in turn, A B A B                         nudge: the turn
 Failed       … a third turn                                                   stop
-Started      (a check in the background: claims are let through)              none
+Started      (a check in the background: a claim that tests pass has to wait)  none
+Finished     (what it said is told as of any other)                           none
 Helped       (failures are counted anew)                                      none
 Ended        a claim without a passing check since the last change            refuse, once
 ============ ================================================================ ===================
@@ -30,10 +31,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from loki.base.error import AgentStuck
+from loki.decision import background
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
 from loki.decision.monitor_text import call_text, repeat_text
 from loki.decision.tool_call import Effect, Known
-from loki.decision.whence import NOT_YOURS, about, may_touch, names_of, says_whence
+from loki.decision.whence import NOT_YOURS, covers, may_touch, names_of, says_whence
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Seen, Sighting, observe
 from loki.recognition.failure import Failure
@@ -118,9 +120,24 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A call goes on in the background: how it ends is never told."""
+    """A call goes on in the background.
+
+    Attributes:
+        call: the call.
+        tool: the name of its tool.
+        task: how the agent will name it once it has ended; "": how it ends is never told.
+    """
 
     call: Known
+    tool: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What went on in the background has ended."""
+
+    task: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +152,15 @@ class Ended:
     Attributes:
         message: its last words.
         turn: what it works on since a person has spoken, or "": it has no name for it.
+        running: tasks in the background that are known to go on; None: nobody knows.
     """
 
     message: str
     turn: str = ""
+    running: frozenset[str] | None = None
 
 
-MonitorEvent: TypeAlias = Passed | Failed | Started | Helped | Ended
+MonitorEvent: TypeAlias = Passed | Failed | Started | Finished | Helped | Ended
 Step: TypeAlias = tuple[MonitorState, Reaction]
 
 
@@ -199,7 +218,8 @@ def _changed(state: MonitorState, call: Known) -> MonitorState:
 
 def _ran(state: MonitorState, call: Known) -> MonitorState:
     """After something ran well: what it had shown is mended."""
-    mended = {name for name, look in state.looks.items() if _covers(call, look, state, name)}
+    shown = {one.failure.fingerprint: one.failure for one in state.seen.sightings}
+    mended = {name for name, look in state.looks.items() if covers(call, look, shown.get(name))}
     if mended:
         kept = tuple(one for one in state.seen.sightings if one.failure.fingerprint not in mended)
         recent = tuple(name for name in state.seen.recent if name not in mended)
@@ -212,21 +232,6 @@ def _ran(state: MonitorState, call: Known) -> MonitorState:
     if state.unverified or state.failing or (untested, ends) != (state.untested, state.ends):
         state = replace(state, unverified=False, failing=False, untested=untested, ends=ends)
     return state
-
-
-def _covers(call: Known, look: Look, state: MonitorState, name: str) -> bool:
-    """Whether a call that went well shows that what another had shown is mended."""
-    if call.key in look.keys:
-        return True
-    if not call.is_check:
-        return False
-    failure = next((s.failure for s in state.seen.sightings if s.failure.fingerprint == name), None)
-    named = about(failure) if failure else frozenset()
-    for program, *words in call.programs:
-        for other, *others in look.calls:
-            if program == other and (set(words) <= set(others) or named & set(words)):
-                return True
-    return False
 
 
 def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
@@ -341,11 +346,11 @@ def _answer(seen: Seen, sighting: Sighting, rules: MonitorRules, *, is_old: bool
 
 
 def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
-    """What goes on in the background: nobody knows what it will say, so nothing is held against it."""
-    if not event.call.is_check:
-        return state, NOTHING
-    untested = state.untested and not event.call.runs_tests
-    return replace(state, unverified=False, failing=False, untested=untested), NOTHING
+    return background.started(state, event.call, event.tool, event.task), NOTHING
+
+
+def _finished(state: MonitorState, event: Finished, _rules: MonitorRules) -> Step:
+    return background.ended(state, event.task)[0], NOTHING
 
 
 def _helped(state: MonitorState, _event: Helped, _rules: MonitorRules) -> Step:
@@ -356,7 +361,7 @@ def _helped(state: MonitorState, _event: Helped, _rules: MonitorRules) -> Step:
 def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
     from loki.decision.ending import objection  # what claims look like is a table of its own
 
-    state, text = objection(state, event.message, event.turn)
+    state, text = objection(state, event.message, event.turn, event.running)
     return state, Reaction("refuse", text, "claim", None, 1) if text else NOTHING
 
 
@@ -364,6 +369,7 @@ TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
     Passed: _passed,
     Failed: _failed,
     Started: _started,
+    Finished: _finished,
     Helped: _helped,
     Ended: _ended,
 }

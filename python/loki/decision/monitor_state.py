@@ -52,6 +52,24 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Going:
+    """A check that goes on in the background.
+
+    Attributes:
+        task: how its agent names it.
+        tool, command: what was called.
+        change: how many changes there had been when it began.
+        runs_tests: it checks by tests.
+    """
+
+    task: str
+    tool: str
+    command: str
+    change: int
+    runs_tests: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MonitorState:
     """All that is known of an agent's session.
 
@@ -68,6 +86,7 @@ class MonitorState:
         refused: hashes of claims that were refused.
         turn: hash of the turn in which an end was refused last, or "".
         ends: how many were refused in it.
+        background: checks that go on.
     """
 
     seen: Seen = field(default_factory=Seen)
@@ -82,6 +101,7 @@ class MonitorState:
     refused: tuple[str, ...] = ()
     turn: str = ""
     ends: int = 0
+    background: tuple[Going, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -114,6 +134,10 @@ class MonitorState:
             "refused": list(self.refused),
             "turn": self.turn,
             "ends": self.ends,
+            "background": [
+                [one.task, one.tool, one.command, one.change, one.runs_tests]
+                for one in self.background
+            ],
         }
 
     @classmethod
@@ -150,6 +174,10 @@ class MonitorState:
                 tuple(map(str, data["refused"])),
                 str(data.get("turn", "")),
                 int(data.get("ends", 0)),
+                tuple(
+                    Going(str(task), str(tool), str(command), int(change), bool(tests))
+                    for task, tool, command, change, tests in data.get("background", ())
+                ),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error

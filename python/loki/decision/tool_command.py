@@ -25,7 +25,8 @@ def effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
 def looks(command: Simple) -> bool:
     """Whether it only looks, unless `changes` says that it changes something."""
     data = knowledge()
-    if command.program in data.looks or (command.program in data.checks and _tells(command)):
+    is_checker = command.program in data.checks or command.program in data.checks_of
+    if command.program in data.looks or (is_checker and _tells(command)):
         return True
     return command.first in data.looks_of.get(command.program, ())
 

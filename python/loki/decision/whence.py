@@ -1,10 +1,11 @@
-"""Whether a failure may come of a change, by the names of files. Pure.
+"""Whether a failure may come of a change, and whether a check shows that it is gone, by names. Pure.
 
 A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
 """
 
 from __future__ import annotations
 
+from loki.decision.monitor_state import Look
 from loki.decision.tool_call import Known
 from loki.recognition.failure import Failure
 
@@ -40,7 +41,21 @@ def names_of(failure: Failure) -> frozenset[str]:
     return frozenset().union(*(_stem(file) for file in files if file))
 
 
-def about(failure: Failure) -> frozenset[str]:
+def covers(call: Known, look: Look, failure: Failure | None) -> bool:
+    """Whether a call that went well shows that what another had shown is mended."""
+    if call.key in look.keys:
+        return True
+    if not call.is_check:
+        return False
+    named = _about(failure) if failure else frozenset()
+    for program, *words in call.programs:
+        for other, *others in look.calls:
+            if program == other and (set(words) <= set(others) or named & set(words)):
+                return True
+    return False
+
+
+def _about(failure: Failure) -> frozenset[str]:
     """Files and tests that a failure names."""
     files = {test.split("::", 1)[0] for test in failure.tests}
     return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})

@@ -7,20 +7,19 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 from __future__ import annotations
 
 import threading
-import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from loki.base.error import AgentStuck
-from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Clock, isoformat
-from loki.decision.extent import extent, failures_told, passes_told
+from loki.decision.background import ended
 from loki.decision.monitor import (
     NOTHING,
     Ended,
     Failed,
+    Finished,
     Helped,
     MonitorEvent,
     Passed,
@@ -34,17 +33,14 @@ from loki.decision.tool_call import (
     Effect,
     Known,
     ToolCall,
-    exit_code_in,
     is_steering,
     known,
-    says_failed,
-    shows_failure,
-    went_well,
 )
 from loki.memory.sign import Sighting
-from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
+from loki.memory.tool_failure import ToolFailure, ToolFailures
+from loki.monitoring.failed_call import failed_call, is_outside
 from loki.monitoring.sessions import LocalSession, Session, SharedSession
-from loki.recognition.failure import Failure, recognize
+from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 from loki.workspace import Workspace
 
@@ -54,9 +50,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-LOOKED_AT = 4_000
-"""Characters at either end of a tool's text that are looked at for whether it failed. Chosen."""
 
 
 class Monitor:
@@ -70,6 +63,8 @@ class Monitor:
         workspace: the project, or its folder.
         session: where several processes watch one agent, the name that they share: the state is kept
             in ``.loki/state/sessions/``. None: it is kept in memory.
+        above: of an agent that works for another one in the same project, the other's session: what goes
+            well here counts there, too, as a change or as a check.
         agent: the agent's name, for records.
         task: what it works on, or "".
         clock: where time comes from; None: the workspace's.
@@ -98,6 +93,7 @@ class Monitor:
         workspace: Workspace | str | Path = ".",
         *,
         session: str | None = None,
+        above: str | None = None,
         agent: str = "agent",
         task: str = "",
         clock: Clock | None = None,
@@ -110,14 +106,14 @@ class Monitor:
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
             self.rules = MonitorRules.of(self.rules.signs, retries)
-        self._state: Session = (
-            LocalSession()
-            if session is None
-            else SharedSession(self.workspace.store, session, self.rules)
-        )
+        self._state: Session = LocalSession() if session is None else self._shared(session)
+        self._above = None if above is None else self._shared(above)
         # What it has read of them is read again at a change only.
         self._branch_signs: Signs | None = None
         self._lock = threading.Lock()
+
+    def _shared(self, session: str) -> Session:
+        return SharedSession(self.workspace.store, session, self.rules)
 
     @property
     def _breakers(self) -> Circuits:  # loaded once something can be down
@@ -162,15 +158,38 @@ class Monitor:
             return Reaction("stop", output.text, output.reason, output.failure, output.count)
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
-        failed = self._failure(said, output, ok, exit_code)
+        failed = failed_call(self.workspace, said, output, ok, exit_code)
         self._tell_breaker(said, failed.failure if failed else None)
+        if failed is None and is_outside(said, self.workspace.root):
+            return NOTHING
         if failed is None:
             return self._step(Passed(said))
         return self._failed(call, failed, exit_code)
 
-    def started(self, call: ToolCall) -> None:
-        """Take note of a call whose end nobody tells: it goes on in the background."""
-        self._step(Started(known(call)))
+    def started(self, call: ToolCall, task: str = "") -> None:
+        """Take note of a call that goes on in the background.
+
+        Args:
+            call: the call.
+            task: what `finished` will be told when it has ended; "": nobody will tell.
+        """
+        self._step(Started(known(call), call.name, task))
+
+    def finished(self, task: str, output: str, *, exit_code: int | None = None) -> Reaction:
+        """What is to be said of a call that went on in the background and has ended, as `after` does.
+
+        Args:
+            task: as `started` was told.
+            output: what it printed.
+            exit_code: of its command; None: nobody knows, as of one that was ended from outside.
+        """
+        _, going = ended(self._state.read(), task)
+        self._step(Finished(task))
+        if going is None or exit_code is None:
+            return NOTHING
+        return self.after(
+            ToolCall(going.tool, {"command": going.command}), output, exit_code=exit_code
+        )
 
     def helped(self) -> None:
         """Take note that a person has spoken to an agent that was told to stop: it counts anew."""
@@ -194,42 +213,19 @@ class Monitor:
         )
         return reaction
 
-    def _failure(
-        self,
-        call: Known,
-        output: str | bytes | BaseException,
-        ok: bool | None,
-        exit_code: int | None,
-    ) -> Failed | None:
-        """What failed in a call; None: nothing."""
-        ok = went_well(call, ok, exit_code)
-        if isinstance(output, BaseException):
-            output, ok = "".join(traceback.format_exception(output)), bool(ok)
-        if ok is None:
-            said = says_failed(call, _ends(output))
-            ok = None if said is None and call.is_check else not said
-        if ok:
-            return None
-        text = _text(mask_output(output) if isinstance(output, bytes) else mask_secrets(output))
-        failure = recognize(
-            text,
-            command=call.command or None,
-            exit_code=exit_code_in(_ends(text)) if exit_code is None else exit_code,
-            root=str(self.workspace.root),
-            patterns=self.workspace.patterns,
-        )
-        if ok is None and not shows_failure(call, failure, failures_told(text)):
-            return None
-        return Failed(call, bounded(failure), extent(text), passes_told(text))
-
     def _step(self, event: MonitorEvent) -> Reaction:
+        if self._above is not None and isinstance(event, Passed):
+            self._change(self._above, event)
+        return self._change(self._state, event)
+
+    def _change(self, session: Session, event: MonitorEvent) -> Reaction:
         def change(
             state: MonitorState,
         ) -> tuple[MonitorState, tuple[MonitorState, MonitorState, Reaction]]:
             after, reaction = step(state, event, self.rules)
             return after, (state, after, reaction)
 
-        before, after, reaction = self._state.change(change)
+        before, after, reaction = session.change(change)
         if before.seen is not after.seen:
             if isinstance(event, Failed):
                 self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
@@ -285,18 +281,22 @@ class Monitor:
             told = str(signs)
         return f"{HEAD}\n{told}" if told else ""
 
-    def ending(self, message: str, *, turn: str = "") -> Reaction:
+    def ending(
+        self, message: str, *, turn: str = "", running: Collection[str] | None = None
+    ) -> Reaction:
         """Whether the agent may end with a message.
 
         Args:
             message: its last words.
             turn: what it works on since a person has spoken, where that has a name.
+            running: tasks (see `started`) that are known to go on; None: nobody knows.
 
         Returns:
             ``refuse`` where it claims success and no check has passed since the last change, at most
             once for each claim and twice in a turn; else ``none``.
         """
-        return self._step(Ended(message, turn))
+        still = None if running is None else frozenset(running)
+        return self._step(Ended(message, turn, still))
 
     @contextmanager
     def _signs(self) -> Iterator[Signs]:
@@ -386,15 +386,3 @@ async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     import asyncio
 
     return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
-
-
-def _ends(text: str | bytes) -> str:
-    """Both ends of a text."""
-    if len(text) > 2 * LOOKED_AT:
-        begin, end = text[:LOOKED_AT], text[-LOOKED_AT:]
-        return f"{_text(begin)}\n{_text(end)}"
-    return _text(text)
-
-
-def _text(data: str | bytes) -> str:
-    return data if isinstance(data, str) else data.decode("utf-8", "replace")

@@ -73,6 +73,14 @@ def pytest_fails(test: str = "test_a", said: str = "KeyError: 'next'", line: int
     )
 
 
+def red_before(passed: int) -> str:
+    """What pytest prints of a test that was red before, and is not the task."""
+    return (
+        "E   KeyError: 'zone'\napp/clock.py:9: KeyError\n"
+        f"FAILED tests/test_clock.py::test_zone - KeyError: 'zone'\n1 failed, {passed} passed in 1.0s"
+    )
+
+
 def mypy_fails(errors: int, first: int = 3) -> str:
     """What mypy prints of so many errors, the first one on a line."""
     said = 'app.py:{}: error: Incompatible return value type (got "{}")  [return-value]\n'

@@ -23,6 +23,7 @@ __all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
+    ("UserPromptSubmit", None),
     ("PreToolUse", "*"),
     ("PostToolUse", "*"),
     ("PostToolUseFailure", "*"),
@@ -35,6 +36,11 @@ READS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "TodoWrite", "T
 """Tools that change nothing outside the session: of a call that went well there is nothing to keep."""
 
 _EXIT = re.compile(r"\AExit code (\d+)\n?")
+_OF_TASK = {
+    "task": re.compile("<task-id>([^<]+)</task-id>"),
+    "printed": re.compile("<output-file>([^<]+)</output-file>"),
+    "code": re.compile(r"<summary>[^<]*\bexit code (\d+)"),
+}
 
 
 def heard(data: Mapping[str, Any]) -> Heard | None:
@@ -55,8 +61,8 @@ def _passed(data: Mapping[str, Any]) -> Heard | None:
     answer = table(data, "tool_response")
     if answer.get("interrupted"):
         return None  # nobody knows how it would have ended
-    if answer.get("backgroundTaskId"):
-        return Heard("started", **_call(data))
+    if task := text(answer, "backgroundTaskId"):
+        return Heard("started", task=task, **_call(data))
     output = whole(data.get("tool_response"))
     if "stdout" in answer:
         output = "\n".join(filter(None, (text(answer, "stdout"), text(answer, "stderr"))))
@@ -75,14 +81,42 @@ def _failed(data: Mapping[str, Any]) -> Heard | None:
 
 
 def _ending(data: Mapping[str, Any]) -> Heard | None:
-    if data.get("stop_hook_active"):
-        return None  # it goes on because of a hook already: never twice
-    message = text(data, "last_assistant_message") or _last_words(data)
-    return Heard("ending", turn=text(data, "prompt_id"), message=message, **_session(data))
+    said = {"turn": text(data, "prompt_id"), **_session(data)}
+    if not data.get("stop_hook_active"):
+        message = text(data, "last_assistant_message") or _last_words(data)
+        return Heard("ending", message=message, running=_running(data), **said)
+    # It goes on because of a hook already: never twice. What it has done counts for whom it works for.
+    return Heard("ending", **said) if "above" in said else None
+
+
+def _running(data: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The tasks that go on in the background, where it says which."""
+    tasks = data.get("background_tasks")
+    if not isinstance(tasks, list):
+        return None
+    return tuple(text(one, "id") for one in tasks if isinstance(one, dict))
+
+
+def _prompted(data: Mapping[str, Any]) -> Heard | None:
+    """A prompt; one that tells of the end of a task is no person's."""
+    prompt = text(data, "prompt")
+    if not prompt.lstrip().startswith("<task-notification>"):
+        return None
+    said = {name: found[1] for name in _OF_TASK if (found := _OF_TASK[name].search(prompt))}
+    code = int(said["code"]) if "code" in said else None
+    return Heard(
+        "finished",
+        task=said.get("task", ""),
+        printed=said.get("printed", ""),
+        exit_code=code,
+        turn=text(data, "prompt_id"),
+        **_session(data),
+    )
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard | None]] = {
     "SessionStart": _start,
+    "UserPromptSubmit": _prompted,
     "PreToolUse": _before,
     "PostToolUse": _passed,
     "PostToolUseFailure": _failed,
@@ -99,7 +133,8 @@ def _session(data: Mapping[str, Any]) -> dict[str, Any]:
     """As for all agents; a subagent has a session of its own, as several of them work at a time."""
     said = common(data)
     agent = text(data, "agent_id")
-    return {**said, "session": f"{said['session']}.{agent}"} if agent else said
+    session = said["session"]
+    return {**said, "session": f"{session}.{agent}", "above": session} if agent else said
 
 
 def _last_words(data: Mapping[str, Any]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["start", "before", "started", "after", "ending"]
-"""A session begins; a tool is about to be called; it goes on in the background; it was called; the
-agent is about to end."""
+Kind: TypeAlias = Literal["start", "before", "started", "finished", "after", "ending"]
+"""A session begins; a tool is about to be called; it goes on in the background; what did has ended; it
+was called; the agent is about to end."""
 
 Answer: TypeAlias = "dict[str, Any] | None"
 """What the agent is told, as its hooks have it; None: nothing."""
@@ -20,6 +20,7 @@ class Heard(NamedTuple):
         kind: what happens.
         event: the agent's own name of that.
         session: the agent's session, or "".
+        above: of an agent that works for another one, the other's session.
         turn: what the agent works on since a person spoke, or "": the agent has no name for it.
         folder: where it works.
         tool, arguments, id: the call of a tool.
@@ -27,12 +28,16 @@ class Heard(NamedTuple):
         ok: whether it went well; None: nobody says.
         exit_code: of its command, where it is known.
         message: the agent's last words.
+        task: of what goes on in the background, the agent's name of it, or "": it never tells of its end.
+        printed: the file with what such a task printed, or "".
+        running: tasks in the background that go on; None: the agent does not say.
         is_last: of a call that is about to be made: no hook is called after it.
     """
 
     kind: Kind
     event: str
     session: str = ""
+    above: str = ""
     turn: str = ""
     folder: str = ""
     tool: str = ""
@@ -42,6 +47,9 @@ class Heard(NamedTuple):
     ok: bool | None = None
     exit_code: int | None = None
     message: str = ""
+    task: str = ""
+    printed: str = ""
+    running: tuple[str, ...] | None = None
     is_last: bool = False
 
 

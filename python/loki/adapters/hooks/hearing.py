@@ -78,14 +78,21 @@ def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) ->
         told: Answer = agent.module().nudge(heard, said) if said else None
         return told
     if heard.kind == "ending":
-        return _told(agent, heard, monitor.ending(heard.message, turn=heard.turn))
+        return _told(
+            agent, heard, monitor.ending(heard.message, turn=heard.turn, running=heard.running)
+        )
     from loki.decision.tool_call import ToolCall
 
     call = ToolCall(heard.tool, heard.arguments, id=heard.id)
     if heard.kind == "started":
-        monitor.started(call)
+        monitor.started(call, heard.task)
         return None
-    reaction = monitor.after(call, heard.output, ok=heard.ok, exit_code=heard.exit_code)
+    if heard.kind == "finished":
+        from loki.adapters.hooks.transcript import end_of
+
+        reaction = monitor.finished(heard.task, end_of(heard.printed), exit_code=heard.exit_code)
+    else:
+        reaction = monitor.after(call, heard.output, ok=heard.ok, exit_code=heard.exit_code)
     if reaction.kind == "stop":
         stop.keep(monitor, heard.turn, reaction.text)
     return _told(agent, heard, reaction)
@@ -122,15 +129,25 @@ def _monitor(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Moni
 
     hush()
     from loki import Monitor
+
+    above = f"{agent.name}.{heard.above}" if heard.above else None
+    if above is not None:
+        other = Monitor(folder, session=above, agent=agent.name)
+        _tell_kept(other, folder, above)  # what it did before counts before
+    monitor = Monitor(folder, session=stop.session, above=above, agent=agent.name)
+    if heard.kind != "start" and stop.is_over(heard.turn):
+        stop.forget(monitor)
+    _tell_kept(monitor, folder, stop.session)
+    return monitor
+
+
+def _tell_kept(monitor: Monitor, folder: str, session: str) -> None:
+    """Tell of the calls that went well and were kept."""
     from loki.adapters.hooks.passed import take
     from loki.decision.tool_call import ToolCall
 
-    monitor = Monitor(folder, session=stop.session, agent=agent.name)
-    if heard.kind != "start" and stop.is_over(heard.turn):
-        stop.forget(monitor)
-    for tool, arguments, id_ in take(folder, stop.session):
+    for tool, arguments, id_ in take(folder, session):
         monitor.after(ToolCall(tool, arguments, id=id_), "", ok=True)
-    return monitor
 
 
 def _may_be_hidden(heard: Heard) -> bool:

@@ -1,4 +1,4 @@
-"""The newest lines of an agent's transcript, which is JSON by line; never all of a long one."""
+"""The end of files that agents write: transcripts, which are JSON by line, and what commands print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from collections.abc import Iterator
 from typing import Any
 
 NEWEST = 1 << 20
-"""Bytes of a transcript's end that are looked at; chosen, not measured."""
+"""Bytes of a file's end that are looked at; chosen, not measured."""
+
+
+def end_of(path: str) -> str:
+    """The end of a text; "" where it cannot be read."""
+    return _end(path).decode("utf-8", "replace")
+
+
+def _end(path: str) -> bytes:
+    if not path:
+        return b""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - NEWEST))
+            return file.read(NEWEST)
+    except (OSError, ValueError):
+        return b""
 
 
 def newest(path: str, holding: str) -> Iterator[dict[str, Any]]:
@@ -18,17 +35,8 @@ def newest(path: str, holding: str) -> Iterator[dict[str, Any]]:
         path: the transcript.
         holding: what stands in such a line, as it is written.
     """
-    if not path:
-        return
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - NEWEST))
-            data = file.read(NEWEST)
-    except (OSError, ValueError):
-        return
     mark = holding.encode()
-    for line in reversed(data.split(b"\n")):
+    for line in reversed(_end(path).split(b"\n")):
         if mark not in line:
             continue
         try:
