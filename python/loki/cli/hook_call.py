@@ -42,7 +42,7 @@ def run(name: str) -> None:
     try:
         said = _answered(name, sys.stdin.buffer)
     except Exception as error:  # whatever it is, the agent goes on
-        complain(f"{type(error).__name__}: {error}")
+        complain(_told(error))
     if said:
         try:
             sys.stdout.write(said)
@@ -58,6 +58,16 @@ def complain(message: str) -> None:
     from loki.adapters.hooks import quiet
 
     quiet.complain(message)
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, in words where it was foreseen."""
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+        return f"found no JSON on standard input ({error}), expected an event as agents give it to hooks"
+    from loki.base.error import LokiError
+
+    foreseen = isinstance(error, (LokiError, ValueError))
+    return str(error) if foreseen else f"{type(error).__name__}: {error}"
 
 
 def _answered(name: str, stdin: BinaryIO) -> str:

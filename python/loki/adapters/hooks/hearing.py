@@ -59,16 +59,24 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
     stop = _Stop(folder, f"{agent.name}.{heard.session}")
     if heard.kind == "before":
         return _before(agent, heard, folder, stop)
-    if heard.kind == "after" and heard.ok and heard.tool in agent.module().READS:
+    if heard.kind == "after" and _is_light(agent, heard, folder, stop.session):
         return None
+    return _heavier(agent, heard, _monitor(agent, heard, folder, stop), stop)
+
+
+def _is_light(agent: HookedAgent, heard: Heard, folder: str, session: str) -> bool:
+    """Whether a call that was made is nothing to ask the monitor about: now, or at all."""
+    if heard.ok and heard.tool in agent.module().READS:
+        return True
     went_well = heard.ok or (heard.ok is None and heard.exit_code == 0)
-    is_light = went_well and not _may_be_hidden(heard) and not _may_be_open(folder)
-    if heard.kind == "after" and is_light:
+    if went_well and not _may_be_hidden(heard) and not _may_be_open(folder):
         from loki.adapters.hooks.passed import keep
 
-        if keep(folder, stop.session, (heard.tool, heard.arguments, heard.id)):
-            return None
-    return _heavier(agent, heard, _monitor(agent, heard, folder, stop), stop)
+        if keep(folder, session, (heard.tool, heard.arguments, heard.id)):
+            return True
+    from loki.adapters.hooks.once import is_first
+
+    return not is_first(folder, session, heard.id)
 
 
 def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) -> Answer:

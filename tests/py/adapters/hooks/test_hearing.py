@@ -310,3 +310,17 @@ def test_a_check_that_failed_behind_a_pipe_is_heard(tmp_path: Path) -> None:
         said += [answer("claude-code", piped, {}), answer("claude-code", edit, {})]
     assert said[0] is None
     assert "came back" in str(said[2])
+
+
+def test_a_failed_call_is_heard_once_by_two_installations(tell: Tell, tmp_path: Path) -> None:
+    """In a user's settings and in a project's: each of them calls loki."""
+    claude = SPEAKERS[0]
+    tell(claude, claude.check())
+    log = tmp_path / ".loki" / "logs" / "tool-calls.jsonl"
+    before = len(log.read_text().splitlines())
+    for number in range(3):
+        failed = {**claude.check(), "tool_use_id": f"toolu_{number}"}
+        told = [tell(claude, failed), tell(claude, failed)]
+        assert told[1] is None
+    assert len(log.read_text().splitlines()) == before + 3
+    assert (tmp_path / ".loki" / "state" / "heard").is_dir()
