@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,12 +68,29 @@ def make_failure() -> MakeFailure:
     return make
 
 
+_FOLDERS: Counter[str] = Counter()
+
+
+def _folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """A new one. pytest's own number is found by listing all that are there: minutes in this suite."""
+    folder = factory.getbasetemp() / f"{name}{_FOLDERS[name]}"
+    _FOLDERS[name] += 1
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own, called as pytest's fixture of this name calls it."""
+    return _folder(tmp_path_factory, re.sub(r"\W", "_", request.node.name)[:30])
+
+
 @pytest.fixture(autouse=True)
 def _home_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No test reads or writes the developer's own settings."""
-    home = tmp_path_factory.mktemp("home")
+    home = _folder(tmp_path_factory, "home")
     monkeypatch.setenv("HOME", str(home))
     for name, value in toolchain.environment().items():
         monkeypatch.setenv(name, value)

@@ -3,11 +3,12 @@
 import yaml
 
 from samples import recipe, shelf
+from support.tool_files import tool_files
 
 
 def test_every_recipe_makes_a_sample_of_its_tool() -> None:
     for one in recipe.read(recipe.tools()):
-        content = yaml.safe_load((shelf.TOOLS / f"{one.tool}.yml").read_text(encoding="utf-8"))
+        content = tool_files()[one.tool]
         there = {sample["name"]: sample.get("command", "") for sample in content["samples"]}
         assert len(there) == len(content["samples"]), f"{one.tool}: a name twice"
         for sample in one.samples:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
@@ -16,7 +17,7 @@ from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import KINDS_OF_SIGNAL, LEAST, Match, Pattern, PatternSet, weight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _MOST_CLOSE = 3
 _WEAK_ALONE = 0.29
@@ -102,11 +103,11 @@ def try_out(
     """
     failure = recognize(text, command=command, language=language, patterns=patterns)
     subject = _Subject(patterns, text, failure)
-    hits = subject.hits(_tried(signal) for signal in _signals(patterns))
+    hits = subject.hits(_alone(patterns))
     found = {match.pattern: match for match in failure.matches}
     almost: Mapping[int, Span] = {}
     if not found:
-        almost = subject.hits(_relaxed(signal) for signal in _signals(patterns))
+        almost = subject.hits(_alone(patterns, is_relaxed=True))
     tried, number = [], 0
     for entry in patterns.definition.get("patterns", []):
         count = len(entry["signals"])
@@ -147,10 +148,8 @@ class _Subject:
             self._begin = sum(len(row) + 1 for row in rows[: first - 1])
             self.text, self.lines, self.is_excerpt = excerpt, (first, last), True
 
-    def hits(self, tried: Iterable[dict[str, Any]]) -> dict[int, Span]:
+    def hits(self, core: _core.PatternSet) -> dict[int, Span]:
         """Number of a pattern to where it hit, of patterns with one signal each."""
-        entries = [{**one, "id": str(number)} for number, one in enumerate(tried)]
-        core = _core.PatternSet(json.dumps({"version": 2, "patterns": entries}))
         found = {}
         for number, _, _, hits in core.match_site(self.text, *self._context):
             begin, end = hits[0][1:]
@@ -159,10 +158,14 @@ class _Subject:
         return found
 
 
-def _signals(patterns: PatternSet) -> list[Any]:
-    """Every signal of every pattern."""
+@lru_cache(maxsize=4)  # compiled once a set, not once a text: whoever tries one text tries more
+def _alone(patterns: PatternSet, *, is_relaxed: bool = False) -> _core.PatternSet:
+    """Every signal of every pattern, each as a pattern of its own."""
     entries = patterns.definition.get("patterns", [])
-    return [signal for entry in entries for signal in entry["signals"]]
+    signals = [signal for entry in entries for signal in entry["signals"]]
+    tried = [_relaxed(signal) if is_relaxed else _tried(signal) for signal in signals]
+    numbered = [{**one, "id": str(number)} for number, one in enumerate(tried)]
+    return _core.PatternSet(json.dumps({"version": 2, "patterns": numbered}))
 
 
 def _tried(signal: Any) -> dict[str, Any]:

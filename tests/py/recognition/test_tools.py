@@ -7,21 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import loki
 from loki import _core
 from loki.recognition import builtin, fix, site
-
-TOOLS = Path(__file__).parents[3] / "python/loki/recognition/tools"
+from support.tool_files import TOOLS, tool_files
 
 
 def samples() -> list[Any]:
     found = []
-    for path in sorted(TOOLS.glob("*.yml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for name, document in tool_files().items():
         for sample in document.get("samples", []):
-            found.append(pytest.param(sample, id=f"{path.stem}: {sample['name']}"))  # noqa: PERF401
+            found.append(pytest.param(sample, id=f"{name}: {sample['name']}"))  # noqa: PERF401
     return found
 
 

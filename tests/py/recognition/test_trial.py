@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import loki
 from loki.recognition.trial import PatternTrial, try_out
-
-SOURCE = Path(__file__).parents[3] / "python/loki/recognition"
+from support.tool_files import tool_files
 
 
 def texts() -> list[str]:
     """Every example, near miss and sample that loki brings."""
     patterns = loki.PatternSet.default().patterns.values()
     found = [text for one in patterns for text in (*one.examples, *one.near_misses)]
-    for path in sorted((SOURCE / "tools").glob("*.yml")):
-        samples: list[dict[str, Any]] = yaml.safe_load(path.read_text("utf-8")).get("samples", [])
-        found += [sample["text"] for sample in samples]
+    for document in tool_files().values():
+        found += [sample["text"] for sample in document.get("samples", [])]
     return found
 
 

@@ -1,0 +1,20 @@
+"""The tool files that loki brings, as they were written."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TOOLS = Path(__file__).parents[3] / "python/loki/recognition/tools"
+
+
+@cache
+def tool_files() -> dict[str, dict[str, Any]]:
+    """Each by its name; read once, and by the parser in C: the other one takes seconds for them."""
+    return {
+        path.stem: yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+        for path in sorted(TOOLS.glob("*.yml"))
+    }
