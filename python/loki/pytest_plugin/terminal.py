@@ -77,16 +77,34 @@ def show(
         writer.write_line(plain(said, columns), yellow=True)
     elif summary.causes:
         writer.section(f"loki: {headline(summary)}")
+        common = _common(summary)
         for number, cause in enumerate(summary.causes[:CAUSES], 1):
             quiet = all(id(member) in excused_tests for member in cause.members)
-            _block(number, cause, writer, columns, excused=quiet)
+            _block(
+                number,
+                cause,
+                writer,
+                columns,
+                excused=quiet,
+                files="" if common else changed(cause),
+            )
+        for line in _wrapped(f"All: {plain(common)}", columns, " ") if common else ():
+            writer.write_line(line)
         if len(summary.causes) > CAUSES:
             more = counted(len(summary.causes) - CAUSES, "more cause")
             writer.write_line(f"and {more}; --loki-report=FILE has them all")
     _rescued(summary, writer, columns)
 
 
-def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bool) -> None:
+def _common(summary: TestSummary) -> str:
+    """Which files changed, where that is the same of several causes: it is said once."""
+    said = {changed(cause) for cause in summary.causes}
+    return next(iter(said)) if len(summary.causes) > 1 and len(said) == 1 else ""
+
+
+def _block(
+    number: int, cause: Cause, writer: Writer, width: int, *, excused: bool, files: str
+) -> None:
     writer.write(f"{number:>2} ")
     writer.write(cause.label.name, **COLORS[cause.label.name])
     tests = affected(cause)
@@ -103,7 +121,7 @@ def _block(number: int, cause: Cause, writer: Writer, width: int, *, excused: bo
     evidence = plain(cause.evidence)
     for line in _wrapped(f"{evidence}; {often}" if often else evidence, width):
         writer.write_line(line, light=True)
-    for line in _wrapped(plain(changed(cause)), width):
+    for line in _wrapped(plain(files), width):
         writer.write_line(line)
     for line in _wrapped(f"→ {plain(cause.todo)}", width):
         writer.write_line(line)

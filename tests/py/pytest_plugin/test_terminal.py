@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from _pytest._io import TerminalWriter
 
@@ -114,6 +115,18 @@ def test_some_are_excused() -> None:
     text = shown(what, excused=excused(what, quarantine=True))
     assert " 2 flaky · runtime-error · 1 test · excused · app/money.py:6\n" in text
     assert text.count("excused") == 1
+
+
+def test_files_that_changed() -> None:
+    """Named at a cause, and once where it is the same of all."""
+    one, two = (
+        replace(cause("new", said, f"t{said}"), passed_at="1a2b3c4d", changed=("a.py", "b.py"))
+        for said in "12"
+    )
+    line = "changed since commit 1a2b3c4, where it last passed: a.py, b.py\n"
+    assert f"\n   {line}" in shown(summary(one, replace(two, changed=())))
+    assert shown(summary(one, two)).endswith(f"\n All: {line}")
+    assert shown(summary(one, two)).count(line) == 1
 
 
 def test_many_causes() -> None:
