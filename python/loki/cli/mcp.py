@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,10 @@ from loki.cli.common import speaks_plainly
 
 @speaks_plainly
 def command(
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Annotated[
+        Path | None,
+        typer.Option(help="The project's folder; else the nearest one above with .loki or .git."),
+    ] = None,
     agent: Annotated[str, typer.Option(help="Name of the agent that asks, for records.")] = "mcp",
 ) -> None:
     """Serve agents that speak the Model Context Protocol (MCP), over standard input and output.
@@ -22,7 +26,9 @@ def command(
 
     Example: `claude mcp add loki -- loki mcp`
     """
+    from loki.adapters.hooks.hearing import project_of
     from loki.adapters.mcp import server
     from loki.workspace import Workspace
 
-    server(Workspace(project), agent=agent).run("stdio")
+    folder = project or project_of(os.getcwd(), os.environ)
+    server(Workspace(folder), agent=agent).run("stdio")

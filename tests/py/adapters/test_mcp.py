@@ -46,7 +46,9 @@ def test_a_conversation_with_the_official_client(tmp_path: Path) -> None:
     async def work(session: ClientSession) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert set(tools) == {"explain_failure", "what_was_tried", "report_attempt", "what_next"}
-        assert all(tool.description for tool in tools.values())
+        for tool in tools.values():
+            assert (tool.description or "").startswith("Call it ")
+            assert "  " not in (tool.description or "")
 
         told = await say(session, "explain_failure", output=FAILS, **CHECK)
         assert "KeyError: 'next'" in told
@@ -81,7 +83,7 @@ def test_a_conversation_with_the_official_client(tmp_path: Path) -> None:
 )
 def test_hostile_output_is_answered(tmp_path: Path, output: str) -> None:
     from loki import Workspace
-    from loki.adapters.mcp import Tools
+    from loki.adapters.mcp_tools import Tools
 
     tools = Tools(Workspace(tmp_path), "tester")
     for answer in (
@@ -99,6 +101,11 @@ def test_wrong_arguments_are_an_answer_too(tmp_path: Path) -> None:
     async def work(session: ClientSession) -> None:
         result = await session.call_tool("explain_failure", {"exit_code": "many"})
         assert result.is_error
+        (said,) = result.content
+        assert getattr(said, "text", "") == (
+            "explain_failure was not called: `output` is missing, expected a text; "
+            "`exit_code` is 'many', expected a whole number."
+        )
         assert "no sign" in await say(session, "what_was_tried")
 
     asked(tmp_path, work)
@@ -118,3 +125,48 @@ def test_a_broken_configuration_is_said_before_anything_is_served(tmp_path: Path
     assert done.returncode == 2
     assert b"config.toml" in done.stderr
     assert done.stdout == b""
+
+
+def test_what_failed_behind_a_tool_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not `Error executing tool`, which helps nobody."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    from loki import Workspace
+    from loki.adapters.mcp import server
+    from loki.adapters.mcp_tools import Tools
+    from loki.base.error import StoreError
+
+    def full(*_: object) -> str:
+        raise StoreError("cannot write .loki/x: No space left on device")
+
+    monkeypatch.setattr(Tools, "explain", full)
+    app = server(Workspace(tmp_path))
+    with pytest.raises(ToolError, match="^cannot write .loki/x: No space left on device$"):
+        asyncio.run(app.call_tool("explain_failure", {"output": FAILS}))
+
+
+def test_nothing_is_next_where_nothing_failed(tmp_path: Path) -> None:
+    from loki import Workspace
+    from loki.adapters.mcp_tools import Tools
+
+    assert Tools(Workspace(tmp_path), "x").next(PASSED, exit_code=0).startswith("Nothing failed")
+
+
+def test_the_project_is_the_one_above_where_the_agent_started_it(tmp_path: Path) -> None:
+    """As hooks find it: one memory, wherever in a project an agent begins."""
+    (tmp_path / ".git").mkdir()
+    below = tmp_path / "web" / "src"
+    below.mkdir(parents=True)
+
+    async def main() -> None:
+        environment = {k: v for k, v in os.environ.items() if not k.endswith("_PROJECT_DIR")}
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "loki", "mcp"], cwd=below, env=environment
+        )
+        async with stdio_client(command) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            await say(session, "report_attempt", approach="x", output=FAILS, **CHECK)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert (tmp_path / ".loki" / "logs" / "tool-calls.jsonl").exists()
+    assert not (below / ".loki").exists()
