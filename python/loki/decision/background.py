@@ -30,13 +30,13 @@ def started(state: MonitorState, call: Known, tool: str, task: str) -> MonitorSt
     if not task or len(call.command) > LONGEST_COMMAND:
         untested = state.untested and not call.runs_tests
         return replace(state, unverified=False, failing=False, untested=untested)
-    going = Going(task, tool, call.command, state.change, call.runs_tests)
+    going = Going(task, tool, call.command, call.runs_tests)
     others = (one for one in state.background if one.task != task)
     return replace(state, background=(*others, going)[-MOST_GOING:])
 
 
 def ended(state: MonitorState, task: str) -> tuple[MonitorState, Going | None]:
-    """The state once a task has ended, and the check that it was, where it still says something.
+    """The state once a task has ended, and the check that it was; None: it was none, or of an older tree.
 
     Args:
         state: the state before.
@@ -46,8 +46,7 @@ def ended(state: MonitorState, task: str) -> tuple[MonitorState, Going | None]:
     if going is None:
         return state, None
     left = tuple(one for one in state.background if one.task != task)
-    is_of_now = going.change == state.change  # else it was another tree that it checked
-    return replace(state, background=left), going if is_of_now else None
+    return replace(state, background=left), going
 
 
 def bearing(
@@ -63,11 +62,10 @@ def bearing(
         The state as a claim is judged by it: what a check is about that has ended, nobody knows how, is
         not held against it; and a check that still goes on, or None.
     """
-    now = [one for one in state.background if one.change == state.change]
-    for one in now:
+    for one in state.background:
         if running is not None and one.task in running:
             return state, one
-    if not now:
+    if not state.background:
         return state, None
-    untested = state.untested and not any(one.runs_tests for one in now)
+    untested = state.untested and not any(one.runs_tests for one in state.background)
     return replace(state, unverified=False, failing=False, untested=untested), None

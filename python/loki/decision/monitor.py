@@ -213,7 +213,8 @@ def _changed(state: MonitorState, call: Known) -> MonitorState:
     state = replace(state, change=state.change + 1, tried=tried, looks=looks)
     if call.is_prose or (call.command and not call.path and not call.edits):
         return state  # no check reads it, or nobody knows
-    return replace(state, unverified=True, untested=True, ran=False)
+    # What a check in the background says now is of another tree.
+    return replace(state, unverified=True, untested=True, ran=False, background=())
 
 
 def _ran(state: MonitorState, call: Known) -> MonitorState:

@@ -58,14 +58,12 @@ class Going:
     Attributes:
         task: how its agent names it.
         tool, command: what was called.
-        change: how many changes there had been when it began.
         runs_tests: it checks by tests.
     """
 
     task: str
     tool: str
     command: str
-    change: int
     runs_tests: bool
 
 
@@ -86,7 +84,7 @@ class MonitorState:
         refused: hashes of claims that were refused.
         turn: hash of the turn in which an end was refused last, or "".
         ends: how many were refused in it.
-        background: checks that go on.
+        background: checks that go on, begun since something was changed that checks can read.
     """
 
     seen: Seen = field(default_factory=Seen)
@@ -135,8 +133,7 @@ class MonitorState:
             "turn": self.turn,
             "ends": self.ends,
             "background": [
-                [one.task, one.tool, one.command, one.change, one.runs_tests]
-                for one in self.background
+                [one.task, one.tool, one.command, one.runs_tests] for one in self.background
             ],
         }
 
@@ -175,8 +172,8 @@ class MonitorState:
                 str(data.get("turn", "")),
                 int(data.get("ends", 0)),
                 tuple(
-                    Going(str(task), str(tool), str(command), int(change), bool(tests))
-                    for task, tool, command, change, tests in data.get("background", ())
+                    Going(str(task), str(tool), str(command), bool(tests))
+                    for task, tool, command, tests in data.get("background", ())
                 ),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:

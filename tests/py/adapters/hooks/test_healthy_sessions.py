@@ -252,6 +252,7 @@ def checks_in_the_background(s: Session) -> None:
     s.stop(
         "The bug is fixed. The tests run in the background; I report once they are done.", [TASK]
     )
+    s.bash("git add -A && git commit -qm 'Fix it'")
     s.ended("b1", 0, OK)
     s.read("b1.output")
     s.stop("All tests pass.")

@@ -27,7 +27,7 @@ BACK = "This failure came back"
 ENOUGH = "Stop here"
 
 Step = tuple[str, str]
-"""``run`` and a command, ``write`` and a file, or ``say`` and a text."""
+"""``run`` and a command, ``begin`` and one in the background, ``write`` and a file, or ``say`` and a text."""
 
 CHECK: Step = ("run", "make test")
 
@@ -82,6 +82,8 @@ class Session:
         ]
         if kind == "run":
             return shell, {"command": what, "description": "it"}
+        if kind == "begin":
+            return shell, {"command": what, "description": "it", "run_in_background": True}
         return write, {"file_path": path, "content": "x = 1\n"}
 
     def _run(self, url: str) -> None:
@@ -161,6 +163,23 @@ def test_a_claim_without_a_check_is_sent_back_once(session: Session) -> None:
     last = told(requests[-1])
     assert last.count(CLAIM) >= 1
     assert re.search(r"(?i)no check|has passed|run (the|a) check", last), last[-1500:]
+
+
+def test_a_check_in_the_background_of_claude_is_waited_for(tmp_path: Path) -> None:
+    session = Session("claude", tmp_path)
+    session.install()
+    steps: list[Step] = [
+        ("write", "fix.py"),
+        ("begin", "until test -e go; do sleep 0.1; done; make test"),
+        ("say", CLAIM),
+        ("run", "touch go"),
+        ("say", "I wait for the tests."),
+        ("say", "They fail."),
+    ]
+    says = [told(one) for one in session.play(steps)]
+    assert "still runs in the background" in says[3]
+    log = session.project / ".loki" / "logs" / "tool-calls.jsonl"
+    assert "no such column" in log.read_text(), "what it printed was heard of once it had ended"
 
 
 @pytest.mark.parametrize("name", NAMES)
