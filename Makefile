@@ -136,7 +136,7 @@ tsan: setup ## C++ tests under ThreadSanitizer
 	$(call say,C++ tests under TSan)
 	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && build/tsan/tests/cpp/loki_tests --gtest_brief=1
 
-FUZZ_TARGETS ?= clean normalize site pattern rules breakers retry_after
+FUZZ_TARGETS ?= clean normalize site pattern rules breakers retry_after json_lines
 FUZZ_SECONDS ?= 600
 fuzz: install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_TARGETS; needs clang
 	$(call say,fuzzing)

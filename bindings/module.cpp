@@ -21,4 +21,5 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   bind_breakers(module);
   bind_retry_after(module);
   bind_retry_budget(module);
+  bind_json_lines(module);
 }

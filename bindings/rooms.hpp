@@ -20,5 +20,6 @@ void bind_breaker(pybind11::module_& module);
 void bind_breakers(pybind11::module_& module);
 void bind_retry_after(pybind11::module_& module);
 void bind_retry_budget(pybind11::module_& module);
+void bind_json_lines(pybind11::module_& module);
 
 }  // namespace loki::bindings

@@ -4,7 +4,7 @@ The C++ core of loki. Private: use the names in `loki`.
 from __future__ import annotations
 import collections.abc
 import typing
-__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerEventKind', 'BreakerMoment', 'BreakerPermit', 'BreakerReply', 'BreakerView', 'BreakersFile', 'DefinitionError', 'FailureIndex', 'FailureSite', 'PatternSet', 'Permit', 'RetryBudget', 'SharedBreaker', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'format_duration', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'parse_retry_after', 'parse_retry_after_ms', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
+__all__: list[str] = ['Backoff', 'Breaker', 'BreakerConfig', 'BreakerEventKind', 'BreakerMoment', 'BreakerPermit', 'BreakerReply', 'BreakerView', 'BreakersFile', 'DefinitionError', 'FailureIndex', 'FailureSite', 'JsonColumns', 'PatternSet', 'Permit', 'RetryBudget', 'SharedBreaker', 'SiteRules', 'TokenSets', 'clean', 'clean_with_runs', 'containment', 'dice', 'fingerprint', 'format_duration', 'group', 'is_specific', 'larger_share', 'mask_secrets', 'normalize', 'overlap', 'parse_duration', 'parse_retry_after', 'parse_retry_after_ms', 'recognize', 'recognize_many', 'regex_error', 'regex_errors', 'same_failure', 'signature', 'tokens']
 class DefinitionError(ValueError):
     pass
 class TokenSets:
@@ -425,6 +425,16 @@ class RetryBudget:
         ...
     def try_withdraw(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> bool:
         ...
+class JsonColumns:
+    """
+    Columns of logs of JSON lines.
+    """
+    def __init__(self, asked: dict[str, typing.Any]) -> None:
+        ...
+    def read(self, logs: collections.abc.Sequence[bytes]) -> typing.Any:
+        """
+        How many entries each log has, and (entries, which of them are there, offsets, bytes, members) of each column; None: a line is not as it should be.
+        """
 def clean(text: typing.Any) -> str:
     """
     The text as a terminal would show it.

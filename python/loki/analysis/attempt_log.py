@@ -1,9 +1,9 @@
 """All attempts of a project as one raw table: quickly where the logs are whole, else carefully.
 
-Arrow's own reader takes many logs at once (`loki.analysis.quick_log`). A log that it refuses, or that
-holds what it would read otherwise than `loki.memory.history` does — a torn line, a number where text
-belongs, an attempt that was written twice, a failure that another version recognized — is read record
-by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
+Many logs are read at once, column by column (`loki.analysis.quick_log`). A log that is refused there,
+or that holds what would be read otherwise than by `loki.memory.history` — a torn line, a number where
+text belongs, an attempt that was written twice, a failure that another version recognized — is read
+record by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
 against each other.
 """
 
@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loki.analysis.arrow import fitting
-from loki.analysis.quick_log import CHECK, MARKS, RAW, Log, checked, line_count, parsed
+from loki.analysis.quick_log import CHECK, MARKS, RAW, Log, checked, parsed
 from loki.memory.attempt import Attempt
 from loki.memory.history import log_name, read_attempts
 from loki.recognition.failure import RECOGNIZER_VERSION
 from loki.stores.files import FileStore
 
 GROUP_BYTES = 8 << 20
-"""Bytes of logs that Arrow's reader gets at once: enough work for a thread. Chosen, not measured."""
+"""Bytes of logs that are read at once: enough work for a thread. Chosen, not measured."""
 
 _NEEDED = frozenset((*RAW.names, *MARKS))
 
@@ -102,26 +102,21 @@ def _groups(store: FileStore, names: Sequence[str]) -> Iterator[Group]:
 
 
 def _quickly(store: FileStore, group: Group) -> tuple[list[tuple[pa.Table, pa.Array]], set[int]]:
-    """What Arrow's reader makes of some tasks, and the numbers of those that need care."""
-    logs, careful = [], set()
-    for number, task in group:
-        data = _content(store, task)
-        lines = line_count(data) if data else 0
-        if data and lines:
-            logs.append(Log(number, data, lines))
-        elif data != b"":
-            careful.add(number)
+    """What is read at once of some tasks, and the numbers of those that need care."""
+    logs = [(number, _content(store, task)) for number, task in group]
+    found, careful = _sound([(number, data) for number, data in logs if data])
+    return found, careful | {number for number, data in logs if data is None}
+
+
+def _sound(logs: Sequence[Log]) -> tuple[list[tuple[pa.Table, pa.Array]], set[int]]:
+    """The same of logs: one that is damaged is found by halves."""
     whole = parsed(logs)
     if whole is not None:
-        return [whole], careful
-    found = []  # one of them spoils it: each by itself
-    for log in logs:
-        one = parsed([log]) if len(logs) > 1 else None
-        if one is None:
-            careful.add(log.task)
-        else:
-            found.append(one)
-    return found, careful
+        return [whole], set()
+    if len(logs) <= 1:
+        return [], {number for number, _ in logs}
+    (first, some), (second, others) = map(_sound, (logs[: len(logs) // 2], logs[len(logs) // 2 :]))
+    return first + second, some | others
 
 
 def _content(store: FileStore, task: str) -> bytes | None:

@@ -1,21 +1,19 @@
-"""Logs of attempts by Arrow's own reader of JSON, and which rows of it are to be doubted.
+"""Logs of attempts column by column, and which rows of them are to be doubted.
 
-Faster than a parser in Python by the figures of ``benchmarks/analysis.py``. What it would read
-otherwise than `loki.memory.history.read_attempts` is found here; `loki.analysis.attempt_log` reads it
-again.
+Faster than a parser in Python by the figures of ``benchmarks/analysis.py``. What is read otherwise than
+by `loki.memory.history.read_attempts` is found here; `loki.analysis.attempt_log` reads it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from loki.analysis.arrow import whole
+from loki.analysis.json_lines import JsonLines
 from loki.memory.attempt import REQUIRED
 from loki.recognition.failure import RECOGNIZER_VERSION
 
@@ -108,57 +106,21 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Log:
-    """A task's log: its number, its bytes, and how many lines it has, an object on each."""
+_LINES = JsonLines(_SCHEMA)
 
-    task: int
-    data: bytes
-    lines: int
-
-
-def line_count(data: bytes) -> int:
-    """How many lines a log has, each of them one object as far as its beginning tells; 0: not so.
-
-    Arrow's reader ends at a NUL, takes several objects on a line, and checks no encoding.
-    """
-    if not data.startswith(b"{") or not data.endswith(b"}\n") or b"\0" in data:
-        return 0
-    if not data.isascii():
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return 0
-    count, at, last = 0, data.find(b"\n"), len(data) - 1
-    while at != last:
-        if data[at + 1] != _BRACE:
-            return 0
-        count += 1
-        at = data.find(b"\n", at + 1)
-    return count + 1
-
-
-_BRACE = ord("{")
+Log = tuple[int, bytes]
+"""The number of a task, and the bytes of its log."""
 
 
 def parsed(logs: Sequence[Log]) -> tuple[pa.Table, pa.Array] | None:
-    """What Arrow's reader makes of several logs, and the task of each row.
-
-    None: it cannot read one of them, or not all lines are one object.
-    """
-    if not logs:
-        return _SCHEMA.empty_table(), pa.array([], pa.int32())
-    data = logs[0].data if len(logs) == 1 else b"".join(log.data for log in logs)
-    options = pj.ReadOptions(use_threads=False, block_size=min(len(data) + 1, 2**31 - 1))
-    parse = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
-    try:
-        table = pj.read_json(pa.BufferReader(data), options, parse)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    """What several logs say, and the task of each row; None: one of them must be read carefully."""
+    found = _LINES.read([data for _, data in logs])
+    if found is None:
         return None
-    if table.num_rows != sum(log.lines for log in logs):
-        return None
-    tasks = [pa.repeat(pa.scalar(log.task, pa.int32()), log.lines) for log in logs]
-    return table.select(_SCHEMA.names), pa.concat_arrays(tasks)
+    table, lines = found
+    tasks = pa.array([task for task, _ in logs], pa.int32())
+    places = [place for place, count in enumerate(lines) for _ in range(count)]
+    return table, tasks.take(pa.array(places, pa.int32()))
 
 
 def checked(table: pa.Table, tasks: pa.Array) -> tuple[pa.Table, pa.Array, set[int]]:

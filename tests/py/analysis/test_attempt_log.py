@@ -110,7 +110,7 @@ def both_ways(folder: Path, logs: list[bytes]) -> tuple[attempt_log.RawAttempts,
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(log)
     quick = attempt_log.read(store, names)
-    with mock.patch.object(attempt_log, "line_count", return_value=0):
+    with mock.patch.object(attempt_log, "parsed", return_value=None):
         careful = attempt_log.read(store, names)
     assert quick.tasks.equals(careful.tasks)
     return quick, careful.table
@@ -131,6 +131,53 @@ def test_both_ways_give_the_same_table(
     quick, careful = both_ways(tmp_path_factory.mktemp("logs"), logs)
     assert quick.table.to_pylist() == careful.to_pylist()
     assert quick.table.schema == careful.schema
+
+
+WHOLE = b"".join(
+    line(one) + b"\n"
+    for one in (record(1), {"amends": 1, "strategy_used": "escalate"}, record(2), {"ends": 1})
+)
+PIECES = st.sampled_from(
+    [
+        *(b"", b'"', b"\\", b"{", b"}", b"[]", b",", b":", b"\n", b" ", b"\t", b"\x00", b"\xff"),
+        *(b"null", b"true", b"1e999", b"-0", b"NaN", b"\\ud83d", b"\\u0000"),
+        *(b'"attempt":2,', b'"ends":null,'),
+    ]
+)
+
+
+@hypothesis_settings(max_examples=300)
+@given(
+    places=st.lists(
+        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 4), PIECES), min_size=1, max_size=4
+    )
+)
+def test_both_ways_give_the_same_table_whatever_a_byte_becomes(
+    places: list[tuple[int, int, bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    log = WHOLE
+    for at, length, piece in places:
+        log = log[:at] + piece + log[at + length :]
+    quick, careful = both_ways(tmp_path_factory.mktemp("logs"), [log])
+    assert quick.table.to_pylist() == careful.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        b'"made_up": ' + b"1" * 5000,
+        b'"made_up": "\\ud83d"',
+        b'"made_up": 1, "made_up": 2',
+        b'"\\u0061ction": "another"',
+        b'"action": null, "action": "another"',
+        b'"action": "another", "action": null',
+        b'"checks": [{"passed": true, "passed": false}]',
+        b'"failure": {"message": "a", "message": null, "recognizer_version": 1}',
+    ],
+)
+def test_both_ways_give_the_same_table_where_parsers_differ(tmp_path: Path, member: bytes) -> None:
+    quick, careful = both_ways(tmp_path, [line(record(1))[:-1] + b", " + member + b"}\n"])
+    assert quick.table.to_pylist() == careful.to_pylist()
 
 
 def test_a_whole_log_is_read_quickly_amendments_and_ends_included(tmp_path: Path) -> None:
