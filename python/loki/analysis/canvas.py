@@ -76,8 +76,12 @@ def plain(text: str, most: int = 200) -> str:
     seen = "".join(
         c if unicodedata.category(c) not in {"Co", "Cs", "Cn"} else "\ufffd" for c in line
     )
-    short = seen if len(seen) <= most else seen[: most - 1] + "…"
-    return short.replace("$", r"\$")
+    return cut(seen, most).replace("$", r"\$")
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def labels(texts: list[str], most: int = 44) -> list[str]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import MINUTELY, AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -161,6 +161,7 @@ def sightings(axes: Axes, failures: Sequence[Recurring]) -> None:
 def moments(axes: Axes, begin: datetime, end: datetime, most: int = 8) -> None:
     """A time axis of moments, with at most so many names."""
     locator = AutoDateLocator(tz=timezone.utc, minticks=2, maxticks=most)  # type: ignore[no-untyped-call]
+    locator.intervald[MINUTELY] = [1, 2, 5, 10, 15, 30]  # without 2, five minutes had one name
     form = ConciseDateFormatter(locator, tz=timezone.utc)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(form)

@@ -23,6 +23,7 @@ from loki.analysis.canvas import (
     SKY,
     Plot,
     blank,
+    cut,
     dress,
     labels,
     legend,
@@ -73,7 +74,7 @@ def where_attempts_go(history: Tables) -> Plot:
     won = found.results["success"]
     answer = f"{won:,} of {amount(total, 'attempt')} succeeded ({won / total:.0%})"
     if found.patterns:
-        answer += f"; most of the failed ones: {patterns[0][0]}"
+        answer += f"; most of the failed ones: {cut(patterns[0][0], 44)}"
     figure = Plot(question, answer, 0.9 + _ROW * max(len(names), len(shown), 3))
     left, right = figure.subplots(1, 2)
     parts.bars(

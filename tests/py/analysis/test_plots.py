@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,7 +15,7 @@ from matplotlib.text import Text
 
 from benchmarks.history import BEGIN, make
 from loki import analysis
-from loki.analysis import plots
+from loki.analysis import plot_parts, plots
 from loki.analysis.canvas import PAPER, Plot, plain
 from loki.analysis.tables import Tables
 from loki.base.time import isoformat
@@ -55,6 +56,37 @@ def test_of_few_and_many_attempts_it_is_drawn_without_a_warning(
             assert figure._repr_png_().startswith(PNG)
             assert plain(figure.question) in words(figure)
             assert plain(figure.answer) in words(figure)
+
+
+def test_a_long_name_does_not_run_off_the_figure(tmp_path: Path) -> None:
+    name = "a-pattern-of-the-project-" * 8
+    attempt = {"attempt": 1, "timestamp": isoformat(BEGIN), "action": "", "result": "failed"}
+    log = tmp_path / ".loki/tasks/t/attempts.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text(json.dumps({**attempt, "pattern_matched": name, "strategy_used": name}) + "\n")
+    for plot in ALL:
+        figure = plot(analysis.history(tmp_path))
+        figure.draw_without_rendering()
+        for text in figure.texts:
+            assert text.get_window_extent().x1 <= figure.bbox.x1, text.get_text()
+
+
+@pytest.mark.parametrize("most", [5, 8])
+@pytest.mark.parametrize(
+    "span",
+    [{"seconds": n} for n in (10, 27, 40, 50)]
+    + [{"minutes": n} for n in (1, 2, 3, 6.5, 9, 26, 59)]
+    + [{"hours": n} for n in (2, 7, 31)]
+    + [{"days": n} for n in (1, 4, 16, 90, 400, 2000)],
+    ids=str,
+)
+def test_an_axis_of_moments_has_names(span: dict[str, float], most: int) -> None:
+    begin = datetime(2026, 4, 4, 10, 1, 10, tzinfo=timezone.utc)
+    axes = Plot("When?", "", 1.0).subplots()
+    plot_parts.moments(axes, begin, begin + timedelta(**span), most)
+    low, high = axes.get_xlim()
+    shown = [at for at in axes.xaxis.get_major_locator()() if low <= at <= high]
+    assert 2 <= len(shown) <= most
 
 
 def test_axes_say_their_units(tmp_path: Path) -> None:
