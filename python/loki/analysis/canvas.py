@@ -7,17 +7,9 @@ import unicodedata
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from loki.base.error import UsageError
-from loki.base.invisible import written_out
+from matplotlib.figure import Figure
 
-try:
-    from matplotlib.figure import Figure
-except ImportError as error:
-    if (error.name or "").partition(".")[0] != "matplotlib":
-        raise
-    raise UsageError(
-        "plots need matplotlib: pip install 'loki-core[analysis]'; the tables do without"
-    ) from error
+from loki.base.invisible import written_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

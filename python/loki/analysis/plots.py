@@ -15,22 +15,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.analysis import plot_parts as parts
-from loki.analysis import sums
-from loki.analysis.canvas import (
-    INK,
-    ORANGE,
-    SKY,
-    Plot,
-    blank,
-    cut,
-    dress,
-    labels,
-    legend,
-    plain,
-)
-from loki.analysis.plot_parts import MOST_ROWS, STATES
+from loki.base.error import UsageError
 from loki.cli.common import amount, span
+
+try:
+    from loki.analysis import plot_parts as parts
+    from loki.analysis import sums
+    from loki.analysis.canvas import (
+        INK,
+        ORANGE,
+        SKY,
+        Plot,
+        blank,
+        cut,
+        dress,
+        labels,
+        legend,
+        plain,
+    )
+    from loki.analysis.plot_parts import MOST_ROWS, STATES
+except ImportError as error:
+    if (error.name or "").partition(".")[0] not in {"matplotlib", "pyarrow"}:
+        raise
+    raise UsageError(
+        "plots need pyarrow and matplotlib: pip install 'loki-core[analysis]'; the tables do "
+        "without matplotlib"
+    ) from error
 
 if TYPE_CHECKING:
     from loki.analysis.tables import Tables

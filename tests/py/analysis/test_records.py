@@ -152,6 +152,8 @@ sys.meta_path.insert(0, Hidden)
     ("missing", "code", "expected"),
     [
         ("pyarrow", "analysis.history({folder!r})", "loki.analysis needs pyarrow: pip install"),
+        ("pyarrow", "import loki.analysis.plots", "plots need pyarrow and matplotlib: pip install"),
+        ("matplotlib", "import loki.analysis.plots", "plots need pyarrow and matplotlib: pip"),
         ("pandas", "analysis.history({folder!r}).pandas('calls')", "loki-core[analysis]"),
         ("polars", "analysis.history({folder!r}).polars('calls')", "loki-core[polars]"),
         ("numpy pandas", "print(analysis.history({folder!r}).polars('calls').shape)", "(0, 19)"),
