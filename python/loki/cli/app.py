@@ -1,4 +1,4 @@
-"""The commands, joined."""
+"""The commands, joined; which there are is in `rooms`."""
 
 from __future__ import annotations
 
@@ -6,33 +6,6 @@ from typing import Annotated
 
 import typer
 
-from loki.cli import (
-    approve,
-    breakers,
-    close,
-    dead_letters,
-    demo,
-    explain,
-    history,
-    hook,
-    mcp,
-    patterns,
-    pipeline,
-    queue,
-    recur,
-    recur_change,
-    report,
-    resume,
-    review,
-    run,
-    show,
-    signals,
-    status,
-    submit,
-    tick,
-    undo,
-    work,
-)
 from loki.cli.read_only import Guarded
 
 app = typer.Typer(
@@ -72,32 +45,3 @@ def _options(
     ] = False,
 ) -> None:
     del version
-
-
-app.command("run")(run.command)
-app.command("submit")(submit.command)
-app.command("resume")(resume.command)
-app.command("status")(status.command)
-app.command("approve")(approve.approve)
-app.command("reject")(approve.reject)
-app.command("explain", cls=explain.Command)(explain.command)
-app.command("show")(show.command)
-app.command("history")(history.command)
-app.command("close")(close.command)
-app.command("review")(review.command)
-app.command("report")(report.command)
-app.command("pause")(recur_change.pause)
-app.command("edit")(recur_change.edit)
-app.command("tick")(tick.command)
-app.command("undo")(undo.command)
-app.command("work")(work.command)
-app.command("mcp")(mcp.command)
-app.command("demo")(demo.command)
-app.add_typer(breakers.app, name="breakers")
-app.add_typer(queue.app, name="queue")
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(hook.app, name="hook")
-app.add_typer(patterns.app, name="patterns")
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(recur.app, name="recur")
-app.add_typer(signals.app, name="signals")

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from loki.cli.common import fail
+from loki.cli.rooms import Rooms
 
 READING = frozenset(
     {
@@ -47,6 +48,14 @@ LONGEST = 500
 
 class Guarded(TyperGroup):
     """The ``loki`` command, which only reads where a triage agent calls it."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**{**said, "commands": None})
+        self.commands = Rooms()
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Names of all commands, none of which is loaded for it."""
+        return list(self.commands)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is called."""
