@@ -137,6 +137,8 @@ def summarize(
         history: of earlier runs; the run itself is left out where it is kept already.
         assertions: what failing tests assert on, where their source was read.
     """
+    groups = root_causes([one.failure for one in run.failures], assertions)
+    shared = {group.callee for group in groups if group.callee is not None and group.is_shared}
     earlier = [history.earlier(o.test, o.failure, before=run.id) for o in run.failures]
     causes = [
         _cause(
@@ -144,8 +146,9 @@ def summarize(
             group,
             [run.failures[index] for index in group.members],
             [earlier[index] for index in group.members],
+            assertions.deeper(group.callee, shared) if group.callee is not None else (),
         )
-        for group in root_causes([one.failure for one in run.failures], assertions)
+        for group in groups
     ]
     causes.sort(
         key=lambda cause: (-len(cause.members), URGENCY.index(cause.label.name), cause.tests)
@@ -160,7 +163,11 @@ def summarize(
 
 
 def _cause(
-    run: TestRun, group: RootCause, failing: Sequence[TestFailure], earlier: Sequence[Earlier]
+    run: TestRun,
+    group: RootCause,
+    failing: Sequence[TestFailure],
+    earlier: Sequence[Earlier],
+    deeper: Sequence[Callee],
 ) -> Cause:
     members = tuple(
         sorted(
@@ -174,7 +181,7 @@ def _cause(
     since = min([run.started_at, *(known.first for known in earlier if known.first)])
     failure, callee, test = group.failure, group.callee, members[0].failing.test
     if callee is not None and group.is_shared:
-        where, todo = callee.where, todo_of_shared(callee, test, label.name)
+        where, todo = callee.where, todo_of_shared(callee, test, label.name, deeper)
     else:
         where, todo = where_of(failure), todo_of(failure, test, label.name, callee)
     return Cause(
@@ -287,15 +294,22 @@ def _named(failure: Failure, kind: str) -> dict[str, str]:
     return {name: found[found.lastindex or 0]} if found else {}
 
 
-def todo_of_shared(callee: Callee, test: str, label: LabelName) -> str:
+def todo_of_shared(
+    callee: Callee, test: str, label: LabelName, deeper: Sequence[Callee] = ()
+) -> str:
     """The same about a cause whose tests have a function in common.
 
     Args:
         callee: the function.
         test: node id of a test that asserts on what it returns.
         label: of the cause.
+        deeper: functions that it calls, of which the same is said.
     """
     first = f"Look at {callee.name} first, {callee.where}"
+    if deeper:
+        called = " and ".join(f"{one.name} ({one.where})" for one in deeper[:2])
+        first = f"Look at {called} first: {callee.name} calls it, and its tests fail too"
+        first = first if len(deeper) == 1 else first.replace("it, and its", "them, and their")
     return _TODO.get(label) or f"{first}; run one alone: pytest {shlex.quote(test)}"
 
 

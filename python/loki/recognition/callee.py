@@ -87,10 +87,22 @@ class Assertions:
     Attributes:
         failing: by place in the sequence of failures; those whose source does not say are left out.
         passing: how many tests name a function and do not fail.
+        calls: which of those functions a function calls, directly or through others.
     """
 
     failing: Mapping[int, Asserted] = field(default_factory=dict)
     passing: Mapping[Callee, int] = field(default_factory=dict)
+    calls: Mapping[Callee, frozenset[Callee]] = field(default_factory=dict)
+
+    def deeper(self, callee: Callee, suspects: Iterable[Callee]) -> list[Callee]:
+        """Those of some functions that a function calls, and that do not call it.
+
+        Args:
+            callee: the function.
+            suspects: the others.
+        """
+        called = self.calls.get(callee, frozenset())
+        return sorted(o for o in set(suspects) & called if callee not in self.calls.get(o, ()))
 
 
 NO_ASSERTIONS = Assertions()

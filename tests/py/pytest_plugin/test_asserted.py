@@ -12,7 +12,7 @@ from loki.pytest_plugin.source.module import Sources
 from loki.recognition.callee import Asserted, Callee
 
 PROJECT = {
-    "src/shop/__init__.py": "from .text import slugify, title as headline\nfrom shop.user import User\n",
+    "src/shop/__init__.py": "from .text import slugify, title as headline\nfrom shop.user import *\n",
     "src/shop/text.py": """
         def slugify(text, separator="-", *, lower=True, **more):
             return text

@@ -120,6 +120,31 @@ def test_tests_that_pass_speak_for_a_function(suite: Suite) -> None:
         assert sorted(len(one["tests"]) for one in causes(ran)) == expected
 
 
+def test_a_function_that_calls_another(tmp_path: Path) -> None:
+    """What one gets wrong the other does too: they stay two causes, and the deeper one comes first."""
+    suite = Suite(tmp_path).write(
+        report="""
+class Line:
+    def __init__(self, cents): self.cents = cents
+    def text(self): return self._text()
+    def _text(self): return amount(self.cents)
+def amount(cents): return f"{cents // 10}.{cents % 10}"
+""",
+        test_report="""
+from report import Line, amount
+def test_amount(): assert amount(100) == "1.00"
+def test_small_amount(): assert amount(1) == "0.01"
+def test_text(): assert Line(10).text() == "0.10"
+def test_other_text(): assert Line(20).text() == "0.20"
+""",
+    )
+    ran = suite.pytest("--loki", "--loki-report=r.json")
+    assert [one["todo"].partition(";")[0] for one in causes(ran)] == [
+        "Look at amount() first, report.py:6",
+        "Look at amount() (report.py:6) first: Line.text() calls it, and its tests fail too",
+    ]
+
+
 def test_a_file_that_changed_meanwhile(suite: Suite) -> None:
     """What stands there now is not what ran: nothing is read from it."""
     suite.write(

@@ -97,6 +97,12 @@ class Module:
         """What is bound at its top level: the statement, and of an import which part."""
         return dict(bound(self.tree.body))
 
+    @cached_property
+    def _stars(self) -> list[ast.ImportFrom]:
+        """Imports of all names of a module, the last one first: it counts."""
+        found = [node for name, (node, _) in bound(self.tree.body) if name == "*"]
+        return [node for node in reversed(found) if isinstance(node, ast.ImportFrom)]
+
     def function(self, names: Sequence[str]) -> Function | None:
         """A test by the names in its node id: classes, then the function."""
         body, owner = self.tree.body, None
@@ -134,8 +140,15 @@ class Module:
 
     def named(self, name: str, steps: int = 0) -> Meaning | Module | None:
         """What a name means at the top level of this file."""
+        if steps >= DEEPEST:
+            return None
         if name in self.names:
-            return self._bound(*self.names[name], steps) if steps < DEEPEST else None
+            return self._bound(*self.names[name], steps)
+        for node in self._stars:
+            module = self.sources.imported(node.module or "", self.path, node.level)
+            found = module.named(name, steps + 1) if isinstance(module, Module) else None
+            if found is not None and found != LIBRARY:
+                return found
         return LIBRARY if hasattr(builtins, name) else None
 
     def below(self, name: str) -> Module | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from loki.memory.test_run import TestFailure
 from loki.pytest_plugin.source.asserted import asserted
+from loki.pytest_plugin.source.callees import reached
 from loki.pytest_plugin.source.callers import Callers
 from loki.pytest_plugin.source.module import Sources
 from loki.recognition.callee import NO_ASSERTIONS, Asserted, Assertions, Callee, candidates
@@ -55,7 +56,7 @@ def assertions_of(
     passing = _passing(sources, callees, failures, passed, known)
     if passing is None:  # nobody knows: as if as many passed as failed
         passing = dict.fromkeys(callees, len(failures))
-    return Assertions(failing, passing)
+    return Assertions(failing, passing, reached(sources, callees))
 
 
 def function_of(test: str) -> str:
