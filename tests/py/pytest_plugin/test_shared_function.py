@@ -42,7 +42,7 @@ def test_other(): assert title("b") == "b"
 """
 
 PAGE = """
-import shop
+import json, shop
 
 def test_page():
     assert f"/{shop.slugify('about us')}" == "/about-us"

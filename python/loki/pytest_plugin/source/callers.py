@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from loki.pytest_plugin.source.function_body import fixture_named, parameters
-from loki.pytest_plugin.source.module import Function, FunctionNode, Module, Sources
+from loki.pytest_plugin.source.module import Function, FunctionNode, Module, Sources, conftests
 
 if TYPE_CHECKING:
     from loki.recognition.callee import Callee
@@ -45,11 +45,12 @@ class Callers:
         self._failing = failing
         self._passed = passed
 
-    def passing(self, callees: Collection[Callee]) -> dict[Callee, int] | None:
+    def passing(self, callees: Mapping[Callee, int]) -> dict[Callee, int] | None:
         """How many tests name each of some functions and do not fail; None: there is too much to read.
 
         Args:
-            callees: the functions.
+            callees: the functions, and how many tests are enough to clear each: no more are looked for
+                once all are cleared.
         """
         words = {callee: callee.word for callee in callees}
         wanted = frozenset(words.values())
@@ -66,16 +67,14 @@ class Callers:
                 return None
             if module is not None:
                 counts.update(self._named(module, wanted))
+            if all(counts[words[callee]] >= enough for callee, enough in callees.items()):
+                break
         return {callee: counts[word] for callee, word in words.items()}
 
     def _is_given(self, path: str, wanted: Collection[str]) -> bool:
         """Whether a ``conftest.py`` for a file names one of some functions."""
-        while path:
-            path = path.rpartition("/")[0]
-            text = self._sources.text(f"{path}/conftest.py" if path else "conftest.py") or ""
-            if any(word in text for word in wanted):
-                return True
-        return False
+        texts = [self._sources.text(conftest) or "" for conftest in conftests(path)]
+        return any(word in text for text in texts for word in wanted)
 
     def _named(self, module: Module, wanted: frozenset[str]) -> Iterator[str]:
         """A word for each test of a file that names it and does not fail."""

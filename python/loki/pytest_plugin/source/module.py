@@ -263,6 +263,17 @@ class Sources:
         )
 
 
+def conftests(path: str) -> Iterator[str]:
+    """Paths of the ``conftest.py`` that count for a file, the nearest first.
+
+    Example:
+        >>> list(conftests("tests/test_a.py"))
+        ['tests/conftest.py', 'conftest.py']
+    """
+    for folder in _above(path):
+        yield posixpath.join(folder, "conftest.py")
+
+
 def _above(path: str) -> Iterator[str]:
     while path:
         path = posixpath.dirname(path)

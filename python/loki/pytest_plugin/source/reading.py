@@ -10,20 +10,21 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from loki.memory.test_run import TestFailure
 from loki.pytest_plugin.source.asserted import asserted
 from loki.pytest_plugin.source.callees import reached
 from loki.pytest_plugin.source.callers import Callers
-from loki.pytest_plugin.source.module import Sources
+from loki.pytest_plugin.source.module import Library, Sources, conftests
 from loki.recognition.callee import NO_ASSERTIONS, Asserted, Assertions, Callee, candidates
 from loki.recognition.root_cause import fails_by_itself
 
 LARGEST = 1_000_000
 """Bytes of a file that is read. Chosen: larger ones were written by programs."""
 
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _FAILING = re.compile(r"^> +(.+)$", re.MULTILINE)
 
 
@@ -53,7 +54,8 @@ def assertions_of(
     callees = candidates(failing.values())
     if not callees:
         return Assertions(failing)
-    passing = _passing(sources, callees, failures, passed, known)
+    blamed = {o: sum(o in one.callees for one in failing.values()) for o in callees}
+    passing = _passing(sources, blamed, failures, passed, known)
     if passing is None:  # nobody knows: as if as many passed as failed
         passing = dict.fromkeys(callees, len(failures))
     return Assertions(failing, passing, reached(sources, callees))
@@ -77,9 +79,20 @@ def _asserted(sources: Sources, one: TestFailure) -> Asserted | None:
     text = sources.text(path) if line and names else None
     if line is None or text is None or not _is_as_it_ran(text, line, one):
         return None
+    if not any(_imports_project(sources, file) for file in (path, *conftests(path))):
+        return None  # seen without parsing it, which takes a thousand times as long
     module = sources.module(path)
     test = module.function(names) if module is not None else None
     return asserted(test, name, line) if test is not None else None
+
+
+def _imports_project(sources: Sources, path: str) -> bool:
+    """Whether a file imports anything of the project: another one cannot look at its results."""
+    found = set()
+    for dots, name, names in _IMPORT.findall(sources.text(path) or ""):
+        found |= {(one.split()[0], 0) for one in names.split(",") if one.strip()}
+        found |= {(name, len(dots))} if name or dots else set()
+    return any(not isinstance(sources.imported(n, path, level), Library) for n, level in found)
 
 
 def _is_as_it_ran(text: str, line: int, one: TestFailure) -> bool:
@@ -91,7 +104,7 @@ def _is_as_it_ran(text: str, line: int, one: TestFailure) -> bool:
 
 def _passing(
     sources: Sources,
-    callees: Sequence[Callee],
+    callees: Mapping[Callee, int],
     failures: Sequence[TestFailure],
     passed: Iterable[str],
     known: Iterable[str],
