@@ -239,7 +239,7 @@ def main() -> None:
         one for one in everything if not arguments.project or one["name"] in arguments.project
     ]
     found: list[Found] = []
-    row = "{:<13}{:<31}{:>6}{:>8}{:>9}  {:<7}{:<18}{:<24}{}"
+    row = "{:<15}{:<31}{:>6}{:>8}{:>9}  {:<7}{:<18}{:<24}{}"
     print(
         row.format(
             "project",

@@ -176,7 +176,11 @@ class Controller:
 
         if not run.failures:
             return NO_ASSERTIONS
-        return assertions_of(run.failures, run.passed, history.past.rows, self._place.project)
+        try:
+            return assertions_of(run.failures, run.passed, history.past.rows, self._place.project)
+        except Exception as error:  # a summary without it is better than none
+            self._guard.warn(f"what tests assert on could not be read: {error!r}")
+            return NO_ASSERTIONS
 
     def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
