@@ -194,6 +194,7 @@ class Signs:
         task: str = "",
         *,
         command: str = "",
+        only_new: bool = False,
     ) -> Sighting:
         """Remember a failure and what led to it.
 
@@ -202,6 +203,7 @@ class Signs:
             approach: what was tried, in a few words.
             task: id of the task, where there is one.
             command: what was run, for the exemptions of tools that poll.
+            only_new: whoever has run into it already, it is no repetition: it counts once.
 
         Returns:
             The sighting: its ``advice`` says whether to go on, to avoid ``approaches``, or to change
@@ -217,7 +219,12 @@ class Signs:
 
         def change(waiting: str | None) -> str:
             if not found:
-                found.append(self._observed(waiting, known, approach, task, start))
+                run = self._read(waiting)
+                alike = (one for one in run.seen.sightings if same_failure(one.failure, known))
+                if only_new and (old := next(alike, None)):
+                    found.append((old, self._kept()))
+                else:
+                    found.append(self._observed(run, known, approach, task, start))
             return found[0][1]
 
         # What binds nobody yet is also in the attempts: the disk need not be waited for.
@@ -251,14 +258,13 @@ class Signs:
 
     def _observed(
         self,
-        waiting: str | None,
+        run: Run,
         failure: Failure,
         approach: str,
         task: str,
         start: Mapping[str, Any] | None,
     ) -> tuple[Sighting, Masked]:
         """The sighting of one more failure, and what waits then; the lock of both files is held."""
-        run = self._read(waiting)
         seen, sighting = observe(
             run.seen, failure, approach, task, self.rules, is_open=self._is_open
         )

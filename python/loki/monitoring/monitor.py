@@ -41,7 +41,6 @@ from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.monitoring.failed_call import failed_call, is_outside
 from loki.monitoring.sessions import LocalSession, Session, SharedSession
 from loki.recognition.failure import Failure
-from loki.recognition.similarity import same_failure
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -247,11 +246,9 @@ class Monitor:
     def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:
         """Tell the branch's signs of a failure that counted."""
         with self._signs() as signs:
-            if sighting.count == 1 and any(
-                same_failure(one.failure, event.failure) for one in signs.seen.sightings
-            ):
-                return  # seen in another session; nothing was tried in this one
-            signs.observe(event.failure, approach, self.task, command=event.call.command)
+            first = sighting.count == 1  # seen in another session, nothing was tried in this one
+            command = event.call.command
+            signs.observe(event.failure, approach, self.task, command=command, only_new=first)
 
     def _tell_breaker(self, call: Known, failure: Failure | None) -> None:
         """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""

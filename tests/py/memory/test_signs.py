@@ -199,3 +199,12 @@ def test_a_sign_that_is_mended_binds_again_when_the_failure_comes_back(store: St
     assert str(Signs(store, "main")) == ""
     assert Signs(store, "main").observe(TEXT, "three").count == 3
     assert "led there: `one`" in str(Signs(store, "main"))
+
+
+def test_who_only_runs_into_what_others_know_repeats_nothing(store: Store) -> None:
+    """Also at the same moment: it is looked up under the lock under which it is kept."""
+    both = Signs(store, "main"), Signs(store, "main")
+    assert [one.observe(TEXT, only_new=True).count for one in both] == [1, 1]
+    assert str(both[0]) == ""
+    assert both[1].observe(TEXT, "x").count == 2
+    assert both[0].observe(TEXT, only_new=True).count == 2
