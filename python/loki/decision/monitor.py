@@ -7,6 +7,7 @@ what does not, is decided here; ``docs/design/monitor.md`` says why.
 event        what is so                                                       reaction
 ============ ================================================================ ===================
 Passed       (a check's failures are mended; a change begins a new try)       none
+Failed       what was given does not fit, for the same reason: 2nd, 3rd, 4th  nudge, nudge, stop
 Failed       infrastructure failed, or the command polls                      none
 Failed       the same failure, nothing was tried since, another look at it    none
 Failed       the same failure after a try, and fewer others beside it         none
@@ -192,14 +193,22 @@ def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = 
 
 def _passed(state: MonitorState, event: Passed, _rules: MonitorRules) -> Step:
     call = event.call
-    again = tuple(one for one in state.again if one.key != call.key)
-    if len(again) < len(state.again):
-        state = replace(state, again=again)
+    state = _fitted(state, call, call.key)
     if call.effect is Effect.WRITE:
         return _changed(state, call), NOTHING
     if call.effect is Effect.RUN:
         return _ran(state, call), NOTHING
     return state, NOTHING
+
+
+def _fitted(state: MonitorState, call: Known, key: str = "") -> MonitorState:
+    """After a call that its tool took: those that it did not take are mended, and that of the key."""
+    again = tuple(a for a in state.again if a.key != key and not a.key.startswith(_unfit(call)))
+    return replace(state, again=again) if len(again) < len(state.again) else state
+
+
+def _unfit(call: Known) -> str:
+    return f"unfit:{call.tool}:"
 
 
 def _changed(state: MonitorState, call: Known) -> MonitorState:
@@ -237,6 +246,9 @@ def _ran(state: MonitorState, call: Known) -> MonitorState:
 
 def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     call, failure = event.call, event.failure
+    if not call.fits:
+        return _same_call(state, call, failure, rules)
+    state = _fitted(state, call)
     if call.is_check:
         state = replace(state, failing=True)
     if call.waits or _polls(call, failure, rules):
@@ -262,6 +274,8 @@ def _same_call(
     said, key = failure.fingerprint, call.key
     if failure.exit_code == NO_PROGRAM:  # it is not there, whatever it is asked for
         key = f"{NO_PROGRAM}:{said}"
+    if not call.fits:  # whatever was given: it is the reason that comes back, to the letter
+        key = f"{_unfit(call)}{failure.message}"
     before = next((one for one in state.again if one.key == key), None)
     repeated = before is not None and before.change == state.change and before.said == said
     count = before.count + 1 if repeated and before is not None else 1 + looks

@@ -28,6 +28,11 @@ def call_text(call: Known, failure: Failure, count: int, threshold: int) -> str:
     """A call that was made again without a change."""
     times = f"{count} times" if count > 1 else "once"
     said = f": {told(failure)}" if failure.message else ""
+    if not call.fits:
+        head = f"What was given to {quoted(call.said)} was not accepted, {times} for the same reason{said}."
+        if count > threshold:
+            return f"{head} It will not be the next time: go about it another way, or ask a person."
+        return f"{head} Compare it with what is asked for, and change what is named there."
     head = f"{quoted(one_line(call.said))} failed {times} the same way, nothing was changed{said}."
     if count > threshold:
         return f"{head} It will fail again: go about it another way, or ask a person."

@@ -40,6 +40,8 @@ class ToolCall:
         command: the command line that it runs; None: where its arguments have one, that.
         effect: what it does; None: as its name and its command say.
         id: as its agent numbers calls, or "".
+        fits: False: what was given is not what the tool takes, so it was not run; also of an answer
+            in a form that was asked for.
 
     Example:
         >>> ToolCall("Bash", {"command": "pytest -q"}).line
@@ -51,6 +53,7 @@ class ToolCall:
     command: str | None = None
     effect: Effect | None = None
     id: str = ""
+    fits: bool = True
 
     @classmethod
     def of_json(cls, name: str, arguments: str, id: str = "") -> ToolCall:  # noqa: A002 - its field
@@ -93,6 +96,8 @@ class Known:
         is_prose: no check reads what it changes: a text, a ticket.
         breaker: name of the circuit breaker of what it reaches, or "": it has none.
         programs: what its command runs, with their words that are no options.
+        tool: the tool's name.
+        fits: as of the call.
     """
 
     key: str
@@ -109,6 +114,8 @@ class Known:
     is_prose: bool = False
     breaker: str = ""
     programs: tuple[tuple[str, ...], ...] = ()
+    tool: str = ""
+    fits: bool = True
 
 
 def known(call: ToolCall) -> Known:
@@ -121,6 +128,8 @@ def known(call: ToolCall) -> Known:
         >>> known(ToolCall("Edit", {"file_path": "calc.py"})).effect.value
         'write'
     """
+    if not call.fits:
+        return Known(_key(call, ""), one_line(call.name, SAID), tool=call.name, fits=False)
     line = call.line
     effect = call.effect or _effect_by_name(call.name)
     commands = simple_commands(line, knowledge().words) if line else []
@@ -154,6 +163,7 @@ def known(call: ToolCall) -> Known:
             (command.program, *(w for w in command.arguments if not w.startswith("-")))[:20]
             for command in commands[:20]
         ),
+        call.name,
     )
 
 

@@ -39,6 +39,7 @@ CALLS = [
     known(ToolCall("Read", {"file_path": "app.py"})),
     known(ToolCall("weather", {"city": "Paris"})),
     known(ToolCall("Bash", {"command": "python app.py"})),
+    known(ToolCall("Edit", {"file_path": "app.py"}, fits=False)),
 ]
 TYPES = known(ToolCall("Bash", {"command": "mypy ."}))
 failed = st.builds(Failed, st.sampled_from(CALLS), st.sampled_from(FAILURES), st.integers(0, 9))
@@ -187,3 +188,23 @@ def test_effects_say_what_a_try_is() -> None:
     assert not any(run([Failed(CALLS[0], FAILURES[0]), *looks, other]))
     assert run([Failed(CALLS[0], FAILURES[0]), Passed(CALLS[2]), other])[-1].kind == "nudge"
     assert CALLS[5].effect is Effect.RUN
+
+
+def test_what_a_tool_does_not_take_is_told_of_by_its_reason() -> None:
+    """Whatever was given, and until the tool takes something; reasons that differ are progress."""
+
+    def wrong(path: str, reason: str = "content: Field required") -> Failed:
+        call = ToolCall("write_file", {"path": path}, fits=False)
+        return Failed(known(call), Failure.of(f"ValidationError: {reason}"))
+
+    taken = Passed(known(ToolCall("write_file", {"path": "a", "content": ""}, effect=Effect.READ)))
+    other = Passed(known(ToolCall("Read", {"file_path": "a"})))
+    kinds = [one.kind for one in run([wrong("a"), other, wrong("b"), wrong("c"), wrong("d")])]
+    assert kinds == ["none", "none", "nudge", "nudge", "stop"]
+    assert not any(run([wrong("a"), taken] * 9))
+    assert not any(run([wrong("a"), wrong("a", "path: Field required"), wrong("a", "too long")]))
+
+
+def test_what_a_tool_does_not_take_is_never_an_outage_nor_a_check() -> None:
+    call = known(ToolCall("run_tests", {"timeout": "x"}, fits=False))
+    assert (call.breaker, call.is_check, call.effect) == ("", False, Effect.OTHER)
