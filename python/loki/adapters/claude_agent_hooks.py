@@ -67,7 +67,7 @@ class Hooks:
         is_own = not given["tool_name"].startswith("mcp__")  # MCP's tell of failures in their text
         ok = False if "error" in given else True if is_own else None
         result = given["error"] if "error" in given else _printed(given["tool_response"])
-        said = await self._watch.after(_call(given), result, ok=ok)
+        said = await self._watch.aheard(_session(given), _call(given), result, ok=ok)
         self.stuck = said if said.kind == "stop" else self.stuck
         return _context(given, said.text)
 
@@ -76,8 +76,13 @@ class Hooks:
         return {"continue_": False, "stopReason": self.stuck.text} if self.stuck else {}
 
     async def _ending(self, given: Any, _id: str | None, _more: Any) -> Any:
-        refusal = await self.monitor.aending(given.get("last_assistant_message") or "")
+        watched = self._watch.of(_session(given))
+        refusal = await watched.aending(given.get("last_assistant_message") or "")
         return {"decision": "block", "reason": refusal.text} if refusal else {}
+
+
+def _session(given: Any) -> str:
+    return str(given.get("session_id") or "")
 
 
 def _call(given: Any) -> ToolCall:

@@ -5,13 +5,17 @@ Under test: ``tests/py/adapters/test_conversation.py``.
 
 from __future__ import annotations
 
+from asyncio import shield, to_thread
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
-from loki.decision.tool_result import tool_result
+from loki.decision.tool_result import text_blocks, tool_result
 from loki.monitoring.monitor import Monitor
 
 if TYPE_CHECKING:
@@ -82,8 +86,14 @@ class Conversations:
             reaction.raise_if_stop()
 
 
+_RUNNING: ContextVar[str] = ContextVar("conversation", default="")
+
+
 class Watch(Conversations):
     """A monitor that hears of tools' results as frameworks hand them on, and whose stops wait.
+
+    Each conversation is counted by itself: agents are run at once, and for one person after the other.
+    What one of them learns, the others are told by the signs.
 
     Args:
         monitor: what decides; a project's folder: one for that.
@@ -93,8 +103,45 @@ class Watch(Conversations):
     def __init__(self, monitor: Monitor | str | Path, agent: str) -> None:
         super().__init__()
         self.monitor = monitor if isinstance(monitor, Monitor) else Monitor(monitor, agent=agent)
+        self._monitors: OrderedDict[str, Monitor] = OrderedDict()
+        self._left: Monitor | None = None
         self._raised: OrderedDict[str, BaseException] = OrderedDict()
         self._said: OrderedDict[str, str] = OrderedDict()
+
+    @contextmanager
+    def running(self, session: Any = None) -> Iterator[None]:
+        """What is heard in here, and in tasks and threads begun here, is of one conversation.
+
+        Args:
+            session: what has its ``session_id``; None: it is a new one.
+        """
+        token = _RUNNING.set(str(getattr(session, "session_id", None) or uuid4().hex))
+        try:
+            yield
+        finally:
+            _RUNNING.reset(token)
+
+    def of(self, conversation: str = "") -> Monitor:
+        """The monitor of one conversation; "": of the one that is `running`.
+
+        Where there is none, or several processes share a session, it is the one that was given.
+        """
+        conversation = conversation or _RUNNING.get()
+        if not conversation or self.monitor.session is not None:
+            return self.monitor
+        with self._lock:
+            known = self._monitors.get(conversation) or self._left or self._beside()
+            self._left = None if known is self._left else self._left
+            self._monitors[conversation] = known
+            _keep(self._monitors, conversation)
+            return known
+
+    def _beside(self) -> Monitor:
+        """A monitor like the given one that counts by itself."""
+        own = self.monitor
+        made = Monitor(own.workspace, agent=own.agent, task=own.task, clock=own.clock)
+        made.rules = own.rules
+        return made
 
     async def told(self, instructions: str | None, calls: Iterable[str]) -> str | None:
         """Instructions with the signs after them; calls: as `raise_held` takes them, and raises."""
@@ -109,10 +156,11 @@ class Watch(Conversations):
                 self._raised[call] = error
                 _keep(self._raised, call)
 
-    async def after(self, call: ToolCall, result: Any, *, ok: bool | None = None) -> Reaction:
-        """What is to be said to a tool's result; a stop is held, a text is kept for `said`.
+    def heard(self, of: str, call: ToolCall, result: Any, *, ok: bool | None = None) -> Reaction:
+        """What is to be said to a tool's result; a stop is held.
 
         Args:
+            of: the conversation.
             call: the call.
             result: what the tool's function returned or raised, or what became of it: anything.
             ok: whether it went well; None: as the result says.
@@ -120,21 +168,73 @@ class Watch(Conversations):
         with self._lock:
             result = self._raised.pop(call.id, result)
         if isinstance(result, BaseException):
-            reaction = await self.monitor.aafter(call, result, ok=ok)
+            reaction = self.of(of).after(call, result, ok=ok)
         else:
             read = tool_result(result)
-            reaction = await self.monitor.aafter(call, read.text, ok=ok, exit_code=read.exit_code)
+            reaction = self.of(of).after(call, read.text, ok=ok, exit_code=read.exit_code)
         self.hold(call.id, reaction)
-        if reaction.text:
-            with self._lock:
-                self._said[call.id] = reaction.text
-                _keep(self._said, call.id)
         return reaction
 
-    def said(self, call: str) -> str:
-        """What was said to the result of the call with that id, once; "" where that is nothing."""
+    async def aheard(
+        self, of: str, call: ToolCall, result: Any, *, ok: bool | None = None
+    ) -> Reaction:
+        """`heard`, off the event loop."""
+        return await shield(to_thread(self.heard, of, call, result, ok=ok))
+
+    async def anoted(self, of: str, call: ToolCall, result: Any) -> None:
+        """The same, and keep the text for `said`."""
+        said = await self.aheard(of, call, result)
+        if said.text:
+            with self._lock:
+                self._said[call.id] = said.text
+                _keep(self._said, call.id)
+
+    def ended(self, of: str, call: ToolCall, error: BaseException) -> None:
+        """Hear of what a tool raised that ends the run; who begins anew goes on counting.
+
+        Raises:
+            AgentStuck: it came too often.
+        """
+        self.of(of).after(call, error).raise_if_stop()
         with self._lock:
-            return self._said.pop(call, "")
+            self._left = self._monitors.get(of or _RUNNING.get())
+
+    async def aended(self, of: str, call: ToolCall, error: BaseException) -> None:
+        """`ended`, off the event loop."""
+        await shield(to_thread(self.ended, of, call, error))
+
+    def said(self, call: str, shown: Any) -> str:
+        """A result with what is said to it, once; "" where that is nothing."""
+        with self._lock:
+            said = self._said.pop(call, "")
+        return f"{text_blocks(shown) or shown}\n\n{said}" if said else ""
+
+
+class StandIn:
+    """In the place of an object of a framework: what it does not have itself is the other one's.
+
+    Args:
+        of: the other one.
+    """
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+
+def stand_in(of: Any, **ours: Any) -> Any:
+    """A `StandIn` of an object, with what is said in its place by name.
+
+    Example:
+        >>> ours = stand_in("text", upper=lambda: "ours")
+        >>> ours.upper(), ours.title()
+        ('ours', 'Text')
+    """
+    made = StandIn(of)
+    vars(made).update(ours)
+    return made
 
 
 def _keep(kept: OrderedDict[_T, Any], key: _T) -> None:

@@ -13,7 +13,7 @@ from asyncio import to_thread
 from typing import Any
 from warnings import warn
 
-from loki.adapters.langgraph import LokiGraph
+from loki.adapters.langgraph import LokiGraph, _of
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -58,8 +58,8 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
         last = state["messages"][-1]
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
-        refusal = self.monitor.ending(str(last.text))
-        if refusal.kind != "refuse":
+        refusal = self._watch.of(_of(state)).ending(str(last.text))
+        if not refusal:
             return None
         return {"messages": [HumanMessage(refusal.text)], "jump_to": "model"}
 

@@ -18,10 +18,9 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
-from loki.adapters.conversation import Conversations
+from loki.adapters.conversation import Watch
 from loki.decision.monitor import Reaction
 from loki.decision.tool_call import ToolCall
-from loki.decision.tool_result import tool_result
 from loki.monitoring.monitor import Monitor
 
 try:
@@ -43,10 +42,8 @@ class LokiGraph:
 
     def __init__(self, monitor: Monitor | str | Path = ".") -> None:
         super().__init__()
-        if not isinstance(monitor, Monitor):
-            monitor = Monitor(monitor, agent="langchain")
-        self.monitor = monitor
-        self._kept = Conversations()
+        self._watch = Watch(monitor, "langchain")
+        self.monitor = self._watch.monitor
 
     @property
     def around_tools(self) -> dict[str, Any]:
@@ -79,30 +76,30 @@ class LokiGraph:
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Run a tool; what loki says to its failure is added to its message."""
         call = _tool_call(request)
-        if (refusal := self.monitor.before(call)).kind == "refuse":
+        if refusal := self.monitor.before(call):
             return _refused(call, refusal)
         try:
             result = handler(request)
         except GraphBubbleUp:  # an interrupt or a command to a parent: no failure
             raise
         except Exception as error:
-            self.monitor.after(call, error).raise_if_stop()
+            self._watch.ended(_of(request.state), call, error)
             raise
-        return self._seen(call, result)
+        return self._seen(request, call, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """The same, async."""
         call = _tool_call(request)
-        if (refusal := await self.monitor.abefore(call)).kind == "refuse":
+        if refusal := await self.monitor.abefore(call):
             return _refused(call, refusal)
         try:
             result = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:
-            (await self.monitor.aafter(call, error)).raise_if_stop()
+            await self._watch.aended(_of(request.state), call, error)
             raise
-        return await to_thread(self._seen, call, result)
+        return await to_thread(self._seen, request, call, result)
 
     def _shown(self, state: Any) -> Any:
         """A state as a node is to see it; one without messages as it is."""
@@ -116,29 +113,33 @@ class LokiGraph:
             AgentStuck: a tool's result among them was one too many.
         """
         calls = [one.tool_call_id for one in messages if isinstance(one, ToolMessage)]
-        self._kept.raise_held(calls)
+        self._watch.raise_held(calls)
         if not (signs := self.monitor.instructions()):
             return messages
-        conversation = str(messages[0].id) if messages else ""
-        at = self._kept.place(conversation, signs, len(messages))
+        at = self._watch.place(_of({"messages": messages}), signs, len(messages))
         if isinstance((*messages, None)[at], ToolMessage):  # the history was cut meanwhile
             at = len(messages)
         return [*messages[:at], HumanMessage(signs), *messages[at:]]
 
-    def _seen(self, call: ToolCall, result: Any) -> Any:
+    def _seen(self, request: Any, call: ToolCall, result: Any) -> Any:
         """A tool's message with what loki says to it; a command of LangGraph's as it is."""
-        if not isinstance(result, ToolMessage):
-            self.monitor.after(call, "", ok=True)
-            return result
-        read = tool_result(str(result.text))
-        ok = False if result.status == "error" else None
-        said = self.monitor.after(call, read.text, ok=ok, exit_code=read.exit_code)
-        self._kept.hold(call.id, said)
+        is_message = isinstance(result, ToolMessage)
+        ok = not is_message or (False if result.status == "error" else None)
+        text = str(result.text) if is_message else ""
+        said = self._watch.heard(_of(request.state), call, text, ok=ok)
         if not said.text:
             return result
         content = result.content
         more = f"{content}\n\n{said.text}" if isinstance(content, str) else [*content, said.text]
         return result.model_copy(update={"content": more})
+
+
+def _of(state: Any) -> str:
+    """What tells a conversation from others: its first message."""
+    messages = (
+        state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", ())
+    )
+    return str(getattr(messages[0], "id", None) or "") if messages else ""
 
 
 def _tool_call(request: Any) -> ToolCall:

@@ -3,7 +3,7 @@
     agent = Agent("anthropic:claude-opus-5-5", tools=[...], capabilities=[LokiCapability()])
 
 Needs the extra ``pydantic-ai``. It decides nothing: `loki.Monitor` does.
-Under test: ``tests/py/adapters/test_pydantic_ai.py``.
+Under test: ``tests/py/adapters/test_pydantic_ai.py``, ``…_given.py``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loki.adapters.conversation import Conversations
-from loki.decision.tool_call import ToolCall
+from pydantic import ValidationError
+
+from loki.adapters.conversation import Watch
+from loki.decision.tool_call import Effect, ToolCall
 from loki.decision.tool_result import tool_result
 from loki.monitoring.monitor import Monitor
 
@@ -51,18 +53,16 @@ class LokiCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, monitor: Monitor | str | Path = ".") -> None:
-        if not isinstance(monitor, Monitor):
-            monitor = Monitor(monitor, agent="pydantic-ai")
-        self.monitor = monitor
-        self._kept = Conversations()
+        self._watch = Watch(monitor, "pydantic-ai")
+        self.monitor = self._watch.monitor
 
     async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
         """Add the signs, for this request alone; from here on loki is the one who asks again."""
         messages = request_context.messages
         last = messages[-1].parts if messages else ()
-        self._kept.raise_held([getattr(part, "tool_call_id", "") for part in last])
+        self._watch.raise_held([getattr(part, "tool_call_id", _of(ctx)) for part in last])
         if signs := await self.monitor.ainstructions():
-            at = self._kept.place(ctx.run_id or "", signs, len(messages))
+            at = self._watch.place(ctx.run_id or "", signs, len(messages))
             if at and isinstance(messages[at - 1], ModelResponse):  # the history was cut meanwhile
                 at = len(messages)
             said = ModelRequest(parts=[UserPromptPart(signs)])
@@ -74,47 +74,85 @@ class LokiCapability(AbstractCapability[Any]):
         self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
     ) -> Any:
         """Run a tool; what loki says to its failure is added to what the model is told."""
-        del ctx, tool_def
+        del tool_def
         asked = ToolCall(call.tool_name, args, id=call.tool_call_id)
-        refusal = await self.monitor.abefore(asked)
-        if refusal.kind == "refuse":
+        if refusal := await self.monitor.abefore(asked):
             raise ToolFailed(refusal.text)
         try:
             result = await handler(args)
         except _FLOW:
             raise
         except _TOLD as error:
-            said = await self.monitor.aafter(asked, str(error), ok=False)
-            self._kept.hold(asked.id, said)
-            raise _error_with(error, said.text) from error.__cause__
+            raise await self._told(ctx, asked, error)  # noqa: B904 - its cause is the error's own
         except Exception as error:
             is_spent = isinstance(error, exceptions.UnexpectedModelBehavior)  # all retries are
-            cause = error.__cause__ if is_spent else None
-            (await self.monitor.aafter(asked, cause or error)).raise_if_stop()
+            await self._watch.aended(_of(ctx), asked, (is_spent and error.__cause__) or error)
             raise
-        read = tool_result(result.return_value if isinstance(result, ToolReturn) else result)
-        said = await self.monitor.aafter(asked, read.text, exit_code=read.exit_code)
-        self._kept.hold(asked.id, said)
+        shown = result.return_value if isinstance(result, ToolReturn) else result
+        said = await self._watch.aheard(_of(ctx), asked, shown)
         return _result_with(result, said.text) if said.text else result
 
     async def on_tool_validate_error(
         self, ctx: Any, *, call: Any, tool_def: Any, args: Any, error: Any
     ) -> Any:
         """Tell of arguments that do not fit: the tool is not run, the model is told of them."""
-        del ctx, tool_def
-        given = args if isinstance(args, dict) else {"arguments": str(args)}
-        asked = ToolCall(call.tool_name, given, id=call.tool_call_id)
-        self._kept.hold(asked.id, await self.monitor.aafter(asked, str(error), ok=False))
-        raise error
+        del tool_def, args
+        raise await self._given(ctx, call, error)
 
-    async def after_output_process(self, ctx: Any, *, output_context: Any, output: Any) -> Any:
-        """Refuse, once, a claim of success that no check has borne out since the last edit."""
-        del output_context
-        if not ctx.partial_output and ctx.retry < ctx.max_retries:
-            refusal = await self.monitor.aending(tool_result(output).text)
-            if refusal.kind == "refuse":
+    async def wrap_output_validate(
+        self, ctx: Any, *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        """Hear of an answer that is not in the form that was asked for, as of arguments."""
+        try:
+            return await handler(output)
+        except (ValidationError, *_TOLD) as error:
+            raise await self._given(ctx, output_context.tool_call, error)  # noqa: B904
+
+    async def wrap_output_process(
+        self, ctx: Any, *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        """The same; and refuse, once, a claim that no check has borne out since the last edit."""
+        call = output_context.tool_call
+        try:
+            output = await handler(output)
+        except (ValidationError, *_TOLD) as error:
+            raise await self._given(ctx, call, error)  # noqa: B904
+        if ctx.partial_output:
+            return output
+        if ctx.retry < ctx.max_retries:
+            refusal = await self._watch.of(_of(ctx)).aending(tool_result(output).text)
+            if refusal:
                 raise ModelRetry(refusal.text)
+        took = ToolCall(call.tool_name if call else ANSWER, effect=Effect.OTHER)
+        await self._watch.aheard(_of(ctx), took, "", ok=True)
         return output
+
+    async def _given(self, ctx: Any, call: Any, error: Any) -> Any:
+        """An error that says that what the model gave does not fit, with what loki says to it."""
+        if ctx.partial_output:
+            return error
+        name, number = (call.tool_name, call.tool_call_id) if call else (ANSWER, _of(ctx))
+        return await self._told(ctx, ToolCall(name, id=number, fits=False), error)
+
+    async def _told(self, ctx: Any, call: ToolCall, error: Any) -> Any:
+        said = await self._watch.aheard(_of(ctx), call, _reason(error), ok=False)
+        return _error_with(error, said.text) if said.text else error
+
+
+ANSWER = "your answer"
+"""What is not accepted where no tool was called with it."""
+
+
+def _of(ctx: Any) -> str:
+    return ctx.conversation_id or ctx.run_id or ""
+
+
+def _reason(error: Any) -> str:
+    """Why something was not accepted, in a line: the same as long as the reason is."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = (f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors())
+    return f"ValidationError: {'; '.join(found)}"
 
 
 def _result_with(result: Any, text: str) -> Any:
@@ -129,9 +167,15 @@ def _result_with(result: Any, text: str) -> Any:
 
 def _error_with(error: Any, text: str) -> Any:
     """The same kind of error with a text after its own; what is no text stays as it is."""
-    if isinstance(error, (ModelRetry, ToolFailed)):
-        return type(error)(f"{error.message}\n\n{text}") if text else error
-    part = error.tool_retry if isinstance(error, exceptions.ToolRetryError) else error.tool_failed
-    if not text or not isinstance(part.content, str):
-        return error
-    return type(error)(replace(part, content=f"{part.content}\n\n{text}"))
+    if isinstance(error, ValidationError):
+        made: Any = ModelRetry(f"{error.json(include_url=False, include_context=False)}\n\n{text}")
+    elif isinstance(error, (ModelRetry, ToolFailed)):
+        made = type(error)(f"{error.message}\n\n{text}")
+    else:
+        is_retry = isinstance(error, exceptions.ToolRetryError)
+        part = error.tool_retry if is_retry else error.tool_failed
+        if not isinstance(part.content, str):
+            return error
+        made = type(error)(replace(part, content=f"{part.content}\n\n{text}"))
+    made.__cause__ = error.__cause__ or error
+    return made

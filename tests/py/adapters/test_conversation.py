@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import loki
-from loki.adapters.conversation import KEPT, Conversations
+from loki.adapters.conversation import KEPT, Conversations, Watch
 from loki.decision.monitor import Reaction
+from loki.decision.tool_call import ToolCall
+from support.framework_agents import monitor
 
 
 def test_a_text_keeps_its_place() -> None:
@@ -38,3 +42,27 @@ def test_a_stop_waits_for_the_request_with_its_result() -> None:
     with pytest.raises(loki.AgentStuck, match="stuck"):
         kept.raise_held(["call-3", "call-1"])
     kept.raise_held(["call-1"])  # said once: whoever goes on may
+
+
+def test_each_conversation_is_counted_by_itself(tmp_path: Path) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    assert watch.of("a") is watch.of("a") is not watch.of("b")
+    assert watch.of() is watch.monitor
+    with watch.running():
+        inside = watch.of()
+        assert inside is watch.of() is not watch.monitor
+    assert watch.of() is watch.monitor
+    assert inside.workspace is watch.monitor.workspace
+
+
+def test_a_session_that_processes_share_is_one(tmp_path: Path) -> None:
+    shared = loki.Monitor(tmp_path, session="s")
+    assert Watch(shared, "test").of("a") is shared
+
+
+def test_a_run_that_a_tool_ended_is_gone_on_counting_by_the_next(tmp_path: Path) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    first = watch.of("a")
+    watch.ended("a", ToolCall("run_tests"), ValueError("no price for 'kiwi'"))
+    assert watch.of("b") is first
+    assert watch.of("c") is not first
