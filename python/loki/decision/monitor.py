@@ -34,10 +34,9 @@ from typing import Any, Literal, TypeAlias
 from loki.base.error import AgentStuck
 from loki.decision import background
 from loki.decision.monitor_state import Again, Look, MonitorRules, MonitorState
-from loki.decision.monitor_text import call_text, repeat_text
+from loki.decision.monitor_text import call_text, refusal_text, repeat_text
 from loki.decision.tool_call import Effect, Known
-from loki.decision.whence import NOT_YOURS, covers, may_touch, names_of, says_whence
-from loki.memory.quote import one_line, quoted
+from loki.decision.whence import NOT_YOURS, covers, may_touch, names_of, says_not_yet, says_whence
 from loki.memory.sign import Seen, Sighting, observe
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
@@ -264,7 +263,7 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
     """Whether a failure says nothing of what the agent does."""
     if failure.match is not None and failure.match.is_infrastructure:
         return True
-    return rules.signs.is_exempt(call.command)
+    return rules.signs.is_exempt(call.command) or says_not_yet(call, failure.message)
 
 
 def _same_call(
@@ -391,17 +390,5 @@ TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
 
 
 def refusal(call: Known, seconds: float | None, said: str) -> Reaction:
-    """What a call is told whose breaker is open.
-
-    Args:
-        call: the call.
-        seconds: until it may be made again; None: a person has to close the breaker.
-        said: the error that was seen last.
-    """
-    when = f"for another {seconds:.0f} s" if seconds is not None else "until a person closes it"
-    last = f" The last error was: {quoted(said)}." if said else ""
-    text = (
-        f"Not called: {quoted(one_line(call.said))} reaches what has failed again and again, so it is "
-        f"left alone {when} (circuit breaker {call.breaker}).{last} Do something else meanwhile."
-    )
-    return Reaction("refuse", text, "breaker")
+    """What a call is told whose breaker is open; arguments: `refusal_text`."""
+    return Reaction("refuse", refusal_text(call, seconds, said), "breaker")

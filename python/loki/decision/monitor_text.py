@@ -37,3 +37,19 @@ def call_text(call: Known, failure: Failure, count: int, threshold: int) -> str:
     if count > threshold:
         return f"{head} It will fail again: go about it another way, or ask a person."
     return f"{head} Making the same call again does not help: change something first."
+
+
+def refusal_text(call: Known, seconds: float | None, said: str) -> str:
+    """A call whose breaker is open.
+
+    Args:
+        call: the call.
+        seconds: until it may be made again; None: a person has to close the breaker.
+        said: the error that was seen last.
+    """
+    when = f"for another {seconds:.0f} s" if seconds is not None else "until a person closes it"
+    last = f" The last error was: {quoted(said)}." if said else ""
+    return (
+        f"Not called: {quoted(one_line(call.said))} reaches what has failed again and again, so it is "
+        f"left alone {when} (circuit breaker {call.breaker}).{last} Do something else meanwhile."
+    )

@@ -77,6 +77,7 @@ class Knowledge:
     steering: frozenset[str]
     says_failed: tuple[str, ...]
     exit_code: re.Pattern[str]
+    not_yet: re.Pattern[str]
 
 
 @cache
@@ -113,6 +114,7 @@ def knowledge() -> Knowledge:
         says_failed=tuple(said["says_failed"]),
         exit_code=re.compile(said["exit_code"]),
         waits_at=re.compile(said["waits_at"]),
+        not_yet=re.compile(said["not_yet"]),
         **sets,
         **maps,
     )

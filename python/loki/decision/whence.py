@@ -1,4 +1,4 @@
-"""Whether a failure may come of a change, and whether a check shows that it is gone, by names. Pure.
+"""Whether a failure may come of a change, of waiting, and whether a check shows that it is gone. Pure.
 
 A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
 """
@@ -6,7 +6,8 @@ A test that was red before an agent began is often not its task; ``docs/design/m
 from __future__ import annotations
 
 from loki.decision.monitor_state import Look
-from loki.decision.tool_call import Known
+from loki.decision.tool_call import Effect, Known
+from loki.decision.tool_knowledge import knowledge
 from loki.recognition.failure import Failure
 
 NOT_YOURS = (
@@ -25,6 +26,18 @@ def _stem(path: str) -> frozenset[str]:
     """The name of a file without folders, endings and what makes it one of tests."""
     stem = path.replace("\\", "/").rpartition("/")[2].split(".", 1)[0].casefold()
     return frozenset({stem.removeprefix("test_").removesuffix("_test")})
+
+
+def says_not_yet(call: Known, message: str) -> bool:
+    """Whether a tool says that what it was asked for is not done yet: asking again is how one waits.
+
+    Example:
+        >>> from loki.decision.tool_call import ToolCall, known
+        >>> says_not_yet(known(ToolCall("get_build", {"id": 7})), "build 7 is still running")
+        True
+    """
+    waits = not call.command and call.effect in {Effect.READ, Effect.OTHER}
+    return waits and knowledge().not_yet.search(message) is not None
 
 
 def says_whence(failure: Failure) -> bool:

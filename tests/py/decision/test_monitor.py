@@ -205,6 +205,16 @@ def test_what_a_tool_does_not_take_is_told_of_by_its_reason() -> None:
     assert not any(run([wrong("a"), wrong("a", "path: Field required"), wrong("a", "too long")]))
 
 
+def test_who_asks_again_for_what_is_not_done_yet_waits() -> None:
+    build = known(ToolCall("get_build", {"id": "7"}))
+    for said in ("build 7 is still running", "report not ready yet", "not yet available"):
+        assert not any(run([Failed(build, Failure.of(said))] * 9)), said
+    assert run([Failed(build, Failure.of("there is no build 7"))] * 4)[-1].kind == "stop"
+    deploys = known(ToolCall("Bash", {"command": "python deploy.py"}))
+    said = "RuntimeError: the old one is still running"
+    assert run([Failed(deploys, Failure.of(said))] * 4)[-1].kind == "stop"
+
+
 def test_what_a_tool_does_not_take_is_never_an_outage_nor_a_check() -> None:
     call = known(ToolCall("run_tests", {"timeout": "x"}, fits=False))
     assert (call.breaker, call.is_check, call.effect) == ("", False, Effect.OTHER)
