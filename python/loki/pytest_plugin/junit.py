@@ -2,16 +2,14 @@
 
 pytest writes a test's properties when it is torn down. What is not torn down (a file that could not be
 collected, a test whose worker died) has none, and no test has its label by then. So the elements are
-held, and completed before pytest writes the file. The schema of ``junit_family=xunit2``, pytest's
-default, knows properties of a suite only, and there are programs that refuse a file for it: they stand
-there, with the test in their name. pytest has no public name for any of it: where it is made otherwise,
-the file is as pytest makes it. Schema: junit-10.xsd of https://github.com/jenkinsci/xunit-plugin. Under
-test: ``tests/py/pytest_plugin/test_junit.py``.
+held, and completed before pytest writes the file: properties of each test, as pytest's own
+``record_property`` makes them in every family. pytest has no public name for any of it: where it is made
+otherwise, the file is as pytest makes it. Under test: ``tests/py/pytest_plugin/test_junit.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -65,20 +63,7 @@ class Junit:
         for failing, element in reversed(self._held):  # of several the last: so does pytest
             said = [*properties_of(failing), *known.get(id(failing), ())]
             with suppress(Exception):
-                if self._xml.family == "xunit1":
-                    _add(element, said)
-                else:
-                    _strip(element, {name for name, _ in said})
-                    self._add_to_suite(failing.test, said)
-
-    def _add_to_suite(self, test: str, properties: Iterable[tuple[str, object]]) -> None:
-        from loki.pytest_plugin.wording import plain
-
-        said = {name for name, _ in self._xml.global_properties}
-        for name, value in properties:
-            full = f"{name}: {plain(test)}"
-            if full not in said:
-                self._xml.add_global_property(full, str(value))
+                _add(element, said)
 
     def _forget(self) -> None:
         self._failing = None
@@ -128,15 +113,3 @@ def _add(element: Any, properties: Iterable[tuple[str, object]]) -> None:
     for name, value in properties:
         if name not in said:
             ElementTree.SubElement(node, "property", name=name, value=str(value))
-
-
-def _strip(element: Any, names: Collection[str]) -> None:
-    if hasattr(element, "properties"):
-        return
-    made: ElementTree.Element = element.to_xml()
-    node = made.find("properties")
-    if node is not None:
-        for one in [one for one in node if one.get("name") in names]:
-            node.remove(one)
-        if not len(node):
-            made.remove(node)

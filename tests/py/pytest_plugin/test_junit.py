@@ -1,4 +1,4 @@
-"""JUnit's XML says of every failure what loki knows of it, in the form that its schema allows."""
+"""JUnit's XML says of every failure what loki knows of it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ def test_parts(subtests):
             assert n == 3
 """
 NAMES = {"signature", "pattern", "kind", "fingerprint", "label", "cause"}
-IN_A_TEST = ["skipped", "error", "failure", "system-out", "system-err"]
-"""What the schema of xunit2 has in a test, beside what reruns leave."""
-
-Found = dict[str, dict[str, str]]
 
 
 def read(path: Path) -> ElementTree.Element:
@@ -54,17 +50,6 @@ def of_tests(xml: ElementTree.Element) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
-def of_suite(xml: ElementTree.Element) -> Found:
-    """The same of the suite, by node id."""
-    found: Found = {}
-    for one in xml.findall("testsuite/properties/property"):
-        name, _, test = str(one.get("name")).partition(": ")
-        if test:
-            assert name not in found.setdefault(test, {})
-            found[test][name] = str(one.get("value"))
-    return found
-
-
 def full(said: dict[str, str]) -> bool:
     return set(said) == {f"loki.{name}" for name in NAMES}
 
@@ -78,9 +63,10 @@ def suite(tmp_path: Path) -> Suite:
 XML = ("--loki", "-q", "--junitxml=x.xml", "--continue-on-collection-errors")
 
 
-def test_xunit1_has_them_at_each_test(suite: Suite) -> None:
+@pytest.mark.parametrize("family", ["xunit1", "xunit2"])
+def test_each_failure_has_them(suite: Suite, family: str) -> None:
     """Also of a file that could not be collected, and of a test that fails twice."""
-    suite.pytest(*XML, "-o", "junit_family=xunit1")
+    suite.pytest(*XML, "-o", f"junit_family={family}")
     found = of_tests(read(suite.folder / "x.xml"))
     red = [name for name, said in found if full(said)]
     assert sorted(red) == [
@@ -100,24 +86,14 @@ def test_xunit1_has_them_at_each_test(suite: Suite) -> None:
     assert (missing["loki.kind"], missing["loki.label"]) == ("import-not-found", "new")
 
 
-def test_xunit2_has_them_at_the_suite(suite: Suite) -> None:
-    """Its schema knows no properties of a test; those of others stay where they are."""
-    suite.pytest(*XML)
-    xml = read(suite.folder / "x.xml")
-    assert {child.tag for case in xml.iter("testcase") for child in case} <= set(IN_A_TEST)
-    found = of_suite(xml)
-    tests = {f"test_x.py::test_{name}" for name in ("bad", "both", "late", "parts")}
-    assert set(found) == {*tests, "test_y.py"}
-    assert all(full(said) for said in found.values())
-    assert found["test_y.py"]["loki.label"] == "new"
-    assert [one.get("value") for one in xml.iter("property") if one.get("name") == "till"] == ["3"]
-
-
 def test_what_a_test_says_itself_stays(suite: Suite) -> None:
     own = "def test_own(record_property):\n    record_property('a', 1)\n    assert 0\n"
     suite.write(test_y=own)
     suite.pytest(*XML, "-W", "ignore", "test_y.py")
-    assert of_tests(read(suite.folder / "x.xml")) == [("test_own", {"a": "1"})]
+    [(name, said)] = of_tests(read(suite.folder / "x.xml"))
+    assert name == "test_own"
+    assert said.pop("a") == "1"
+    assert full(said)
 
 
 def test_crashed_workers(suite: Suite) -> None:
@@ -126,10 +102,10 @@ def test_crashed_workers(suite: Suite) -> None:
     suite.write(test_y="def test_y(): pass\n")
     for label in ("new", "broken"):
         suite.pytest(*XML, "-n2")
-        found = of_suite(read(suite.folder / "x.xml"))
-        assert {test: said["loki.label"] for test, said in found.items()} == {
-            "test_x.py::test_bad": label,
-            "test_x.py::test_crash": label,
+        found = {name: said for name, said in of_tests(read(suite.folder / "x.xml")) if said}
+        assert {name.rpartition("::")[2]: said["loki.label"] for name, said in found.items()} == {
+            "test_bad": label,
+            "test_crash": label,
         }
         assert all(full(said) for said in found.values())
 

@@ -144,6 +144,6 @@ def test_finds_the_same_however_tracebacks_are_shown(tmp_path: Path, style: str)
 def test_properties_reach_reports_of_others(ran: Ran) -> None:
     """JUnit's XML says of each failing test what was found, and not how loki carries it."""
     xml = (ran.project / "x.xml").read_text("utf-8")
-    assert '<property name="loki.pattern: test_many.py::test_said" value="test-failure"' in xml
-    assert xml.count('name="loki.signature: ') >= 10
+    assert '<property name="loki.pattern" value="test-failure"' in xml
+    assert xml.count('name="loki.signature"') >= 10
     assert 'name="loki"' not in xml
