@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loki.analysis.arrow import of_arrays
+from loki.analysis.arrow import listed, of_arrays
 from loki.analysis.attempt_log import RawAttempts
-from loki.analysis.attempts import by_name, named
+from loki.analysis.attempts import by_name, first, named
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.strategy_use import uses
 
@@ -20,6 +20,12 @@ _OWN = (
     *("pattern_matched", "strategy_used", "error", "recognizer_version"),
 )
 """What of an attempt tells what became of a strategy, besides its failure, checks and gates."""
+
+_OF_THE_FAILURE = (
+    *("message", "error_type", "error_code", "path", "tests", "frames", "normalized"),
+    *("fingerprint", "recognizer_version"),
+)
+"""What of a failure, besides its best match, tells whether another one is the same."""
 
 
 def strategies(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
@@ -54,21 +60,21 @@ def _executions(raw: RawAttempts) -> Iterator[tuple[int, int, list[Attempt]]]:
     here = pc.is_in(raw.tasks, used)
     table, numbers = raw.table.filter(here), raw.tasks.filter(here).to_pylist()
     column = by_name(table.select((*_OWN, "failure", "checks", "validation")))
-    failures, gates = column["failure"], pc.struct_field(column["validation"], "gates")
+    gates = listed(pc.struct_field(column["validation"], "gates"))
     own = zip(*(column[name].to_pylist() for name in _OWN), strict=True)
-    rest = zip(_checks(column["checks"]), gates.to_pylist(), strict=True)
+    rest = zip(_failures(column["failure"]), _checks(column["checks"]), gates, strict=True)
     made = (
         (
             number,
             Attempt(
                 **dict(zip(_OWN, values, strict=True)),
                 action="",
-                failure=_Failure(failures, row),
+                failure=failure,
                 checks=checks,
                 validation={"gates": ran},
             ),
         )
-        for row, (number, values, (checks, ran)) in enumerate(zip(numbers, own, rest, strict=True))
+        for number, values, (failure, checks, ran) in zip(numbers, own, rest, strict=True)
     )
     for task, of_it in groupby(made, key=lambda pair: pair[0]):
         by_execution: dict[int, list[Attempt]] = {}
@@ -78,43 +84,27 @@ def _executions(raw: RawAttempts) -> Iterator[tuple[int, int, list[Attempt]]]:
             yield task, execution, by_execution[execution]
 
 
-class _Failure(Mapping[str, Any]):
-    """A failure's own fields, taken out of Arrow when somebody asks: most are told by fingerprints."""
-
-    __slots__ = ("_column", "_kept", "_row")
-
-    def __init__(self, column: pa.Array, row: int) -> None:
-        self._column, self._row = column, row
-        self._kept: dict[str, Any] | None = None
-
-    def _fields(self) -> dict[str, Any]:
-        if self._kept is None:
-            said = self._column[self._row].as_py() or {}
-            self._kept = {name: value for name, value in said.items() if value is not None}
-            if matches := self._kept.get("matches"):
-                self._kept["matches"] = [{**match, "coverage": 0.0} for match in matches[:1]]
-        return self._kept
-
-    def __getitem__(self, name: str) -> Any:
-        return self._fields()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields())
-
-    def __len__(self) -> int:
-        return len(self._fields())
+def _failures(column: pa.Array) -> Iterator[dict[str, Any]]:
+    """The fields of each failure that are not null; none where nothing failed."""
+    best = listed(first(pc.struct_field(column, "matches")))
+    own = zip(*(listed(pc.struct_field(column, name)) for name in _OF_THE_FAILURE), strict=True)
+    for values, match in zip(own, best, strict=True):
+        said = zip(_OF_THE_FAILURE, values, strict=True)
+        failure = {name: value for name, value in said if value is not None}
+        if match is not None:
+            failure["matches"] = [{**match, "coverage": 0.0}]
+        yield failure
 
 
 def _checks(lists: pa.Array) -> Iterator[tuple[CheckRecord, ...]]:
     """The checks of each attempt: name, and whether it passed."""
     each = lists.flatten()
-    names = pc.struct_field(each, "name").to_pylist()
-    passed = pc.struct_field(each, "passed").to_pylist()
-    begin = 0
-    for length in pc.list_value_length(lists).to_pylist():
-        end = begin + (length or 0)
-        yield tuple(
-            CheckRecord(names[n], "", "", passed=passed[n], exit_code=None, duration_ms=0)
-            for n in range(begin, end)
-        )
-        begin = end
+    names, passed = (pc.struct_field(each, name).to_pylist() for name in ("name", "passed"))
+    pairs = list(zip(names, passed, strict=True))
+    made = {
+        (name, passed): CheckRecord(name, "", "", passed=passed, exit_code=None, duration_ms=0)
+        for name, passed in set(pairs)
+    }
+    records = map(made.__getitem__, pairs)
+    for size in pc.list_value_length(lists).to_pylist():
+        yield tuple(islice(records, size or 0))
