@@ -4,7 +4,8 @@ Many logs are read at once, column by column (`loki.analysis.quick_log`). A log 
 or that holds what would be read otherwise than by `loki.memory.history` — a torn line, a number where
 text belongs, an attempt that was written twice, a failure that another version recognized — is read
 record by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
-against each other.
+against each other. Neither looks at what no table shows: a record that the history leaves out for that
+alone (``commands`` that are no list) is in the table.
 """
 
 from __future__ import annotations
