@@ -59,6 +59,7 @@ def test_each_adapter_of_a_framework_is_measured() -> None:
         "conversation",
         "call_telemetry",
         "mcp",
+        "mcp_tools",
         "metrics",
         "telemetry",
         "tracing",
