@@ -263,7 +263,7 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
     """Whether a failure says nothing of what the agent does."""
     if failure.match is not None and failure.match.is_infrastructure:
         return True
-    return rules.signs.is_exempt(call.command) or says_not_yet(call, failure.message)
+    return rules.signs.is_exempt(call.command) or says_not_yet(call, failure)
 
 
 def _same_call(

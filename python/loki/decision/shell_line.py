@@ -62,6 +62,9 @@ class Words:
     scripts: frozenset[tuple[str, ...]] = frozenset()
     shells: frozenset[str] = frozenset()
     interpreters: frozenset[str] = frozenset()
+    joined: frozenset[tuple[str, ...]] = frozenset()
+    containers: frozenset[tuple[str, ...]] = frozenset()
+    container_values: frozenset[str] = frozenset()
 
 
 def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Simple]:
@@ -162,9 +165,45 @@ def _unwrapped(command: Sequence[str], words: Words) -> tuple[list[str], bool]:
         elif rest[2:] and (_name(rest[0]), rest[1]) in words.scripts:
             # A script's name is none of a program: `npm run test` is not the shell's `test`.
             return [f"{SCRIPT}{rest[2]}", *rest[3:]], False
+        elif inner := _inside(rest, words):
+            rest = inner
         else:
             break
     return rest, bool(rest) and _name(rest[0]) in words.shells
+
+
+def _inside(command: Sequence[str], words: Words) -> list[str]:
+    """The command that is run in a container; [] where that is not said."""
+    program, rest = _joined(_name(command[0]), command[1:], words)
+    rest = _without_options(rest, words)
+    if (program, *rest[:1]) not in words.containers:
+        return []
+    options = rest[1 : len(rest) - len(_without_options(rest[1:], words))]
+    if {"-d", "--detach"} & set(options):  # it goes on by itself
+        return []
+    inner = _without_options(rest[1:], words)[1:]  # without the container's name
+    if "--" in inner:
+        after = _without_options(inner, words)
+        return after if len(after) < len(inner) else inner
+    return [] if inner[:1] and inner[0].startswith("-") else inner
+
+
+def _joined(program: str, rest: Sequence[str], words: Words) -> tuple[str, list[str]]:
+    """A program and its words; one whose first word names another program is that."""
+    plain = _without_options(rest, words) if (program,) in {one[:1] for one in words.joined} else []
+    if plain and (program, plain[0]) in words.joined:
+        return f"{program}-{plain[0]}", _without_options(plain[1:], words)
+    return program, list(rest)
+
+
+def _without_options(rest: Sequence[str], words: Words) -> list[str]:
+    """Words without the options at their beginning, some of which have a word of their own."""
+    at = 0
+    while at < len(rest) and rest[at].startswith("-"):
+        if rest[at] == "--":
+            return list(rest[at + 1 :])
+        at += 2 if rest[at] in words.container_values else 1
+    return list(rest[at:])
 
 
 def _script(command: Sequence[str]) -> str | None:
@@ -184,7 +223,7 @@ def _program(command: Sequence[str], words: Words) -> tuple[str, list[str]]:
             return arguments[at + 1], arguments[at + 2 :]
         if arguments and _name(arguments[0]) == "manage.py":
             return "manage.py", arguments[1:]
-    return name, arguments
+    return _joined(name, arguments, words)
 
 
 def _name(word: str) -> str:

@@ -90,6 +90,9 @@ def knowledge() -> Knowledge:
         frozenset(tuple(runner.split()) for runner in said["scripts"]),
         frozenset(said["shells"]),
         frozenset(said["interpreters"]),
+        frozenset(tuple(name.split()) for name in said["joined"]),
+        frozenset(tuple(name.split()) for name in said["containers"]),
+        frozenset(said["container_values"]),
     )
     sets: dict[str, Any] = {
         name: frozenset(said[name])

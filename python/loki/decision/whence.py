@@ -28,16 +28,20 @@ def _stem(path: str) -> frozenset[str]:
     return frozenset({stem.removeprefix("test_").removesuffix("_test")})
 
 
-def says_not_yet(call: Known, message: str) -> bool:
+def says_not_yet(call: Known, failure: Failure) -> bool:
     """Whether a tool says that what it was asked for is not done yet: asking again is how one waits.
 
     Example:
         >>> from loki.decision.tool_call import ToolCall, known
-        >>> says_not_yet(known(ToolCall("get_build", {"id": 7})), "build 7 is still running")
+        >>> said = Failure.of("build 7 is still running")
+        >>> says_not_yet(known(ToolCall("wait_for_build", {"id": 7})), said)
         True
     """
-    waits = not call.command and call.effect in {Effect.READ, Effect.OTHER}
-    return waits and knowledge().not_yet.search(message) is not None
+    if call.command or call.effect is Effect.WRITE:
+        return False
+    if call.effect is Effect.RUN and (failure.tests or failure.error_type or failure.frames):
+        return False  # it ran, and says so of what it found
+    return knowledge().not_yet.search(failure.message) is not None
 
 
 def says_whence(failure: Failure) -> bool:

@@ -69,6 +69,7 @@ def test_the_table_is_total_and_its_state_survives_json(events: list[MonitorEven
             assert not reaction
         if (
             isinstance(event, Failed)
+            and event.call.fits  # what is not taken is no outage, whatever it says
             and event.failure.match
             and event.failure.match.is_infrastructure
         ):
@@ -210,6 +211,17 @@ def test_who_asks_again_for_what_is_not_done_yet_waits() -> None:
     for said in ("build 7 is still running", "report not ready yet", "not yet available"):
         assert not any(run([Failed(build, Failure.of(said))] * 9)), said
     assert run([Failed(build, Failure.of("there is no build 7"))] * 4)[-1].kind == "stop"
+    for name in (
+        "wait_for_build",
+        "build_status",
+        "check_tests",
+    ):  # known as tools that run something
+        call = known(ToolCall(name, {"id": "7"}))
+        for said in ("status: pending", "build 7 is in progress", "it isn't finished yet"):
+            assert not any(run([Failed(call, Failure.of(said))] * 9)), (name, said)
+    tests = known(ToolCall("run_tests"))
+    failed = Failed(tests, Failure.of("RuntimeError: server not ready", tests=["t.py::test_a"]))
+    assert run([failed] * 5)[-1].kind == "stop"
     deploys = known(ToolCall("Bash", {"command": "python deploy.py"}))
     said = "RuntimeError: the old one is still running"
     assert run([Failed(deploys, Failure.of(said))] * 4)[-1].kind == "stop"

@@ -12,6 +12,11 @@ WORDS = Words(
     frozenset({("npm", "run")}),
     frozenset({"sh", "bash"}),
     frozenset({"python"}),
+    frozenset({("docker", "compose")}),
+    frozenset(
+        {("docker", "exec"), ("docker-compose", "exec"), ("docker", "run"), ("kubectl", "exec")}
+    ),
+    frozenset({"-e", "-f", "-n"}),
 )
 
 
@@ -28,6 +33,15 @@ WORDS = Words(
         ("python manage.py test", ["manage.py"]),
         ("npm run test -- -u", ["run-script:test"]),
         ("uv run -- pytest", ["pytest"]),
+        ("docker exec -it web python -m pytest", ["pytest"]),
+        ("docker compose -f dev.yml exec -T -e A=1 app bash -lc 'a; b'", ["a", "b"]),
+        ("docker compose exec app npm test -- -u", ["npm"]),
+        ("kubectl exec pod -n x -- pytest -q", ["pytest"]),
+        ("docker run -d image serve", ["docker"]),
+        ("docker run image --flag", ["docker"]),
+        ("docker exec", ["docker"]),
+        ("docker compose -f dev.yml logs", ["docker-compose"]),
+        ("docker", ["docker"]),
         ("cat <<'EOF'\nrm -rf /\nEOF\nls", ["cat", "ls"]),
         ("/usr/bin/git log", ["git"]),
         ("if x; then y; fi", ["x", "y", "fi"]),

@@ -158,3 +158,26 @@ def test_what_no_check_reads_is_known(tool: str, arguments: dict[str, Any], coun
 @pytest.mark.parametrize("tool", ["TaskCreate", "TaskUpdate", "EnterPlanMode", "CronDelete"])
 def test_an_agents_own_lists_are_no_change(tool: str) -> None:
     assert known(ToolCall(tool, {"taskId": "1"})).effect is Effect.OTHER
+
+
+@pytest.mark.parametrize(
+    ("command", "effect", "is_check"),
+    [
+        ("docker compose exec app pytest -q", Effect.RUN, True),
+        ("docker compose -f dev.yml run --rm -e CI=1 app npm test", Effect.RUN, True),
+        ("docker exec -it web python -m pytest", Effect.RUN, True),
+        ("docker run --rm -v $PWD:/w -w /w image pytest", Effect.RUN, True),
+        ("kubectl exec pod -- pytest", Effect.RUN, True),
+        ("docker compose exec app cat log.txt", Effect.READ, False),
+        ("docker compose logs db", Effect.READ, False),
+        ("docker compose ps", Effect.READ, False),
+        ("docker compose up -d", Effect.WRITE, False),
+        ("docker compose -f dev.yml restart app", Effect.WRITE, False),
+        ("docker run -d redis", Effect.WRITE, False),
+    ],
+)
+def test_what_runs_in_a_container_is_what_counts(
+    command: str, effect: Effect, is_check: bool
+) -> None:
+    call = known(ToolCall("Bash", {"command": command}))
+    assert (call.effect, call.is_check) == (effect, is_check)
