@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loki.decision.monitor import Reaction
     from loki.decision.tool_call import ToolCall
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 KEPT = 512
@@ -29,21 +30,17 @@ KEPT = 512
 
 
 class Conversations:
-    """Places of texts in conversations, and stops that wait for the next request.
+    """Places of texts in conversations.
 
     A text that loki adds to requests is no part of a conversation's messages. It goes to the end of
     the first request that has it and keeps that place in later ones: what stands before it stays
     byte for byte what the service has seen, so that its prompt cache holds.
-
-    A stop waits for the next request to the model, so that every tool call that was made has its
-    result in the messages: a conversation that ends in the middle of calls cannot be gone on with.
 
     Thread-safe: agents run tools and conversations in parallel.
     """
 
     def __init__(self) -> None:
         self._places: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._stops: OrderedDict[str, Reaction] = OrderedDict()
         self._lock = Lock()
 
     def place(self, conversation: str, text: str, end: int) -> int:
@@ -64,27 +61,6 @@ class Conversations:
             _keep(self._places, (conversation, text))
             return at
 
-    def hold(self, call: str, reaction: Reaction) -> None:
-        """Keep a stop for the request that has the result of the call with that id; no other reaction."""
-        if reaction.kind == "stop":
-            with self._lock:
-                self._stops[call] = reaction
-                _keep(self._stops, call)
-
-    def raise_held(self, calls: Iterable[str]) -> None:
-        """Stop, if one of these calls was a reason to.
-
-        Args:
-            calls: ids of the calls whose results are in the request.
-
-        Raises:
-            AgentStuck: it was.
-        """
-        with self._lock:
-            held = [self._stops.pop(call) for call in calls if call in self._stops]
-        for reaction in held:
-            reaction.raise_if_stop()
-
 
 _RUNNING: ContextVar[str] = ContextVar("conversation", default="")
 
@@ -93,7 +69,12 @@ class Watch(Conversations):
     """A monitor that hears of tools' results as frameworks hand them on, and whose stops wait.
 
     Each conversation is counted by itself: agents are run at once, and for one person after the other.
-    What one of them learns, the others are told by the signs.
+    What one of them learns, the others are told by the signs. Calls are known by conversation and id, as
+    some models number them anew in each.
+
+    A stop waits for the next request to the model, so that every tool call that was made has its
+    result in the messages: a conversation that ends in the middle of calls cannot be gone on with. Who
+    goes on with one that was stopped is counted anew.
 
     Args:
         monitor: what decides; a project's folder: one for that.
@@ -105,8 +86,9 @@ class Watch(Conversations):
         self.monitor = monitor if isinstance(monitor, Monitor) else Monitor(monitor, agent=agent)
         self._monitors: OrderedDict[str, Monitor] = OrderedDict()
         self._left: Monitor | None = None
-        self._raised: OrderedDict[str, BaseException] = OrderedDict()
-        self._said: OrderedDict[str, str] = OrderedDict()
+        self._stops: OrderedDict[tuple[str, str], Reaction] = OrderedDict()
+        self._raised: OrderedDict[tuple[str, str], BaseException] = OrderedDict()
+        self._said: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     @contextmanager
     def running(self, session: Any = None) -> Iterator[None]:
@@ -143,18 +125,37 @@ class Watch(Conversations):
         made.rules = own.rules
         return made
 
+    def raise_held(self, of: str, calls: Iterable[str]) -> None:
+        """Stop, if one of these calls was a reason to.
+
+        Args:
+            of: the conversation; of one that is not known, as its first messages were summed up
+                meanwhile, the calls alone decide.
+            calls: ids of the calls whose results are in the request.
+
+        Raises:
+            AgentStuck: it was.
+        """
+        of, asked = of or _RUNNING.get(), set(calls)
+        with self._lock:
+            is_known = not of or of in self._monitors
+            ours = [
+                key for key in self._stops if key[1] in asked and (key[0] == of or not is_known)
+            ]
+            held = [self._stops.pop(key) for key in ours]
+        for reaction in held:
+            reaction.raise_if_stop()
+
     async def told(self, instructions: str | None, calls: Iterable[str]) -> str | None:
         """Instructions with the signs after them; calls: as `raise_held` takes them, and raises."""
-        self.raise_held(calls)
+        self.raise_held("", calls)
         signs = await self.monitor.ainstructions()
         return "\n\n".join(filter(None, (instructions, signs))) or None
 
     def raised(self, call: str, error: BaseException | None) -> None:
         """Keep what a tool raised until its framework tells what the model is to see of it."""
         if error is not None:
-            with self._lock:
-                self._raised[call] = error
-                _keep(self._raised, call)
+            self._keep(self._raised, "", call, error)
 
     def heard(self, of: str, call: ToolCall, result: Any, *, ok: bool | None = None) -> Reaction:
         """What is to be said to a tool's result; a stop is held.
@@ -165,14 +166,17 @@ class Watch(Conversations):
             result: what the tool's function returned or raised, or what became of it: anything.
             ok: whether it went well; None: as the result says.
         """
+        monitor = self.of(of)
         with self._lock:
-            result = self._raised.pop(call.id, result)
+            result = self._raised.pop((of or _RUNNING.get(), call.id), result)
         if isinstance(result, BaseException):
-            reaction = self.of(of).after(call, result, ok=ok)
+            reaction = monitor.after(call, result, ok=ok)
         else:
             read = tool_result(result)
-            reaction = self.of(of).after(call, read.text, ok=ok, exit_code=read.exit_code)
-        self.hold(call.id, reaction)
+            reaction = monitor.after(call, read.text, ok=ok, exit_code=read.exit_code)
+        if reaction.kind == "stop":
+            self._keep(self._stops, of, call.id, reaction)
+            monitor.helped()
         return reaction
 
     async def aheard(
@@ -185,19 +189,24 @@ class Watch(Conversations):
         """The same, and keep the text for `said`."""
         said = await self.aheard(of, call, result)
         if said.text:
-            with self._lock:
-                self._said[call.id] = said.text
-                _keep(self._said, call.id)
+            self._keep(self._said, of, call.id, said.text)
 
     def ended(self, of: str, call: ToolCall, error: BaseException) -> None:
         """Hear of what a tool raised that ends the run; who begins anew goes on counting.
 
+        Where there are other conversations, nobody knows who begins: that one is counted by itself.
+
         Raises:
             AgentStuck: it came too often.
         """
-        self.of(of).after(call, error).raise_if_stop()
+        monitor = self.of(of)
+        reaction = monitor.after(call, error)
+        if reaction.kind == "stop":
+            monitor.helped()
+            reaction.raise_if_stop()
         with self._lock:
-            self._left = self._monitors.get(of or _RUNNING.get())
+            is_alone = all(one is monitor for one in self._monitors.values())
+            self._left = monitor if is_alone and self._monitors else None
 
     async def aended(self, of: str, call: ToolCall, error: BaseException) -> None:
         """`ended`, off the event loop."""
@@ -206,8 +215,13 @@ class Watch(Conversations):
     def said(self, call: str, shown: Any) -> str:
         """A result with what is said to it, once; "" where that is nothing."""
         with self._lock:
-            said = self._said.pop(call, "")
+            said = self._said.pop((_RUNNING.get(), call), "")
         return f"{text_blocks(shown) or shown}\n\n{said}" if said else ""
+
+    def _keep(self, kept: OrderedDict[tuple[str, str], _T], of: str, call: str, what: _T) -> None:
+        with self._lock:
+            kept[of or _RUNNING.get(), call] = what
+            _keep(kept, (of or _RUNNING.get(), call))
 
 
 class StandIn:
@@ -237,7 +251,7 @@ def stand_in(of: Any, **ours: Any) -> Any:
     return made
 
 
-def _keep(kept: OrderedDict[_T, Any], key: _T) -> None:
+def _keep(kept: OrderedDict[_K, Any], key: _K) -> None:
     kept.move_to_end(key)
     while len(kept) > KEPT:
         kept.popitem(last=False)

@@ -41,14 +41,14 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         """Ask the model with the signs, in this request alone, and again after an outage."""
-        messages = self._with_signs(request.messages)
+        messages = self._with_signs(_of(request.state), request.messages)
         return self.monitor.call(
             _breaker(request.model), handler, request.override(messages=messages)
         )
 
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
         """The same, async."""
-        messages = await to_thread(self._with_signs, request.messages)
+        messages = await to_thread(self._with_signs, _of(request.state), request.messages)
         asked = request.override(messages=messages)
         return await self.monitor.acall(_breaker(request.model), handler, asked)
 

@@ -24,7 +24,7 @@ from loki.decision.tool_call import ToolCall
 from loki.monitoring.monitor import Monitor
 
 try:
-    from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
     from langgraph.errors import GraphBubbleUp
 except ImportError as error:
     raise ImportError("needs LangGraph: pip install 'loki-core[langchain]'") from error
@@ -104,19 +104,19 @@ class LokiGraph:
     def _shown(self, state: Any) -> Any:
         """A state as a node is to see it; one without messages as it is."""
         messages = state.get("messages") if isinstance(state, Mapping) else None
-        return {**state, "messages": self._with_signs(messages)} if messages else state
+        return {**state, "messages": self._with_signs(_of(state), messages)} if messages else state
 
-    def _with_signs(self, messages: list[AnyMessage]) -> list[AnyMessage]:
-        """The messages as a model is to see them.
+    def _with_signs(self, of: str, messages: list[AnyMessage]) -> list[AnyMessage]:
+        """The messages of a conversation as a model is to see them.
 
         Raises:
             AgentStuck: a tool's result among them was one too many.
         """
         calls = [one.tool_call_id for one in messages if isinstance(one, ToolMessage)]
-        self._watch.raise_held(calls)
+        self._watch.raise_held(of, calls)
         if not (signs := self.monitor.instructions()):
             return messages
-        at = self._watch.place(_of({"messages": messages}), signs, len(messages))
+        at = self._watch.place(of, signs, len(messages))
         if isinstance((*messages, None)[at], ToolMessage):  # the history was cut meanwhile
             at = len(messages)
         return [*messages[:at], HumanMessage(signs), *messages[at:]]
@@ -135,11 +135,12 @@ class LokiGraph:
 
 
 def _of(state: Any) -> str:
-    """What tells a conversation from others: its first message."""
+    """What tells a conversation from others: its first message that is no prompt of all of them."""
     messages = (
         state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", ())
     )
-    return str(getattr(messages[0], "id", None) or "") if messages else ""
+    first = next((one for one in messages or () if not isinstance(one, SystemMessage)), None)
+    return str(getattr(first, "id", None) or "")
 
 
 def _tool_call(request: Any) -> ToolCall:

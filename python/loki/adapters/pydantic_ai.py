@@ -59,8 +59,8 @@ class LokiCapability(AbstractCapability[Any]):
     async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
         """Add the signs, for this request alone; from here on loki is the one who asks again."""
         messages = request_context.messages
-        last = messages[-1].parts if messages else ()
-        self._watch.raise_held([getattr(part, "tool_call_id", _of(ctx)) for part in last])
+        calls = [getattr(p, "tool_call_id", _of(ctx)) for m in messages[-1:] for p in m.parts]
+        self._watch.raise_held(_of(ctx), calls)
         if signs := await self.monitor.ainstructions():
             at = self._watch.place(ctx.run_id or "", signs, len(messages))
             if at and isinstance(messages[at - 1], ModelResponse):  # the history was cut meanwhile

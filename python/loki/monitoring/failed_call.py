@@ -77,6 +77,8 @@ def is_outside(call: Known, root: Path) -> bool:
     """
     if call.effect is not Effect.WRITE or not os.path.isabs(call.path):
         return False
+    if "\0" in call.path:  # no file has such a name
+        return False
     path, folder = os.path.realpath(call.path), os.path.realpath(root)
     return os.path.commonpath((path, folder)) != folder
 

@@ -8,9 +8,8 @@ import pytest
 
 import loki
 from loki.adapters.conversation import KEPT, Conversations, Watch
-from loki.decision.monitor import Reaction
 from loki.decision.tool_call import ToolCall
-from support.framework_agents import monitor
+from support.framework_agents import ZERO, monitor
 
 
 def test_a_text_keeps_its_place() -> None:
@@ -34,14 +33,42 @@ def test_only_so_many_are_kept() -> None:
     assert kept.place(str(KEPT), "sign", 5) == 1
 
 
-def test_a_stop_waits_for_the_request_with_its_result() -> None:
-    kept = Conversations()
-    kept.hold("call-1", Reaction("stop", "stuck", "repeat", None, 4))
-    kept.hold("call-2", Reaction("nudge", "try another way"))
-    kept.raise_held(["call-2", "call-3"])
-    with pytest.raises(loki.AgentStuck, match="stuck"):
-        kept.raise_held(["call-3", "call-1"])
-    kept.raise_held(["call-1"])  # said once: whoever goes on may
+def looped(watch: Watch, of: str, tries: int, first: int = 0) -> list[str]:
+    """What a conversation hears of its checks; they are numbered in each conversation anew."""
+    kinds = []
+    for number in range(first, first + tries):
+        change = ToolCall("write_file", {"path": "stats.py", "content": str(number)})
+        watch.heard(of, change, "wrote")
+        kinds.append(watch.heard(of, ToolCall("run_tests", id=f"call-{number}"), ZERO).kind)
+    return kinds
+
+
+def test_a_stop_waits_for_the_request_with_its_result(tmp_path: Path) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    looped(watch, "a", 4)
+    watch.raise_held("a", ["call-1", "call-2"])
+    with pytest.raises(loki.AgentStuck, match="Stop here"):
+        watch.raise_held("a", ["call-2", "call-3"])
+    watch.raise_held("a", ["call-3"])  # said once: whoever goes on may
+
+
+def test_who_goes_on_after_a_stop_is_counted_anew(tmp_path: Path) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    assert looped(watch, "a", 4) == ["none", "nudge", "nudge", "stop"]
+    with pytest.raises(loki.AgentStuck):
+        watch.raise_held("a", ["call-3"])
+    assert looped(watch, "a", 4, first=4) == ["none", "nudge", "nudge", "stop"]
+
+
+def test_a_stop_is_of_its_own_conversation_where_all_number_their_calls_alike(
+    tmp_path: Path,
+) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    looped(watch, "a", 4)
+    looped(watch, "b", 1, first=3)
+    watch.raise_held("b", ["call-3"])
+    with pytest.raises(loki.AgentStuck):
+        watch.raise_held("summed up", ["call-3"])
 
 
 def test_each_conversation_is_counted_by_itself(tmp_path: Path) -> None:
@@ -66,3 +93,11 @@ def test_a_run_that_a_tool_ended_is_gone_on_counting_by_the_next(tmp_path: Path)
     watch.ended("a", ToolCall("run_tests"), ValueError("no price for 'kiwi'"))
     assert watch.of("b") is first
     assert watch.of("c") is not first
+
+
+def test_where_there_are_others_the_next_one_is_counted_by_itself(tmp_path: Path) -> None:
+    watch = Watch(monitor(tmp_path), "test")
+    watch.of("somebody else")
+    first = watch.of("a")
+    watch.ended("a", ToolCall("run_tests"), ValueError("no price for 'kiwi'"))
+    assert watch.of("b") is not first

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -131,3 +131,14 @@ def test_a_state_without_messages_is_handed_on(tmp_path: Path) -> None:
     node = kept.node("api/search", lambda state, *, more=1: (state, more))
     assert node({"query": "x"}, more=2) == ({"query": "x"}, 2)
     assert node("text") == ("text", 1)
+
+
+def test_a_prompt_of_all_conversations_does_not_make_them_one(tmp_path: Path) -> None:
+    """The same message begins each of them: `add_messages` gives it an id once."""
+    prompt = SystemMessage("You mend tests.")
+    kept = LokiGraph(monitor(tmp_path))
+    for _ in range(5):
+        script = ScriptedChat.of([[CHECK], [edit()], [CHECK], "Done"])
+        made = graph(kept, script, Says(ZERO, "exit code 0\n1 passed"), is_async=False)
+        made.invoke({"messages": [prompt, HumanMessage("Fix it")]})
+        assert "came back" not in str(script.sent)

@@ -65,3 +65,8 @@ def test_processes_share_a_session(tmp_path: Path) -> None:
         Monitor(tmp_path, session="one").after(edit(str(number)), "ok")
     assert kinds == ["none", "nudge", "nudge", "stop"]
     assert not Monitor(tmp_path, session="another").after(CHECK, SAID, exit_code=1)
+
+
+def test_a_path_that_no_file_has_is_a_path(tmp_path: Path) -> None:
+    call = ToolCall("write_file", {"path": "/a\0b", "content": "x"})
+    assert not Monitor(tmp_path).after(call, "wrote 1 character")
