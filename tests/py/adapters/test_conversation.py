@@ -35,7 +35,7 @@ def test_only_so_many_are_kept() -> None:
 
 def looped(watch: Watch, of: str, tries: int, first: int = 0) -> list[str]:
     """What a conversation hears of its checks; they are numbered in each conversation anew."""
-    kinds = []
+    kinds: list[str] = []
     for number in range(first, first + tries):
         change = ToolCall("write_file", {"path": "stats.py", "content": str(number)})
         watch.heard(of, change, "wrote")

@@ -34,7 +34,7 @@ class Service:
     def __init__(self, folder: Path, steps: list[list[Call] | str]) -> None:
         self.monitor = monitor(folder)
         self.steps, self.told = steps, ""
-        self.checks = 0
+        self.checks = self.asked = 0
         self.all_checked = asyncio.Event()
 
     def step(self, number: int, told: Any) -> list[Call] | str:
@@ -45,6 +45,11 @@ class Service:
     async def look_up(self, order: str) -> str:
         """Look up an order."""
         return f"Error: order {order} is not in the archive"
+
+    async def wait_for_build(self, number: str) -> str:
+        """Wait for a build: it takes longer than one call."""
+        self.asked += 1
+        return f"Error: build {number} is still running" if self.asked % 6 else "it went well"
 
     async def write_file(self, path: str, content: str) -> str:
         """Write a file."""
@@ -62,7 +67,7 @@ class Service:
 
     @property
     def tools(self) -> list[Any]:
-        return [self.look_up, self.write_file, self.run_tests]
+        return [self.look_up, self.wait_for_build, self.write_file, self.run_tests]
 
 
 def of_pydantic_ai(service: Service) -> Callable[[], Awaitable[Any]]:
@@ -162,6 +167,19 @@ def test_one_run_after_the_other_that_asks_for_the_same_hears_nothing(
         return service
 
     assert heard(asyncio.run(go())) == []
+
+
+@EACH
+def test_a_run_that_waits_by_asking_again_hears_nothing(tmp_path: Path, make: Make) -> None:
+    async def go() -> Service:
+        wait: list[list[Call] | str] = [[("wait_for_build", {"number": "7"})]] * 6
+        service = Service(tmp_path, [*wait, [edit()], *wait, "Done"])
+        await make(service)()
+        return service
+
+    service = asyncio.run(go())
+    assert service.asked == 12
+    assert heard(service) == []
 
 
 @EACH
