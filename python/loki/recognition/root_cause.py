@@ -37,6 +37,7 @@ MOST_WAYS = 20
 line's own. Chosen."""
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
+_OS = re.compile(r"(?:^|[/\\])os\.py$|^<frozen os>$")
 _DETAIL = re.compile(r"^E +(\S.*)$", re.MULTILINE)
 _WORD = re.compile(
     r"(?<![\w'\"])(?!(?:assert|and|or|not|in|is|where|True|False|None)\b)[A-Za-z_]{2,}"
@@ -169,7 +170,7 @@ def _said(failure: Failure, said: str) -> Iterable[tuple[Hashable, ...]]:
 
 def _environment_variable(failure: Failure) -> str:
     """The variable that is not set, where `os.environ` was asked for it."""
-    asked = any(re.search(r"(?:^|/)os\.py$", frame.path) for frame in failure.frames)
+    asked = any(_OS.search(frame.path) and not frame.in_project for frame in failure.frames)
     return failure.message if asked and failure.error_type == "KeyError" else ""
 
 

@@ -125,14 +125,15 @@ def test_quoted_errors_are_data() -> None:
     ) == [(0,), (1,)]
 
 
-def test_environment_variables() -> None:
+@pytest.mark.parametrize("environ", ["lib:/usr/lib/python3.10/os.py:679", "lib:<frozen os>:679"])
+def test_environment_variables(environ: str) -> None:
     """A variable that is not set is one cause wherever it is read, a key of a dict is not."""
-    environ = "lib:/usr/lib/python3.11/os.py:679"
     assert groups(
         failed("'TOKEN'", "test_a.py:3", "app/a.py:4", environ, error_type="KeyError"),
         failed("'TOKEN'", "test_a.py:5", "app/b.py:4", environ, error_type="KeyError"),
         failed("'TOKEN'", "test_a.py:7", "app/c.py:4", error_type="KeyError"),
-    ) == [(0, 1), (2,)]
+        failed("'TOKEN'", "test_a.py:9", "app/d.py:4", "app/os.py:9", error_type="KeyError"),
+    ) == [(0, 1), (2,), (3,)]
 
 
 def test_tests_of_their_own() -> None:
