@@ -353,7 +353,7 @@ def _collected(files: Sequence[str], tests: Iterable[str]) -> Iterator[str]:
         if name in _OF_ITS_FOLDER:
             if any(one.startswith(f"{folder}/" if folder else "") for one in ran):
                 yield file
-        elif file in ran:
+        elif file in ran or any(one.startswith(f"{file}/") for one in ran):  # a folder, perhaps
             yield file
 
 

@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, None]:
     """Tell of a conftest.py that cannot be imported: pytest gives up, and configures nobody."""
     loaded = yield
-    error = loaded.exception
+    error = getattr(loaded, "exception", None)  # pluggy before 1.1 has none
     if isinstance(error, Exception):
         with suppress(Exception):  # what pytest has to say of it comes first
             said: Mapping[str, object] = vars(early_config.known_args_namespace)

@@ -111,6 +111,8 @@ def report_of(config: pytest.Config, error: Exception) -> pytest.CollectReport |
             return None  # a plugin refuses to go on
         path, frame = asked.path, asked.frame
         cause = error.__cause__ or error
+    if isinstance(cause, (pytest.UsageError, pytest.exit.Exception)):
+        return None  # nor did this fail: it says that it does not go on
     found = pytest.ExceptionInfo.from_exception(cause)
     text = f"{frame}{found.getrepr(style='short', tbfilter=_outside)}"
     nodeid = Path(os.path.relpath(path, config.rootpath)).as_posix()

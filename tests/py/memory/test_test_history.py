@@ -55,6 +55,8 @@ def test_is_kept(tmp_path: Path) -> None:
         ("a/conftest.py", "ab/test_b.py::test_x", "f"),
         ("conftest.py", "a/test_a.py::test_x", "fp"),
         ("conftest.py", "a/test_a.py", "f"),
+        ("a", "a/test_a.py::test_x", "fp"),
+        ("a", "ab/test_b.py::test_x", "f"),
     ],
 )
 def test_a_file_that_could_not_be_collected_was(

@@ -18,6 +18,10 @@ PROJECT = {
             return text
 
         def title(text): return text
+
+        @click.group()
+        def commands(): pass
+
         WORDS = {"a": 1}
         shout = title
         """,
@@ -133,6 +137,7 @@ def test_what_is_asserted_on(body: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        'assert json.invoke(shop.text.commands, ["add"]) == 0',
         "assert 1 == 2",
         'assert WORDS == {"a": 2}',
         'assert User("Ada").first == "A"',

@@ -92,6 +92,13 @@ def test_a_plugin_that_refuses_is_not_lokis(suite: Suite) -> None:
     assert (ran.code, ran.out, ran.err) == (plain.code, plain.out, plain.err)
 
 
+@pytest.mark.parametrize("words", ["pytest.UsageError('set SHOP')", "pytest.exit.Exception('no')"])
+def test_a_conftest_that_refuses_did_not_fail(suite: Suite, words: str) -> None:
+    suite.write(conftest=f"import pytest\nraise {words}\n")
+    plain, ran = suite.pytest(), suite.pytest("--loki")
+    assert (ran.code, ran.out, ran.err) == (plain.code, plain.out, plain.err)
+
+
 def test_labels_and_reports(suite: Suite) -> None:
     """Seen again it is broken; once mended, and back, recurring: its tests ran in between."""
     suite.write(conftest=MISSING)

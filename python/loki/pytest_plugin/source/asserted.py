@@ -171,7 +171,11 @@ class Reader:
     def _meant(self, known: Meaning | Module | None) -> Calls:
         """What a name stands for, where it is not called."""
         if isinstance(known, Function):
-            return NONE if self._is_own(known) else frozenset([Call(callee_of(known))])
+            if self._is_own(known):
+                return NONE
+            if known.node.decorator_list and not _is_property(known):
+                raise UnclearError  # a command that a runner is given: any of its subcommands
+            return frozenset([Call(callee_of(known))])
         if isinstance(known, (Class, Library, Module)):
             return NONE
         if isinstance(known, Value):
