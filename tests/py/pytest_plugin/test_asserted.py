@@ -178,6 +178,13 @@ def test_fixtures(body: str, parameters: str, expected: str) -> None:
     assert " ".join(names(read(body, parameters, decorator))) == expected
 
 
+@pytest.mark.parametrize("first", ["slugify('a')", "1", "re.compile('a')"])
+def test_names_that_double_are_given_up(first: str) -> None:
+    """Each name is made of two: what it comes of cannot be read one by one."""
+    doubled = "".join(f"x{n + 1} = [x{n}, x{n}]\n" for n in range(60))
+    assert read(f"x0 = {first}\n{doubled}assert x60.index(1)") is None
+
+
 def test_raises() -> None:
     """A test that expects an error asserts on what is called for it."""
     body = 'with pytest.raises(ValueError, match="x"):\n    slugify("")'

@@ -38,6 +38,9 @@ from loki.recognition.callee import Asserted, Call, Callee
 DEEPEST = 12
 """Helpers and fixtures that are followed one into the other. Chosen."""
 
+MOST = 1_000
+"""Expressions that are read for one test: names that are each made of two others double with each. Chosen."""
+
 DATA = frozenset(
     {"tmp_path", "tmp_path_factory", "tmpdir", "capsys", "caplog", "monkeypatch", "recwarn"}
 )
@@ -84,14 +87,18 @@ class Reader:
         function: a test, a fixture or a helper.
         line: what is bound below it does not count.
         depth: helpers that led to this one.
+        steps: expressions that may be read yet.
     """
 
-    def __init__(self, function: Function, line: int, depth: int = 0) -> None:
+    def __init__(
+        self, function: Function, line: int, depth: int = 0, steps: Iterator[int] | None = None
+    ) -> None:
         self._function = function
         self._module = function.module
         self._node = function.node
         self._line = line
         self._depth = depth
+        self._steps = iter(range(MOST)) if steps is None else steps
         self._local = {
             name: what
             for name, what in bound(function.node.body)
@@ -130,6 +137,7 @@ class Reader:
 
     def value(self, node: ast.expr) -> Calls:
         """The calls that an expression's value comes from, as far as the project made it."""
+        self._step()
         if isinstance(node, ast.Constant):
             return NONE
         if isinstance(node, ast.Name):
@@ -142,6 +150,10 @@ class Reader:
             return self.value(node.value)
         self._bound |= set(binders(node))
         return self._all(_parts(node))
+
+    def _step(self) -> None:
+        if next(self._steps, None) is None:
+            raise UnclearError
 
     def _all(self, nodes: Iterable[ast.expr]) -> Calls:
         return NONE.union(*(self.value(node) for node in nodes))
@@ -252,7 +264,7 @@ class Reader:
         if self._depth >= DEEPEST:
             raise UnclearError
         end = helper.node.end_lineno or helper.node.lineno
-        inner = Reader(helper, end + 1, self._depth + 1)
+        inner = Reader(helper, end + 1, self._depth + 1, self._steps)
         inner.refuse_effects()
         found = inner._all(results(helper.node))
         self.through |= inner.through
@@ -291,12 +303,13 @@ class Reader:
         if fixture is None or len(given) != 1 or self._depth >= DEEPEST:
             return None
         end = fixture.node.end_lineno or fixture.node.lineno
-        inner = Reader(fixture, end + 1, self._depth + 1)
+        inner = Reader(fixture, end + 1, self._depth + 1, self._steps)
         inner.refuse_effects()
         return inner._class_of(given[0])
 
     def _is_plain(self, node: ast.expr) -> bool:
         """Whether a value is a library's, or a test's data: no other function of the project's."""
+        self._step()
         if isinstance(node, ast.Call):
             known = self._meaning(node.func)
             if known is None and isinstance(node.func, ast.Attribute):
