@@ -146,6 +146,8 @@ def test_what_is_asserted_on(body: str, expected: str) -> None:
         'user = User("Ada")\nuser.first = "Bob"\nassert user.greet() == "hi"',
         'slugify("a")\nassert headline("a") == "A"',
         'assert slugify("a").render() == "a"',
+        'assert slugify("a").get("b") == 1',
+        'assert slugify("a").count() == 1',
         'assert unknown("a") == slugify("a")',
         'assert saved_slug("a") == "a"',
         'def inner(): return slugify("a")\nassert inner() == "a"',

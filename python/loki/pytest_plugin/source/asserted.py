@@ -46,12 +46,13 @@ DATA = frozenset(
 )
 """pytest's own fixtures: nothing of the project's."""
 
-METHODS = frozenset(
-    name
-    for kind in (str, bytes, int, float, list, tuple, dict, set, frozenset)
-    for name in dir(kind)
+_OF_TEXTS = "strip lstrip rstrip removeprefix removesuffix lower upper casefold capitalize swapcase"
+_OF_PARTS = (
+    "split rsplit splitlines startswith endswith isdigit isalpha isalnum isspace keys values items"
 )
-"""Methods of built-in types: what comes of a result by one of them is no other function's."""
+METHODS = frozenset((_OF_TEXTS + " " + _OF_PARTS).split())
+"""Methods of texts and mappings alone: what comes of a result by one of them is no other function's. Not
+`get` or `count`, which many a class of a project has, too."""
 
 Calls = frozenset[Call]
 NONE: Calls = frozenset()

@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from loki.memory.test_run import TestFailure
@@ -50,7 +51,8 @@ def assertions_of(
     if not suspicious:
         return NO_ASSERTIONS
     sources = Sources(lambda path: _text(project, path), _roots(project))
-    failing = {index: said for index, one in suspicious if (said := _asserted(sources, one))}
+    asserted_at = cache(partial(_asserted, sources))  # many parameters fail in one line
+    failing = {index: said for index, one in suspicious if (said := asserted_at(*_place(one)))}
     callees = candidates(failing.values())
     if not callees:
         return Assertions(failing)
@@ -71,13 +73,21 @@ def function_of(test: str) -> str:
     return test.partition("[")[0]
 
 
-def _asserted(sources: Sources, one: TestFailure) -> Asserted | None:
-    """What one failing test asserts on; None: its source does not say."""
+def _place(one: TestFailure) -> tuple[str, int | None, frozenset[str]]:
+    """The test's function, its line that failed, and what pytest showed of lines that failed."""
     name = function_of(one.test)
-    path, *names = name.split("::")
+    path = name.partition("::")[0]
     line = next((f.line for f in one.failure.frames if f.in_project and f.path == path), None)
+    return name, line, frozenset(said.strip() for said in _FAILING.findall(one.failure.excerpt))
+
+
+def _asserted(
+    sources: Sources, name: str, line: int | None, shown: frozenset[str]
+) -> Asserted | None:
+    """What a failing test asserts on; None: its source does not say, or is not what ran."""
+    path, *names = name.split("::")
     text = sources.text(path) if line and names else None
-    if line is None or text is None or not _is_as_it_ran(text, line, one):
+    if line is None or text is None or not _is_as_it_ran(text, line, shown):
         return None
     if not any(_imports_project(sources, file) for file in (path, *conftests(path))):
         return None  # seen without parsing it, which takes a thousand times as long
@@ -95,10 +105,9 @@ def _imports_project(sources: Sources, path: str) -> bool:
     return any(not isinstance(sources.imported(n, path, level), Library) for n, level in found)
 
 
-def _is_as_it_ran(text: str, line: int, one: TestFailure) -> bool:
+def _is_as_it_ran(text: str, line: int, shown: frozenset[str]) -> bool:
     """Whether a file still says what pytest showed of it."""
     lines = text.splitlines()
-    shown = {said.strip() for said in _FAILING.findall(one.failure.excerpt)}
     return line <= len(lines) and (not shown or lines[line - 1].strip() in shown)
 
 
