@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,12 @@ _FOLDERS: Counter[str] = Counter()
 
 def _folder(factory: pytest.TempPathFactory, name: str) -> Path:
     """A new one. pytest's own number is found by listing all that are there: minutes in this suite."""
-    folder = factory.getbasetemp() / f"{name}{_FOLDERS[name]}"
-    _FOLDERS[name] += 1
-    folder.mkdir(mode=0o700)
-    return folder
+    while True:
+        folder = factory.getbasetemp() / f"{name}{_FOLDERS[name]}"
+        _FOLDERS[name] += 1
+        with suppress(FileExistsError):  # of a test whose own name ends in a digit
+            folder.mkdir(mode=0o700)
+            return folder
 
 
 @pytest.fixture
