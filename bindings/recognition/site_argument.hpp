@@ -29,7 +29,7 @@ inline std::string plain_text(const pybind11::handle& text) {
 struct SiteNames {
   pybind11::str error_type{"error_type"}, error_code{"error_code"}, normalized{"normalized"},
       path{"path"}, tests{"tests"}, frames{"frames"}, in_project{"in_project"},
-      function{"function"}, match{"match"}, pattern{"pattern"};
+      function{"function"}, match{"match"}, pattern{"pattern"}, line{"line"};
 };
 inline const SiteNames& site_names() {
   PYBIND11_CONSTINIT static pybind11::gil_safe_call_once_and_store<SiteNames> names;
@@ -51,6 +51,8 @@ inline FailureSite site_of(const pybind11::handle& failure) {
     std::string function = plain_text(frame.attr(names.function));
     if (!function.empty()) site.functions.push_back(std::move(function));
   }
+  const pybind11::object line = failure.attr(names.line);
+  if (!line.is_none()) site.line = line.cast<std::size_t>();
   const pybind11::object match = failure.attr(names.match);
   if (!match.is_none()) site.pattern = plain_text(match.attr(names.pattern));
   return site;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kFewest = 3;
 constexpr std::size_t kSpecific = 24;
+constexpr std::size_t kFewLetters = 8;  // of a message beside a place; chosen, not measured
 constexpr std::array<std::string_view, 4> kStatus = {"FAIL", "ERROR", "SUBFAIL",
                                                      "UNEXPECTED SUCCESS"};
 
@@ -88,6 +89,13 @@ double measure(const Tokens& a, const Tokens& b, double numerator_weight, std::s
   return numerator_weight * static_cast<double>(common(a, b)) / static_cast<double>(of);
 }
 
+std::size_t letters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  }));
+}
+
 std::string joined(const FailureSite& site) {
   std::string text = site.error_type + ' ' + site.error_code + ' ' + site.normalized;
   for (const std::string& function : site.functions) text += ' ' + function;
@@ -131,8 +139,10 @@ double larger_share(const Tokens& a, const Tokens& b) {
 }
 
 bool is_specific(const FailureSite& site) {
-  const bool anchor = !site.error_type.empty() || !site.error_code.empty() || !site.path.empty() ||
-                      !site.tests.empty();
+  if (site.error_code.starts_with("SIG")) return true;  // the shortest outputs of all: "Killed"
+  const bool typed = !site.error_type.empty() || !site.error_code.empty();
+  const bool placed = !site.path.empty() || !site.tests.empty();
+  if (placed && (typed || letters(site.normalized) >= kFewLetters)) return true;
   std::size_t shown = 0;
   const auto count = [&](std::string_view text) {
     for (std::size_t i = 0; i < text.size() && shown < kSpecific; ++i) shown += text[i] != ' ';
@@ -141,7 +151,7 @@ bool is_specific(const FailureSite& site) {
   for (const auto* fields : {&site.functions, &site.tests}) {
     for (const std::string& field : *fields) count(field);
   }
-  return anchor && shown >= kSpecific;
+  return (typed || placed) && shown >= kSpecific;
 }
 
 Tokens site_tokens(const FailureSite& site) {
@@ -242,7 +252,24 @@ void keep_what_both_say(FailureSite& a, FailureSite& b) {
 
 }  // namespace
 
+namespace {
+
+// "assert 0", "assert False": it tells nothing but where it stands.
+bool is_bare(std::string_view message) {
+  constexpr std::array<std::string_view, 5> kNothing = {"assert <int>", "assert False",
+                                                        "assert True", "assert None", "assert"};
+  return std::find(kNothing.begin(), kNothing.end(), message) != kNothing.end();
+}
+
+bool stand_elsewhere(const FailureSite& a, const FailureSite& b) {
+  return a.line != 0 && b.line != 0 && a.line != b.line && is_bare(a.normalized) &&
+         is_bare(b.normalized);
+}
+
+}  // namespace
+
 bool same_failure(const FailureSite& a, const FailureSite& b, double threshold) {
+  if (stand_elsewhere(a, b)) return false;
   const SiteAnchors anchors_a = site_anchors(a), anchors_b = site_anchors(b);
   if (contradict(anchors_a, anchors_b)) return false;
   if (site_fingerprint(a) == site_fingerprint(b)) return true;

@@ -47,6 +47,7 @@ struct FailureSite {
   std::vector<std::string> tests;
   std::vector<std::string> functions;  // of frames in the project
   std::string pattern;                 // empty: none matched
+  std::size_t line = 0;                // of the path, 1-based; 0: unknown
 };
 
 // What is compared of a site: type, code, message, functions and tests.
@@ -54,7 +55,8 @@ Tokens site_tokens(const FailureSite& site);
 TokenHashes site_token_hashes(const FailureSite& site);
 Hash128 site_fingerprint(const FailureSite& site);
 
-// Has an anchor (exception name, file, test or code) and 24 characters or more to compare.
+// May arm a sign: it has an anchor (exception name, file, test or code) and 24 characters or more
+// to compare, or a file or test beside a type, a code or a few words; or a signal ended it.
 bool is_specific(const FailureSite& site);
 
 // What decides beside overlap and fingerprint.

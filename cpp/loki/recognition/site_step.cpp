@@ -7,6 +7,13 @@
 namespace loki::site {
 namespace {
 
+bool has_letter(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  });
+}
+
 constexpr std::size_t kExcerptBytes = 16 * 1024;
 constexpr std::size_t kMessageBytes = 4096;
 constexpr std::size_t kStretch = 64 * 1024;  // bytes; chosen
@@ -70,6 +77,8 @@ std::size_t Quote::end_of_line(std::size_t begin) const {
 }
 
 std::size_t Quote::last_said(std::size_t end) const {
+  std::size_t other =
+      std::string_view::npos;  // rules, carets and numbers say nothing, but better than none
   while (end > 0) {
     const std::size_t last =
         text_.substr(0, end).find_last_not_of(std::string_view(" \t\r\n\0", 5));
@@ -77,10 +86,12 @@ std::size_t Quote::last_said(std::size_t end) const {
     const std::size_t begin = start_of_line(text_, last + 1);
     const std::string_view whole =
         utf8_prefix(text_.substr(begin, end_of_line(last) - begin), kLineLimit);
-    if (!trimmed(rules_.prefix->removed(whole)).empty()) return begin;
+    const std::string_view said = trimmed(rules_.prefix->removed(whole));
+    if (has_letter(said)) return begin;
+    if (!said.empty() && other == std::string_view::npos) other = begin;
     end = begin;
   }
-  return std::string_view::npos;
+  return other;
 }
 
 std::size_t Quote::above(std::size_t begin, std::size_t& up) const {

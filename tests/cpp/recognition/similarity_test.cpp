@@ -105,6 +105,24 @@ TEST(Similarity, Specific) {
   EXPECT_FALSE(is_specific({"E", "", "short", "", {}, {}, ""}));
 }
 
+TEST(Similarity, ShortFailuresWithAPlaceAreSpecific) {
+  EXPECT_TRUE(is_specific({"KeyError", "", "'x'", "", {"t.py::test_a"}, {}, ""}));
+  EXPECT_TRUE(is_specific({"", "", "undefined: x", "main.go", {}, {}, ""})) << "a few words";
+  EXPECT_FALSE(is_specific({"", "", "error", "main.go", {}, {}, ""})) << "one word";
+  EXPECT_TRUE(is_specific({"", "SIGKILL", "Killed", "", {}, {}, ""}));
+}
+
+TEST(Similarity, ABareAssertIsToldByWhereItStands) {
+  FailureSite a = {"", "", "assert False", "t.py", {"t.py::test_a"}, {}, ""}, b = a;
+  EXPECT_TRUE(same_failure(a, b, 0.8));
+  a.line = 3;
+  EXPECT_TRUE(same_failure(a, b, 0.8)) << "one of them does not say where";
+  b.line = 9;
+  EXPECT_FALSE(same_failure(a, b, 0.8));
+  a.normalized = b.normalized = "assert x == <int>";
+  EXPECT_TRUE(same_failure(a, b, 0.8)) << "lines move; what it says does not";
+}
+
 TEST(TokenSets, EqualsOneByOne) {
   const std::vector<std::string_view> texts = {"disk full on node 17", "", "no route to host", "a"};
   for (const unsigned threads : {1U, 4U}) {

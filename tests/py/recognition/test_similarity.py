@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,6 +97,49 @@ def test_what_is_specific() -> None:
     assert of("the basket is empty again", error_type="OddError").is_specific
     assert not of("the basket is empty again").is_specific
     assert not of("empty", error_type="E").is_specific
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.py::test_a - KeyError: 'x'",
+        "FAILED t.py::test_a - KeyError: 'x'",
+        "main.go:3:5: undefined: x",
+        "Segmentation fault (core dumped)",
+        "Killed",
+        "bash: line 1: 77 Killed   ./a.out",
+    ],
+)
+def test_short_failures_are_failures(text: str) -> None:
+    failure = loki.recognize(text)
+    assert failure.is_specific
+    assert loki.same_failure(failure, loki.recognize(text))
+
+
+def test_a_bare_assert_is_told_by_its_test_and_line() -> None:
+    def fails(line: int, test: str = "test_a") -> loki.Failure:
+        said = (
+            f"=== FAILURES ===\n____ {test} ____\n\n    def {test}():\n>       assert f()\n"
+            f"E       assert False\n\nt.py:{line}: AssertionError\n"
+            f"=== short test summary info ===\nFAILED t.py::{test} - assert False\n"
+        )
+        return loki.recognize(said, command="pytest")
+
+    assert loki.same_failure(fails(3), fails(3))
+    assert not loki.same_failure(fails(3), fails(9))
+    assert not loki.same_failure(fails(3), fails(3, "test_b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rows: 3\n^^^^^^^\n", "rows: 3"),
+        ("it ended here\n=======\n12345\n", "it ended here"),
+        ("=====\n^^^\n", "^^^"),
+    ],
+)
+def test_no_line_without_letters_is_what_failed(text: str, message: str) -> None:
+    assert loki.recognize(text).message == message
 
 
 @given(st.lists(words, max_size=8), words)
