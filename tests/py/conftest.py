@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,16 @@ settings.load_profile("loki")
 # Tests edit a project's files by hand, more than once a second: Python takes cached bytecode for
 # current where size and whole second are equal. What loki edits itself is told apart, and tested.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """A command or a hook that is called in this process sets up logging for good; the next test is another's."""
+    logger = logging.getLogger("loki")
+    before = list(logger.handlers), logger.propagate, logger.level
+    yield
+    logger.handlers[:], logger.propagate = before[:2]
+    logger.setLevel(before[2])
 
 
 @pytest.fixture

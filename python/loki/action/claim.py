@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loki.action.check import RUN_TESTS, CheckResult, Report
-from loki.decision.honesty import Claim, rules
+from loki.decision.claim import Claim, claims
+from loki.decision.honesty import rules
+from loki.decision.tool_call import ToolCall, known
 from loki.memory.quote import one_line
 
 if TYPE_CHECKING:
@@ -62,9 +64,9 @@ def findings(
     message = message_of(proposal)
     if not message.strip():
         return ()
-    claims = rules().claims(message)
-    contradicted = _contradicted(claims, report, commands) if failed else {}
-    confirmed = claims if not failed and any(result.passed for result in report.results) else []
+    claimed = claims(message)
+    contradicted = _contradicted(claimed, report, commands) if failed else {}
+    confirmed = claimed if not failed and any(result.passed for result in report.results) else []
     entries = [
         {"id": UNVERIFIED, "quote": _quote(claim.quote), "evidence": evidence}
         for claim, evidence in contradicted.items()
@@ -79,12 +81,12 @@ def findings(
 
 
 def _contradicted(
-    claims: Iterable[Claim], report: Report, commands: Sequence[Mapping[str, Any]]
+    claimed: Iterable[Claim], report: Report, commands: Sequence[Mapping[str, Any]]
 ) -> dict[Claim, str]:
     """Claims that the record contradicts, or knows nothing of, and what it says."""
     told: dict[Claim, str] = {}
     sentences: set[tuple[int, int]] = set()
-    for claim in sorted(claims, key=lambda claim: claim.id == "tests-ran"):
+    for claim in sorted(claimed, key=lambda claim: claim.id == "tests-ran"):
         evidence = _evidence(claim, report, commands)
         if evidence and claim.span not in sentences:
             sentences.add(claim.span)
@@ -104,10 +106,12 @@ def _evidence(claim: Claim, report: Report, commands: Sequence[Mapping[str, Any]
 
 
 def _ran_tests(report: Report, commands: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether one of the change's own commands ran tests: it names them, or is a check's."""
+    """Whether one of the change's own commands ran tests, or was a check's."""
     checks = {shlex.join(result.check.command) for result in report.results}
     ran = [str(command.get("command", "")) for command in commands]
-    return any(command in checks or "test" in command for command in ran)
+    return any(
+        line in checks or known(ToolCall("run", {}, command=line)).runs_tests for line in ran
+    )
 
 
 def _said(result: CheckResult) -> str:

@@ -1,4 +1,8 @@
-"""Whether an agent may end with what it says: a claim of success needs a check that bears it out. Pure."""
+"""Whether an agent may end with what it says: a claim of success is held against what its checks showed.
+
+Only what is claimed plainly is looked at, and only what the run itself speaks against, or what nothing in
+it bears out: where loki cannot tell, it lets the words pass. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from loki.decision.background import bearing
-from loki.decision.honesty import Claim, rules
-from loki.decision.monitor_state import Going, MonitorState
+from loki.decision.claim import Claim, admits, claims
+from loki.decision.evidence import bearing
+from loki.decision.monitor_state import Evidence, Going, MonitorState
 from loki.memory.quote import one_line, quoted
 
 MOST_CLAIMS = 32
@@ -20,16 +24,6 @@ MOST_REFUSALS = 2
 
 LONGEST_MESSAGE = 8_000
 """Characters of an ending message that are read, its last. Chosen, not measured."""
-
-ABOUT_TESTS = frozenset({"tests-pass", "tests-ran"})
-"""Claims that only tests bear out; others also a program that was run. See ``honesty.yml``."""
-
-
-_SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
-_FAILS = re.compile(r"(?i)\b(?:fail(?:s|ing|ed|ures?)?|red|broken)\b")
-_MENDED = re.compile(
-    r"(?i)\b(?:fixed|mended|repaired|resolved|solved|no longer|pass(?:es|ing)? now|now pass(?:es)?)\b"
-)
 
 
 def objection(
@@ -45,66 +39,84 @@ def objection(
         running: tasks in the background that are known to go on; None: nobody knows.
 
     Example:
-        >>> state, said = objection(MonitorState(unverified=True, untested=True), "All tests pass.")
+        >>> state, said = objection(MonitorState(evidence=Evidence(edits=1)), "All tests pass.")
         >>> said[:24], objection(state, "All tests pass.")[1]
         ('You say `All tests pass.', '')
     """
     judged, going = bearing(state, running)
-    if not (judged.unverified or judged.untested or judged.failing):
-        return state, ""
     turn = _hash(turn) if turn else ""
     ends = state.ends if turn == state.turn else 0
-    if ends >= MOST_REFUSALS:
+    if ends >= MOST_REFUSALS or _is_borne_out(judged.evidence):
         return state, ""
-    claims = [claim for claim in _claims(message) if _is_bare(judged, claim, going)]
-    new = [claim for claim in claims if _key(claim) not in state.refused]
-    if not new or _tells_of_failure(state, message):
+    message = message[-LONGEST_MESSAGE:]
+    found = [
+        (one, why) for one in claims(message) if (why := _against(judged.evidence, one, going))
+    ]
+    new = [(one, why) for one, why in found if _key(one) not in state.refused]
+    if not new or admits(message) or _names(message, judged.evidence.named):
         return state, ""
-    refused = (*state.refused, *map(_key, claims))[-MOST_CLAIMS:]
-    what = "test" if state.untested and not state.unverified else "check"
-    why = (
-        "the last check that ran failed"
-        if state.failing
-        else f"no {what} has passed since the last change"
-    )
-    todo = f"Run the {what}s and show what they print"
-    if going is not None:
-        why = f"{quoted(one_line(going.command))} still runs in the background"
-        todo = "Wait until it has ended and show what it prints"
-    text = (
-        f"You say {quoted(new[0].quote)}, but {why}. {todo}, or say plainly what is not verified."
-    )
+    refused = (*state.refused, *(_key(one) for one, _ in found))[-MOST_CLAIMS:]
+    claim, why = new[0]
+    text = f"You say {quoted(claim.quote)}, but {why}, or say plainly what is not verified."
     return replace(state, refused=refused, turn=turn, ends=ends + 1), text
 
 
-def _is_bare(state: MonitorState, claim: Claim, going: Going | None) -> bool:
-    """Whether nothing that ran since the last change bears a claim out."""
+def _is_borne_out(known: Evidence) -> bool:
+    """Whether nothing can be said against any claim."""
+    return (
+        not known.broken and not known.failed and (not known.edits or known.passed == known.edits)
+    )
+
+
+def _against(known: Evidence, claim: Claim, going: Going | None) -> str:
+    """What speaks against a claim, and what would bear it out; "": nothing."""
     if going is not None:  # who waits for it may say that the work is done
-        return going.runs_tests and claim.id in ABOUT_TESTS and (state.untested or state.failing)
-    if state.failing:
-        return True
-    if claim.id in ABOUT_TESTS:
-        return state.untested
-    return state.unverified and not state.ran
+        if not (going.runs_tests and claim.is_about_tests and known.passed < known.edits):
+            return ""
+        command = quoted(one_line(going.command))
+        return f"{command} still runs in the background: wait until it has ended and show what it prints"
+    if not claim.is_about_tests:
+        if known.broken and claim.is_of_all:
+            return "the last check failed: run it again and show what it prints"
+        is_bare = claim.is_of_all and known.edits and max(known.tests, known.ran) < 0
+        return "nothing was run: run it and show what it prints" if is_bare else ""
+    if known.tests < 0:
+        is_bare = bool(known.edits) and (claim.is_of_all or not claim.is_of_now)
+        return (
+            "no tests were run: run the project's tests and show what they print" if is_bare else ""
+        )
+    return _against_tests(known) if claim.is_of_all else ""
 
 
-def _tells_of_failure(state: MonitorState, message: str) -> bool:
+def _against_tests(known: Evidence) -> str:
+    """What speaks against that all tests pass, where some were run."""
+    again = f"run {quoted(one_line(known.command, 80)) if known.command else 'them'} again"
+    by = f" ({quoted(one_line(known.command, 80))})" if known.command else ""
+    if known.failed and known.tests == known.edits:
+        return (
+            f"the last run of tests{by} ended with {known.failed} failed: mend that, {again} and show "
+            "what it prints"
+        )
+    if max(known.tests, known.ran) >= known.edits:
+        return ""  # something ran since the last change: nobody can tell what it shows
+    return f"files were changed after the last run of tests{by}: {again} and show what it prints"
+
+
+def _names(message: str, failing: Sequence[str]) -> bool:
     """Whether a message names a test that fails, and says that it does: who does hides nothing."""
-    failing = {
-        test.rpartition("::")[2].partition("[")[0]
-        for one in state.seen.sightings
-        if (look := state.looks.get(one.failure.fingerprint)) and look.change == state.change
-        for test in one.failure.tests
-    }
-    parts = _SENTENCE.split(message[-LONGEST_MESSAGE:])
+    names = {test.rpartition("::")[2].partition("[")[0] for test in failing} - {""}
+    parts = _SENTENCE.split(message)
     return any(
-        _FAILS.search(part) and not _MENDED.search(part) and any(name in part for name in failing)
+        _FAILS.search(part) and not _MENDED.search(part) and any(name in part for name in names)
         for part in parts
     )
 
 
-def _claims(message: str) -> Sequence[Claim]:
-    return rules().claims(message[-LONGEST_MESSAGE:])
+_SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
+_FAILS = re.compile(r"(?i)\b(?:fail(?:s|ing|ed|ures?)?|red|broken)\b")
+_MENDED = re.compile(
+    r"(?i)\b(?:fixed|mended|repaired|resolved|solved|no longer|pass(?:es|ing)? now|now pass(?:es)?)\b"
+)
 
 
 def _key(claim: Claim) -> str:

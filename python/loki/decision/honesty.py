@@ -76,21 +76,6 @@ class Finding:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a message says of checks, to be compared with what they said.
-
-    Attributes:
-        id: ``tests-pass``, ``all-pass`` or ``tests-ran``.
-        span: where the sentence stands in the message, (begin, end) in code points.
-        quote: the sentence, as it was written.
-    """
-
-    id: str
-    span: tuple[int, int]
-    quote: str
-
-
 class Rules:
     """All rules, claims and contexts, compiled; immutable."""
 
@@ -140,13 +125,13 @@ class Rules:
                 found.append(Finding(name, rule.family, (begin, end), quote, rule.why, rule.action))
         return sorted(found, key=lambda finding: (finding.span, finding.id))
 
-    def claims(self, message: str) -> list[Claim]:
-        """What a message says of checks, in its order."""
+    def claimed(self, message: str) -> list[tuple[str, tuple[int, int]]]:
+        """What a message says of checks, in its order: (id, span of the sentence)."""
         found = []
         for sentence in sentences(message):
             hit = self._hits(sentence)
             found += [
-                Claim(name, span := (sentence.begin, sentence.end), message[slice(*span)])
+                (name, (sentence.begin, sentence.end))
                 for name, unless in self._claims.items()
                 if name in hit and not unless & hit.keys()
             ]

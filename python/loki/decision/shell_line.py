@@ -136,10 +136,14 @@ def _split(line: str) -> Iterator[tuple[list[str], str, str]]:
 
 
 _DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+# SWE-agent's commands that edit have their text behind them, up to a word of theirs.
+_EDIT = re.compile(r"(?m)^((?:edit|insert|append)\b[^\n]*)\n(?:.*\n)*?end_of_\w+[ \t]*$")
 
 
 def _without_documents(line: str) -> str:
     """A line without the here-documents in it."""
+    if "end_of_" in line:
+        line = _EDIT.sub(r"\1", line)
     kept, at = [], 0
     while (found := _DOCUMENT.search(line, at)) is not None:
         kept.append(line[at : found.start()] + line[found.end(2) + len(found[1]) : found.end()])

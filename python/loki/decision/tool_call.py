@@ -8,26 +8,29 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
 
 from loki.decision import tool_command
-from loki.decision.shell_line import Simple, simple_commands
+from loki.decision.any_text import any_repr, any_text
+from loki.decision.shell_line import simple_commands
+from loki.decision.tool_change import is_of_tests, is_probe, is_prose, is_scratch
 from loki.decision.tool_knowledge import Effect as Effect  # noqa: PLC0414 - a name of this room
 from loki.decision.tool_knowledge import knowledge
+from loki.decision.tool_reach import asks_whether_up, breaker
 from loki.memory.quote import one_line
-from loki.recognition.failure import Failure
-from loki.recognition.pattern import HIGH
 
 LONGEST = 200_000
 """Characters of a call's arguments that are looked at; chosen, not measured."""
 
 SAID = 200
 """Characters of a call in a line of ours; chosen, not measured."""
+
+
+_TESTS = frozenset({"test", "tests", "pytest", "verify", "check", "checks"})
+_TYPED = frozenset({"command", "cmd", "keystrokes", "keys", "input", "chars", "text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,23 @@ class Known:
         command: the command line that it runs, or "".
         effect: what it does.
         is_check: it checks the project: tests, types, lint, a build.
+        is_harness: so does its tool by its name, whatever it is given.
         runs_tests: it checks by tests.
         is_hidden: the exit code of its check is not the one that is told: `pytest | tail`.
         asks: its exit code 1 is the answer no: `grep`, `test`.
         waits: it waits for something that somebody else does: failing, it says nothing yet.
         edits: its command writes into sources that checks read: `sed -i app.py`.
         path: the file that it is about, or "".
+        tries: it changes something in a way that could mend a failure: no probe, nothing taken back.
+        takes_back: it takes a change back: `git stash`, an undo.
+        stashes: it takes all changes back for a while: `git stash`.
+        puts_back: it ends that: `git stash pop`.
+        is_blind: it shows something else each time, or nothing of what it did: `scroll_down`.
+        is_scratch: the file that it changes is one of the agent's own, which nobody keeps.
+        is_test: the file that it changes is one of tests.
+        also_runs: its command changes something, and runs something, too.
+        talks: it is words and no call: its command only prints what its author says (`echo "Which file?"`),
+            or it is an answer in no form that its scaffold takes.
         is_prose: no check reads what it changes: a text, a ticket.
         breaker: name of the circuit breaker of what it reaches, or "": it has none.
         programs: what its command runs, with their words that are no options.
@@ -105,12 +119,22 @@ class Known:
     command: str = ""
     effect: Effect = Effect.OTHER
     is_check: bool = False
+    is_harness: bool = False
     runs_tests: bool = False
     is_hidden: bool = False
     asks: bool = False
     waits: bool = False
     edits: bool = False
     path: str = ""
+    tries: bool = False
+    takes_back: bool = False
+    stashes: bool = False
+    puts_back: bool = False
+    is_blind: bool = False
+    is_scratch: bool = False
+    is_test: bool = False
+    also_runs: bool = False
+    talks: bool = False
     is_prose: bool = False
     breaker: str = ""
     programs: tuple[tuple[str, ...], ...] = ()
@@ -133,59 +157,82 @@ def known(call: ToolCall) -> Known:
     line = call.line
     effect = call.effect or _effect_by_name(call.name)
     commands = simple_commands(line, knowledge().words) if line else []
-    is_check = runs_tests = is_hidden = False
+    takes_back = False
     if line:
         checks = [command for command in commands if tool_command.checks(command)]
-        is_check, runs_tests = bool(checks), any(map(tool_command.runs_tests, checks))
-        is_hidden = any(check.is_hidden for check in checks)
-        effect = call.effect or tool_command.effect_of(commands, is_check=is_check)
-    elif effect is Effect.RUN:
-        parts = _parts(call.name)
-        is_check = bool(parts & knowledge().check_parts)
-        runs_tests = bool(parts & {"test", "tests", "pytest", "verify", "check", "checks"})
-    path = _path_in(call) or next(filter(None, map(tool_command.written, commands)), "")
-    waits = not is_check and tool_command.waits(commands, is_up=_asks_whether_up(line, commands))
+        effect = call.effect or tool_command.effect_of(commands, is_check=bool(checks))
+        takes_back = any(map(tool_command.takes_back, commands))
+        tries = effect is Effect.WRITE and (
+            any(map(tool_command.tries, commands)) or not any(map(tool_command.changes, commands))
+        )
+    else:
+        checks = []
+        sub = _sub_command(call)
+        if sub is not None:
+            effect = call.effect or (Effect.READ if sub in knowledge().editor_looks else effect)
+        name = sub if sub is not None else _plain_name(call.name)
+        takes_back = name in knowledge().takes_back_tools
+        tries = (
+            effect is Effect.WRITE
+            and not takes_back
+            and not is_probe(call.arguments, inserts=_inserts(call))
+        )
+    parts = _parts(call.name) if effect is Effect.RUN else frozenset()
+    is_harness = bool(parts & knowledge().check_parts)
+    is_check = bool(checks) or (is_harness and not line)
+    path = _path_in(call) or next(filter(None, map(tool_command.edited, commands)), "")
+    waits = not is_check and (
+        _is_silent(call, line)
+        or tool_command.waits(commands, is_up=asks_whether_up(line, commands))
+    )
     return Known(
         _key(call, line),
         one_line(_said(call, line, path), SAID),
         line,
         effect,
         is_check,
-        runs_tests,
-        is_hidden,
-        effect is Effect.READ and any(map(tool_command.asks, commands)),
-        waits,
-        any(map(tool_command.edits, commands)),
-        path,
-        effect is Effect.WRITE and (_is_prose(path) if path else _is_elsewhere(call, line)),
-        "" if is_check or waits else _breaker(call, line, commands),
-        tuple(
+        is_harness and is_check,
+        runs_tests=any(map(tool_command.runs_tests, checks)) or (not line and bool(parts & _TESTS)),
+        is_hidden=any(check.is_hidden for check in checks),
+        asks=effect is Effect.READ and any(map(tool_command.asks, commands)),
+        waits=waits,
+        edits=any(map(tool_command.edits, commands)),
+        path=path,
+        tries=tries,
+        takes_back=takes_back,
+        stashes=any(map(tool_command.stashes, commands)),
+        puts_back=any(map(tool_command.puts_back, commands)),
+        is_blind=not line and bool(_parts(call.name) & knowledge().blind_parts),
+        is_scratch=is_scratch(path),
+        is_test=is_of_tests(path),
+        also_runs=effect is Effect.WRITE and any(map(tool_command.runs, commands)),
+        talks=effect is Effect.READ and bool(commands) and all(map(tool_command.talks, commands)),
+        is_prose=effect is Effect.WRITE and (is_prose(path) if path else _is_elsewhere(call, line)),
+        breaker="" if is_check or waits else breaker(call.name, call.arguments, line, commands),
+        programs=tuple(
             (command.program, *(w for w in command.arguments if not w.startswith("-")))[:20]
             for command in commands[:20]
         ),
-        call.name,
+        tool=call.name,
     )
 
 
-def went_well(call: Known, ok: bool | None, exit_code: int | None) -> bool | None:
-    """Whether a call went well, by what its caller knows; None: that says nothing of it.
+def in_file(call: Known, file: str) -> Known:
+    """A call that changes the file that is open, once it is known which that is.
 
     Args:
         call: the call.
-        ok: what the caller says, or None.
-        exit_code: of its command, or None.
-
-    Example:
-        >>> check = ToolCall("Bash", {"command": "pytest -q"})
-        >>> piped = ToolCall("Bash", {"command": "pytest -q | tail -3"})
-        >>> went_well(known(check), None, 0), went_well(known(piped), None, 0)
-        (True, None)
+        file: as its scaffold has it, or "".
     """
-    if exit_code == 1 and call.asks:
-        return True
-    if ok is None and exit_code is not None:
-        ok = exit_code == 0
-    return None if ok and call.is_hidden else ok
+    if not file or call.path or call.effect is not Effect.WRITE or not call.edits:
+        return call
+    return replace(
+        call,
+        path=file,
+        is_scratch=is_scratch(file),
+        is_test=is_of_tests(file),
+        is_prose=is_prose(file),
+    )
 
 
 def is_steering(error: BaseException) -> bool:
@@ -198,47 +245,6 @@ def is_steering(error: BaseException) -> bool:
     if not isinstance(error, Exception):
         return True
     return any(base.__name__ in knowledge().steering for base in type(error).__mro__)
-
-
-def says_failed(call: Known, text: str) -> bool | None:
-    """Whether a tool's text says by itself that the call failed; None: it says nothing of it.
-
-    Args:
-        call: the call.
-        text: what it gave, or its beginning and its end.
-    """
-    exit_code = exit_code_in(text) if call.effect in {Effect.RUN, Effect.WRITE} else None
-    if exit_code is not None:
-        return exit_code != 0
-    head = text.lstrip()[:60].casefold()
-    return True if head.startswith(knowledge().says_failed) else None
-
-
-def shows_failure(call: Known, failure: Failure, told: int = 0) -> bool:
-    """Whether what was recognized in a text says that the call failed, where nobody else does.
-
-    Args:
-        call: the call: only of a check this is to be seen by what it printed.
-        failure: what was recognized.
-        told: how many failures a summary in the text tells of.
-    """
-    if not call.is_check:
-        return False
-    if told and failure.match is not None:
-        return True
-    known = bool(failure.error_type or failure.error_code or failure.path)
-    return bool(failure.tests) or (failure.is_specific and failure.confidence >= HIGH and known)
-
-
-def exit_code_in(text: str) -> int | None:
-    """The exit code that is written into a tool's text, or None.
-
-    Example:
-        >>> exit_code_in("Exit code 2\\nmake: *** No rule"), exit_code_in("fine")
-        (2, None)
-    """
-    found = knowledge().exit_code.findall(text)
-    return int(found[-1]) if found else None
 
 
 # --- by name --------------------------------------------------------------------------------------
@@ -255,13 +261,45 @@ def _effect_by_name(name: str) -> Effect:
 def _effect_of(name: str) -> Effect | None:
     """What a tool does whose whole name is known."""
     tools = knowledge().tools
-    plain = re.split(r"__|[./:]", name)[-1].casefold() or name.casefold()
-    return tools.get(name.casefold(), tools.get(plain))
+    return tools.get(name.casefold(), tools.get(_plain_name(name)))
 
 
 def _part_list(name: str) -> list[str]:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])
     return [part for part in re.split(r"[^A-Za-z0-9]+", spaced.casefold()) if part]
+
+
+def _is_silent(call: ToolCall, line: str) -> bool:
+    """Whether it only waits: by its tool's name, or as nothing is typed into a terminal."""
+    if line:
+        return False
+    effect = _effect_by_name(call.name)
+    if effect is not Effect.WRITE and _parts(call.name) & knowledge().waiting_parts:
+        return True
+    if _plain_name(call.name).replace("_", "") in knowledge().waiting_tools:
+        return True
+    if effect is not Effect.RUN:
+        return False
+    typed = [v for k, v in call.arguments.items() if str(k).casefold() in _TYPED]
+    return bool(typed) and not any(str(one).strip() for one in typed)
+
+
+def _plain_name(name: str) -> str:
+    return re.split(r"__|[./:]", name)[-1].casefold() or name.casefold()
+
+
+def _sub_command(call: ToolCall) -> str | None:
+    """What an editing tool of several commands is to do; None: it is none of those."""
+    if _plain_name(call.name) not in knowledge().editors:
+        return None
+    for name, value in call.arguments.items():
+        if str(name).casefold() in knowledge().command_arguments and isinstance(value, str):
+            return value.strip().casefold()
+    return None
+
+
+def _inserts(call: ToolCall) -> bool:
+    return "insert" in (_sub_command(call) or _plain_name(call.name))
 
 
 def _parts(name: str) -> frozenset[str]:
@@ -287,64 +325,6 @@ def _path_in(call: ToolCall) -> str:
     return ""
 
 
-# --- what it reaches ------------------------------------------------------------------------------
-
-_URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
-_NAMED = re.compile(r"^(?:[\w-]+\.)*[\w-]+(?::\d+)?(?:/|$)")
-_HERE = re.compile(
-    r"(?i)^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1?\]?|.*\.(?:localhost|local))$"
-)
-
-
-def _breaker(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
-    """Name of the breaker of what a call reaches; "" where that is this machine."""
-    host = _host_of(call, line, commands)
-    if host:
-        return "" if _HERE.match(host) else f"tool/{_safe(host)}"
-    if not line:
-        return f"tool/{_safe(call.name)}"
-    program = next((c.program for c in commands if not tool_command.looks(c)), "")
-    return f"tool/{_safe(program)}" if program else ""
-
-
-def _host_of(call: ToolCall, line: str, commands: Sequence[Simple]) -> str:
-    return _host_in(line or next((v for v in call.arguments.values() if _is_url(v)), ""), commands)
-
-
-def _host_in(text: str, commands: Sequence[Simple]) -> str:
-    url = _URL.search(text[:LONGEST])
-    if url:
-        return _host(url[0])
-    words = (word for c in commands if c.program in knowledge().fetchers for word in c.arguments)
-    return next((_host(f"//{word}") for word in words if _is_host(word)), "")
-
-
-def _asks_whether_up(line: str, commands: Sequence[Simple]) -> bool:
-    """Whether it asks a server on this machine, or any server for its health."""
-    here = bool(_HERE.match(_host_in(line, commands)))
-    return here or knowledge().waits_at.search(line[:LONGEST]) is not None
-
-
-def _is_host(word: str) -> bool:
-    host = re.split(r"[:/]", word, maxsplit=1)[0]
-    return bool(_NAMED.match(word)) and ("." in host or bool(_HERE.match(host)))
-
-
-def _is_url(value: object) -> bool:
-    return isinstance(value, str) and value[:8].startswith(("http://", "https://"))
-
-
-def _host(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").casefold()
-    except ValueError:
-        return ""
-
-
-def _safe(name: str) -> str:
-    return re.sub(r"[^\w.:-]+", "-", name.encode("utf-8", "replace").decode())[:80]
-
-
 # --- which it is ----------------------------------------------------------------------------------
 
 
@@ -354,11 +334,7 @@ def _key(call: ToolCall, line: str) -> str:
     if not line:
         silent = knowledge().silent_arguments
         told = {str(k): v for k, v in call.arguments.items() if str(k).casefold() not in silent}
-    try:
-        text = json.dumps(told, sort_keys=True, default=repr)
-    except (ValueError, TypeError, RecursionError):
-        text = repr(told)
-    return sha256(f"{call.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+    return sha256(f"{call.name}\0{any_text(told)}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _said(call: ToolCall, line: str, path: str) -> str:
@@ -375,14 +351,8 @@ def _said(call: ToolCall, line: str, path: str) -> str:
 
 
 def _brief(value: object) -> str:
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else any_repr(value)
     return one_line(text[:2000], 80)
-
-
-def _is_prose(path: str) -> bool:
-    """Whether a file is none that checks read, by its name."""
-    file = PurePosixPath(path.replace("\\", "/").casefold())
-    return file.suffix[1:] in knowledge().prose or file.name in knowledge().prose_names
 
 
 def _is_elsewhere(call: ToolCall, line: str) -> bool:

@@ -6,11 +6,15 @@ Pure and total.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from loki.decision.shell_line import Simple
 from loki.decision.tool_knowledge import Effect, knowledge
+
+REMEMBERED = 512
+"""Commands of which it is known what they do, the newest: each is asked several times. Chosen."""
 
 
 def effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
@@ -22,6 +26,7 @@ def effect_of(commands: Sequence[Simple], *, is_check: bool) -> Effect:
     return Effect.RUN
 
 
+@lru_cache(REMEMBERED)
 def looks(command: Simple) -> bool:
     """Whether it only looks, unless `changes` says that it changes something."""
     data = knowledge()
@@ -31,6 +36,7 @@ def looks(command: Simple) -> bool:
     return command.first in data.looks_of.get(command.program, ())
 
 
+@lru_cache(REMEMBERED)
 def changes(command: Simple) -> bool:
     """Whether it changes the project, or what that stands on."""
     data = knowledge()
@@ -55,8 +61,94 @@ def edits(command: Simple) -> bool:
 def written(command: Simple) -> str:
     """The file of code that its output goes into, or ""."""
     last = command.first if command.program == "tee" else command.target
-    is_code = last.rpartition(".")[2].casefold() in knowledge().sources and "." in last
-    return last if is_code and not checks(command) else ""
+    return last if _is_code(last) and not checks(command) else ""
+
+
+def edited(command: Simple) -> str:
+    """The file of code that it changes, or "": `cat > app.py`, `sed -i s/a/b/ app.py`."""
+    if target := written(command):
+        return target
+    if not changes(command):
+        return ""
+    return next((word for word in reversed(command.arguments) if _is_code(word)), "")
+
+
+def takes_back(command: Simple) -> bool:
+    """Whether it takes a change back: `git checkout app.py`, `git stash`, `git reset --hard`."""
+    words = command.arguments
+    if command.program == "git" and command.first == "checkout":
+        return "--" in words or any(_is_file(word) for word in words[1:])
+    if command.program == "git" and command.first == "reset":
+        return "--hard" in words
+    return stashes(command) or _is_one(command, knowledge().takes_back, knowledge().takes_back_of)
+
+
+def stashes(command: Simple) -> bool:
+    """Whether it puts changes away for a while: `git stash`, and not `git stash list`."""
+    return _is_stash(command) and (_stash_word(command) in {"", "push", "save"})
+
+
+def puts_back(command: Simple) -> bool:
+    """Whether it ends that: what was put away is there again, or is thrown away."""
+    return _is_stash(command) and _stash_word(command) in {
+        "pop",
+        "apply",
+        "drop",
+        "clear",
+        "branch",
+    }
+
+
+def _is_stash(command: Simple) -> bool:
+    return command.program == "git" and command.first == "stash"
+
+
+def _stash_word(command: Simple) -> str:
+    after = command.arguments[command.arguments.index("stash") + 1 :]
+    return next((word for word in after if not word.startswith("-")), "")
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word names a file, and no branch, as far as its form tells."""
+    return word == "." or re.search(r"[^/.]\.[A-Za-z]\w{0,9}$", word) is not None
+
+
+def tries(command: Simple) -> bool:
+    """Whether it changes something in a way that could mend a failure."""
+    data = knowledge()
+    return (
+        changes(command)
+        and not takes_back(command)
+        and not _is_one(command, data.no_try, data.no_try_of)
+    )
+
+
+def runs(command: Simple) -> bool:
+    """Whether it runs something: it neither only looks nor only changes."""
+    return checks(command) or not (looks(command) or changes(command))
+
+
+_WORDS = 4  # of a sentence; chosen
+
+
+def talks(command: Simple) -> bool:
+    """Whether it only prints words: `printf "Please choose"`; no variable is among them."""
+    words = " ".join(command.arguments)
+    return (
+        command.program in {"echo", "printf"} and len(words.split()) >= _WORDS and "$" not in words
+    )
+
+
+def _is_one(
+    command: Simple, programs: Collection[str], words: Mapping[str, Collection[str]]
+) -> bool:
+    return command.program in programs or command.first in words.get(command.program, ())
+
+
+def _is_code(word: str) -> bool:
+    """Whether a word names a file of code."""
+    stem, dot, ending = word.rpartition(".")
+    return bool(dot and stem) and ending.casefold() in knowledge().sources and "\n" not in word
 
 
 def asks(command: Simple) -> bool:
@@ -77,6 +169,7 @@ def waits(commands: Sequence[Simple], *, is_up: bool) -> bool:
     return fetches and is_up
 
 
+@lru_cache(REMEMBERED)
 def checks(command: Simple) -> bool:
     """Whether it checks the project."""
     data = knowledge()
@@ -91,6 +184,7 @@ def checks(command: Simple) -> bool:
     return bool(_name_words(command) & data.check_words) and command.program not in data.changes_of
 
 
+@lru_cache(REMEMBERED)
 def _tells(command: Simple) -> bool:
     """Whether it only tells of itself, or of what it would do: `pytest --version`."""
     data, words = knowledge(), command.arguments
@@ -108,6 +202,7 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(re.split(r"[^a-z0-9]+", name.casefold()))
 
 
+@lru_cache(REMEMBERED)
 def _mends(command: Simple) -> bool:
     """Whether it changes what it finds, or something else of the project."""
     data, program = knowledge(), command.program
@@ -129,8 +224,12 @@ def _mends(command: Simple) -> bool:
 
 def runs_tests(command: Simple) -> bool:
     """Whether a check runs tests."""
+    data = knowledge()
     words = {command.program, command.first, *_name_words(command)}
-    return bool(words & knowledge().test_words)
+    if command.program not in data.builders:
+        return bool(words & data.test_words)
+    words = {one for word in command.arguments for one in _words(word)}
+    return bool(words & (data.test_words | data.test_targets))
 
 
 def _any_of(globs: Iterable[str], words: Iterable[str]) -> bool:

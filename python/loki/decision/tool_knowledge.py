@@ -64,6 +64,8 @@ class Knowledge:
     checks_of: Mapping[str, Sequence[str]]
     check_words: frozenset[str]
     test_words: frozenset[str]
+    builders: frozenset[str]
+    test_targets: frozenset[str]
     mends: Mapping[str, Sequence[str]]
     mends_of: Mapping[str, Sequence[str]]
     mends_unless: Sequence[str]
@@ -75,9 +77,26 @@ class Knowledge:
     fetchers: frozenset[str]
     interpreters: frozenset[str]
     steering: frozenset[str]
-    says_failed: tuple[str, ...]
-    exit_code: re.Pattern[str]
+    editors: frozenset[str]
+    waiting_parts: frozenset[str]
+    waiting_tools: frozenset[str]
+    blind_parts: frozenset[str]
+    editor_looks: frozenset[str]
+    takes_back_tools: frozenset[str]
+    takes_back: frozenset[str]
+    takes_back_of: Mapping[str, Sequence[str]]
+    no_try: frozenset[str]
+    no_try_of: Mapping[str, Sequence[str]]
+    old_arguments: frozenset[str]
+    new_arguments: frozenset[str]
     not_yet: re.Pattern[str]
+    probe: re.Pattern[str]
+    scratch: re.Pattern[str]
+    tests: re.Pattern[str]
+    unread: re.Pattern[str]
+
+
+_REGEXES = ("waits_at", "not_yet", "probe", "scratch", "tests", "unread")
 
 
 @cache
@@ -100,24 +119,24 @@ def knowledge() -> Knowledge:
             *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
             *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
             *("asks", "waits", "edits", "interpreters", "prose_names", "sources", "tells_alone"),
-            *("mend_words", "mend_words_alone", "targets"),
+            *("mend_words", "mend_words_alone", "targets", "editors", "editor_looks"),
+            *("waiting_parts", "waiting_tools", "blind_parts", "builders", "test_targets"),
+            *("takes_back_tools", "takes_back", "no_try", "old_arguments", "new_arguments"),
         )
     }
     maps: dict[str, Any] = {
         name: said[name]
         for name in (
             *("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of"),
-            *("asks_of", "waits_of", "edits_of", "mends_of", "tells"),
+            *("asks_of", "waits_of", "edits_of", "mends_of", "tells", "takes_back_of", "no_try_of"),
         )
     }
+    regexes: dict[str, Any] = {name: re.compile(said[name]) for name in _REGEXES}
     return Knowledge(
         tools=_by_word(said["tools"]),
         parts=_by_word(said["parts"]),
         words=words,
-        says_failed=tuple(said["says_failed"]),
-        exit_code=re.compile(said["exit_code"]),
-        waits_at=re.compile(said["waits_at"]),
-        not_yet=re.compile(said["not_yet"]),
+        **regexes,
         **sets,
         **maps,
     )

@@ -1,11 +1,13 @@
-"""Whether a failure may come of a change, of waiting, and whether a check shows that it is gone. Pure.
+"""Whether a failure may come of a change, or of waiting, and whether a check shows that it is gone. Pure.
 
 A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
 """
 
 from __future__ import annotations
 
-from loki.decision.monitor_state import Look
+from collections.abc import Sequence
+
+from loki.decision.monitor_state import Look, Made
 from loki.decision.tool_call import Effect, Known
 from loki.decision.tool_knowledge import knowledge
 from loki.recognition.failure import Failure
@@ -17,15 +19,57 @@ NOT_YOURS = (
 """What is added where a failure may be nobody's doing of this session."""
 
 
-def may_touch(call: Known, names: frozenset[str]) -> bool:
-    """Whether a failure may come of a change: where a command made it, nobody knows of what."""
-    return not call.path or bool(_stem(call.path) & names)
+TRIED = 2
+"""What `attempted` says where something was changed that could have mended a failure."""
 
 
-def _stem(path: str) -> frozenset[str]:
+def made_by(call: Known, number: int) -> Made:
+    """What is kept of a change.
+
+    Args:
+        call: what made it.
+        number: the how many-th it is.
+    """
+    file = call.path.replace("\\", "/").rpartition("/")[2]
+    return Made(number, file, _stem(file), call.is_test or call.is_scratch)
+
+
+def attempted(made: Sequence[Made], since: int, call: Known, failure: Failure | None = None) -> int:
+    """Whether anything was changed since that could have mended what a call shows: `TRIED`; 0: nothing.
+
+    1: only a test that fails, or a script that is there to show the failure, was changed. What a command
+    runs is no such script where the failure is in it.
+
+    Args:
+        made: changes, the newest last.
+        since: the number of the last change that was known before.
+        call: what shows it.
+        failure: what it shows; None: it only printed something.
+    """
+    words = {word.rpartition("/")[2] for program in call.programs for word in program[1:]} - {""}
+    place = (failure.path or "").rpartition("/")[2] if failure else ""
+    is_unread = failure is not None and failure.kind == "syntax-error"
+    found = 0
+    for one in reversed(made):
+        if one.number <= since:
+            break
+        is_own = one.is_test or one.file in words
+        if not is_own or (one.file == place and (is_unread or not one.is_test)):
+            return TRIED
+        found = 1
+    return found
+
+
+def is_touched(made: Sequence[Made], names: frozenset[str]) -> bool:
+    """Whether any change may be in a file that a failure names; where it names none, or nobody knows what
+    was changed, it may be."""
+    return not names or any(not one.file or one.stem in names for one in made)
+
+
+def _stem(path: str) -> str:
     """The name of a file without folders, endings and what makes it one of tests."""
     stem = path.replace("\\", "/").rpartition("/")[2].split(".", 1)[0].casefold()
-    return frozenset({stem.removeprefix("test_").removesuffix("_test")})
+    return stem.removeprefix("test_").removesuffix("_test").removesuffix("_tests")
 
 
 def says_not_yet(call: Known, failure: Failure) -> bool:
@@ -44,18 +88,11 @@ def says_not_yet(call: Known, failure: Failure) -> bool:
     return knowledge().not_yet.search(failure.message) is not None
 
 
-def says_whence(failure: Failure) -> bool:
-    """Whether it names a file of the project beside its tests: else any change may have to do with it."""
-    tests = {test.split("::", 1)[0] for test in failure.tests}
-    files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
-    return bool(tests and files - tests - {""})
-
-
 def names_of(failure: Failure) -> frozenset[str]:
     """The stems of the files that a failure names: its place, its stack in the project, its tests."""
     files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
     files |= {test.split("::", 1)[0] for test in failure.tests}
-    return frozenset().union(*(_stem(file) for file in files if file))
+    return frozenset(_stem(file) for file in files if file and not file.startswith("<"))
 
 
 def covers(call: Known, look: Look, failure: Failure | None) -> bool:

@@ -7,14 +7,16 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
-from loki.base.error import AgentStuck
+from loki.base.error import AgentStuck, UsageError
 from loki.base.time import Clock, isoformat
-from loki.decision.background import ended
+from loki.decision.any_text import short
+from loki.decision.evidence import ended
 from loki.decision.monitor import (
     NOTHING,
     Ended,
@@ -29,16 +31,11 @@ from loki.decision.monitor import (
     step,
 )
 from loki.decision.monitor_state import MonitorRules, MonitorState
-from loki.decision.tool_call import (
-    Effect,
-    Known,
-    ToolCall,
-    is_steering,
-    known,
-)
+from loki.decision.tool_call import Effect, Known, ToolCall, is_steering
 from loki.memory.sign import Sighting
 from loki.memory.tool_failure import ToolFailure, ToolFailures
-from loki.monitoring.failed_call import failed_call, is_outside
+from loki.monitoring.heard_call import NAME, heard_call, is_outside, known_call
+from loki.monitoring.mapped import mapped_folders
 from loki.monitoring.sessions import LocalSession, Session, SharedSession
 from loki.recognition.failure import Failure
 from loki.workspace import Workspace
@@ -47,6 +44,7 @@ if TYPE_CHECKING:
     from loki.agents.member import Circuits
     from loki.memory.signs import Signs
 
+_Stepped: TypeAlias = tuple[MonitorState, MonitorState, Reaction]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -60,16 +58,20 @@ class Monitor:
 
     Args:
         workspace: the project, or its folder.
+        root: the same, by the name that it has elsewhere; one of both.
+        mapped: of an agent that works in a container: folders there, and what they are here, relative to
+            the project; ``{"/workspace": "."}``.
         session: where several processes watch one agent, the name that they share: the state is kept
             in ``.loki/state/sessions/``. None: it is kept in memory.
         above: of an agent that works for another one in the same project, the other's session: what goes
             well here counts there, too, as a change or as a check.
         agent: the agent's name, for records.
         task: what it works on, or "".
+        signs: where those are that it tells; None: the branch's, which all who work on it share.
         clock: where time comes from; None: the workspace's.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: no such folder, both a workspace and a root, or a mapped folder that is not absolute.
         ConfigError: a file in ``.loki/`` that a person wrote cannot be used.
 
     Example:
@@ -83,32 +85,38 @@ class Monitor:
         ...     )
         ...     print([reaction.kind for reaction in reactions])
         ['none', 'none']
-        ['none', 'nudge']
+        ['none', 'none']
         ['none', 'nudge']
     """
 
     def __init__(
         self,
-        workspace: Workspace | str | Path = ".",
+        workspace: Workspace | str | Path | None = None,
         *,
+        root: str | Path | None = None,
+        mapped: Mapping[str, str] | None = None,
         session: str | None = None,
         above: str | None = None,
         agent: str = "agent",
         task: str = "",
+        signs: Signs | None = None,
         clock: Clock | None = None,
     ) -> None:
-        given = workspace if isinstance(workspace, Workspace) else None
-        self.workspace = given or Workspace(workspace, clock=clock)  # type: ignore[arg-type]
+        if workspace is not None and root is not None:
+            raise UsageError("both a workspace and a root are given: expected one of them")
+        place = (root if workspace is None else workspace) or "."
+        self.workspace = place if isinstance(place, Workspace) else Workspace(place, clock=clock)
+        self.mapped = mapped_folders(mapped, self.workspace.root)
         self.clock: Clock = clock or self.workspace.clock
-        self.session, self.agent, self.task = session, agent, task
+        self.session, self.above, self.signs = session, above, signs
+        self.agent, self.task = agent, task
         self.rules = MonitorRules(self.workspace.signs().rules)
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
             self.rules = MonitorRules.of(self.rules.signs, retries)
         self._state: Session = LocalSession() if session is None else self._shared(session)
         self._above = None if above is None else self._shared(above)
-        # What it has read of them is read again at a change only.
-        self._branch_signs: Signs | None = None
+        self._branch_signs: Signs | None = None  # what it has read is read again at a change only
         self._lock = threading.Lock()
 
     def _shared(self, session: str) -> Session:
@@ -126,11 +134,12 @@ class Monitor:
         Args:
             call: the call.
         """
-        said = known(call)
+        said = known_call(call)
         if not said.breaker:
             return NOTHING
         now = self._breakers[said.breaker].snapshot()
-        return refusal(said, now.retry_after, now.last_error) if now.state == "OPEN" else NOTHING
+        last = now.last_error if self.signs is None else ""
+        return refusal(said, now.retry_after, last) if now.state == "OPEN" else NOTHING
 
     def after(
         self,
@@ -149,21 +158,19 @@ class Monitor:
             exit_code: of its command, where it is known.
 
         Returns:
-            The reaction: of a call that went well, always ``none``; of one whose own agent was stuck,
-            ``stop``.
+            The reaction; of a call whose own agent was stuck, ``stop``.
         """
-        said = known(call)
         if isinstance(output, AgentStuck):  # an agent that this one uses as a tool
             return Reaction("stop", output.text, output.reason, output.failure, output.count)
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
-        failed = failed_call(self.workspace, said, output, ok, exit_code)
-        self._tell_breaker(said, failed.failure if failed else None)
-        if failed is None and is_outside(said, self.workspace.root):
-            return NOTHING
-        if failed is None:
-            return self._step(Passed(said))
-        return self._failed(call, failed, exit_code)
+        event = heard_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
+        self._tell_breaker(event.call, event.failure if isinstance(event, Failed) else None)
+        if isinstance(event, Failed):
+            return self._failed(event, exit_code)
+        if is_outside(event.call, self.workspace.root, self.mapped):
+            event = replace(event, call=replace(event.call, tries=False, is_scratch=True))
+        return self._step(event)
 
     def started(self, call: ToolCall, task: str = "") -> None:
         """Take note of a call that goes on in the background.
@@ -172,7 +179,7 @@ class Monitor:
             call: the call.
             task: what `finished` will be told when it has ended; "": nobody will tell.
         """
-        self._step(Started(known(call), call.name, task))
+        self._step(Started(said := known_call(call), said.tool, short(task, NAME)))
 
     def finished(self, task: str, output: str, *, exit_code: int | None = None) -> Reaction:
         """What is to be said of a call that went on in the background and has ended, as `after` does.
@@ -182,6 +189,7 @@ class Monitor:
             output: what it printed.
             exit_code: of its command; None: nobody knows, as of one that was ended from outside.
         """
+        task = short(task, NAME)
         _, going = ended(self._state.read(), task)
         self._step(Finished(task))
         if going is None or exit_code is None:
@@ -194,22 +202,23 @@ class Monitor:
         """Take note that a person has spoken to an agent that was told to stop: it counts anew."""
         self._step(Helped())
 
-    def _failed(self, call: ToolCall, failed: Failed, exit_code: int | None) -> Reaction:
-        before = self._state.read()
-        reaction = self._step(failed)
-        ToolFailures(self.workspace.store).add(
-            ToolFailure(
-                isoformat(self.clock.now()),
-                call.name,
-                failed.call.said,
-                failed.failure,
-                "; ".join(before.tried),
-                self.session or "",
-                self.agent,
-                self.task,
-                exit_code,
-            )
-        )
+    def close(self) -> None:
+        """Count anew, and end the branch's run with its signs as ``loki close`` does; given ones stay.
+
+        Raises:
+            UsageError: another run is at work in the project.
+        """
+        self.helped()
+        if self.signs is None:
+            with self.workspace.exclusive():
+                self.workspace.runs().close()
+
+    def _failed(self, failed: Failed, exit_code: int | None) -> Reaction:
+        before, reaction = self._state.read(), self._step(failed)
+        who = self.session or "", self.agent, self.task
+        what = isoformat(self.clock.now()), failed.call.tool, failed.call.said, failed.failure
+        record = ToolFailure(*what, "; ".join(before.tried), *who, exit_code)
+        ToolFailures(self.workspace.store).add(record)
         return reaction
 
     def _step(self, event: MonitorEvent) -> Reaction:
@@ -218,18 +227,19 @@ class Monitor:
         return self._change(self._state, event)
 
     def _change(self, session: Session, event: MonitorEvent) -> Reaction:
-        def change(
-            state: MonitorState,
-        ) -> tuple[MonitorState, tuple[MonitorState, MonitorState, Reaction]]:
+        def change(state: MonitorState) -> tuple[MonitorState, _Stepped]:
             after, reaction = step(state, event, self.rules)
             return after, (state, after, reaction)
 
         before, after, reaction = session.change(change)
         if before.seen is not after.seen:
-            if isinstance(event, Failed):
-                self._observe(after.seen.sightings[-1], event, "; ".join(before.tried))
-            elif isinstance(event, Passed):
+            if isinstance(event, Passed):
                 self._mended(before, after)
+            elif isinstance(event, Failed) and not (after.stashed or event.call.stashes):
+                sighting = after.seen.sightings[-1]
+                look = before.looks.get(sighting.failure.fingerprint)
+                if sighting.count == 1 or reaction:  # what it is not told, no sign tells either
+                    self._observe(sighting, event, is_told=look is not None and look.told)
         return reaction
 
     def _mended(self, before: MonitorState, after: MonitorState) -> None:
@@ -243,12 +253,16 @@ class Monitor:
         with self._signs() as signs:
             signs.mend(gone)
 
-    def _observe(self, sighting: Sighting, event: Failed, approach: str) -> None:
-        """Tell the branch's signs of a failure that counted."""
+    def _observe(self, sighting: Sighting, event: Failed, *, is_told: bool) -> None:
+        """Tell the signs of a failure that counted, and of what led to it while the agent was not told."""
+        first = sighting.count == 1  # seen in another session, nothing was tried in this one
+        led = [one.text for one in sighting.approaches for _ in range(one.count)] or [""]
+        missed = 0 if is_told else max(0, sighting.count - 2)
         with self._signs() as signs:
-            first = sighting.count == 1  # seen in another session, nothing was tried in this one
-            command = event.call.command
-            signs.observe(event.failure, approach, self.task, command=command, only_new=first)
+            for one in led[-1 - missed :]:
+                signs.observe(
+                    event.failure, one, self.task, command=event.call.command, only_new=first
+                )
 
     def _tell_breaker(self, call: Known, failure: Failure | None) -> None:
         """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""
@@ -289,16 +303,19 @@ class Monitor:
             running: tasks (see `started`) that are known to go on; None: nobody knows.
 
         Returns:
-            ``refuse`` where it claims success and no check has passed since the last change, at most
-            once for each claim and twice in a turn; else ``none``.
+            ``refuse`` where it claims plainly what the run speaks against, or what nothing in it bears
+            out, at most once for each claim and twice in a turn; else ``none``.
         """
-        still = None if running is None else frozenset(running)
+        still = None if running is None else frozenset(short(one, NAME) for one in running)
         return self._step(Ended(message, turn, still))
 
     @contextmanager
     def _signs(self) -> Iterator[Signs]:
-        """The signs of the branch that is checked out now."""
+        """Those that were given, or those of the branch that is checked out now."""
         with self._lock:
+            if self.signs is not None:
+                yield self.signs
+                return
             branch = self.workspace.position()[0]
             if self._branch_signs is None or self._branch_signs.branch != branch:
                 self._branch_signs = self.workspace.signs(branch)
@@ -372,10 +389,7 @@ class Monitor:
         return astream(self.workspace.ways, name, self.task, function, is_silent)
 
 
-HEAD = (
-    "These failures came back in this project. What led to them led nowhere; this binds what you do "
-    "next:"
-)
+HEAD = "These failures came back. What led to them led nowhere; this binds what you do next:"
 
 
 async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

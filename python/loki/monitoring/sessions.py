@@ -150,7 +150,9 @@ def dumped(state: MonitorState) -> Masked:
             lines = lines[index:]
             break
         left += len(line) + 2
-        data["looks"].pop(state.seen.sightings[index].failure.fingerprint, None)
+        name = state.seen.sightings[index].failure.fingerprint
+        if name in data["looks"]:
+            left += len(json.dumps({name: data["looks"].pop(name)}))
     else:
         lines = []
     rest = json.dumps(masked(data))

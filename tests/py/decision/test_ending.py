@@ -8,11 +8,12 @@ import pytest
 
 from loki.decision.ending import MOST_REFUSALS, objection
 from loki.decision.monitor import Ended, MonitorEvent, Passed, Reaction, step
-from loki.decision.monitor_state import MonitorState
+from loki.decision.monitor_state import Evidence, MonitorState
 from loki.decision.tool_call import ToolCall, known
 
 EDIT = Passed(known(ToolCall("Edit", {"file_path": "calc.py"})))
 CHECK = Passed(known(ToolCall("Bash", {"command": "pytest -q"})))
+CHANGED = MonitorState(evidence=Evidence(edits=1))
 CLAIMS = [f"I did number {n}. All {n} tests pass." for n in range(50)]
 
 
@@ -48,9 +49,7 @@ def test_the_next_turn_is_heard_anew() -> None:
 
 
 def test_no_turn_is_kept_as_it_was_said() -> None:
-    state, said = objection(MonitorState(unverified=True), "It works now.", "my password is x")
+    state, said = objection(CHANGED, "It works now.", "my password is x")
     assert said
     assert "password" not in str(state.to_dict())
     assert MonitorState.from_dict(state.to_dict()) == state
-    older = {k: v for k, v in state.to_dict().items() if k not in {"turn", "ends"}}
-    assert MonitorState.from_dict(older).ends == 0

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from loki.decision.tool_call import (
     Effect,
     ToolCall,
-    exit_code_in,
     is_steering,
     known,
-    says_failed,
 )
 
 
@@ -194,28 +192,6 @@ def test_the_same_call_has_the_same_key() -> None:
     assert known(ToolCall("Read", {"file_path": "a"})).key != known(ToolCall("Read")).key
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Exit code: 2\nOutput:", 2),
-        ("make failed\n[exited with code 1]", 1),
-        ("Process exited with code 137", 137),
-        ("exit status 1", 1),
-        ("the exit code of make is documented in section 2", None),
-        ("fine", None),
-    ],
-)
-def test_exit_codes_in_texts(text: str, code: int | None) -> None:
-    assert exit_code_in(text) == code
-
-
-def test_texts_that_say_that_they_failed() -> None:
-    edit = known(ToolCall("Edit"))
-    assert says_failed(edit, "Error: no such string") is True
-    assert says_failed(edit, "The file has been updated.") is None
-    assert says_failed(known(bash("make")), "Exit code: 0\nerror: none") is False
-
-
 @pytest.mark.parametrize("name", ["GraphInterrupt", "CallDeferred", "ApprovalRequired"])
 def test_how_frameworks_steer_is_no_failure(name: str) -> None:
     assert is_steering(type(name, (Exception,), {})("x"))
@@ -249,3 +225,70 @@ def test_any_command_line_is_known(line: str) -> None:
 )
 def test_long_lines_take_no_time(line: str) -> None:
     assert known(bash(line)).effect in set(Effect)
+
+
+@pytest.mark.parametrize(
+    ("call", "effect", "path"),
+    [
+        (ToolCall("str_replace_editor", {"command": "view", "path": "a.py"}), Effect.READ, "a.py"),
+        (
+            ToolCall("str_replace_editor", {"command": "create", "path": "a.py"}),
+            Effect.WRITE,
+            "a.py",
+        ),
+        (bash("str_replace_editor view /src/a.py"), Effect.READ, ""),
+        (bash("str_replace_editor str_replace /src/a.py --old_str a"), Effect.WRITE, "/src/a.py"),
+        (bash("edit 3:4\nreturn 1\nend_of_edit"), Effect.WRITE, ""),
+        (bash("open src/a.py 12"), Effect.READ, ""),
+        (bash("search_dir 'def x' src"), Effect.READ, ""),
+        (bash("sed -i s/a/b/ src/a.py"), Effect.WRITE, "src/a.py"),
+        (bash("git checkout -- src/a.py"), Effect.WRITE, "src/a.py"),
+    ],
+)
+def test_editors_of_several_commands(call: ToolCall, effect: Effect, path: str) -> None:
+    assert (known(call).effect, known(call).path) == (effect, path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tries"),
+    [
+        ("x = 1", "x = 2", True),
+        ("x = 1", "x = 1\nprint('x', x)", False),
+        ("x = 1", "x = 1\nlogger.debug('x %s', x)", False),
+        ("x = 1\nprint(x)", "x = 1", False),
+        ("x = 1", "# why?\nx = 1", False),
+        ("x = 1", "import pdb\npdb.set_trace()\nx = 1", False),
+        ("let x = 1;", "let x = 1;\nconsole.log(x);", False),
+        ("x = 1", "print(x)\nx = 2", True),
+        ("", "x = 1", True),
+    ],
+)
+def test_lines_that_only_look_into_a_program_are_no_try(old: str, new: str, tries: bool) -> None:
+    edit = ToolCall("Edit", {"file_path": "a.py", "old_string": old, "new_string": new})
+    assert known(edit).tries is tries
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("reproduce.py", "scratch"),
+        ("/w/test_issue_fix.py", "test"),
+        ("debug_query.py", "scratch"),
+        ("tests/test_query.py", "test"),
+        ("src/Button.test.tsx", "test"),
+        ("app/query.py", ""),
+        ("app/contest.py", ""),
+        ("app/checkout.py", ""),
+        ("solution.py", ""),
+        ("django/views/debug.py", ""),
+        ("app/validation.py", ""),
+        ("verify_fix.py", "scratch"),
+        ("issue_123_repro.js", "scratch"),
+        ("app/../tests/x.py", "test"),
+        ("tests/../app/x.py", ""),
+    ],
+)
+def test_files_of_the_agents_own_and_of_tests(path: str, own: str) -> None:
+    call = known(ToolCall("Write", {"file_path": path, "content": "x"}))
+    assert call.is_scratch is (own in {"scratch", "both"})
+    assert call.is_test is (own in {"test", "both"})

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loki.decision.tool_call import Effect, ToolCall, known, went_well
+from loki.decision.monitor import Passed
+from loki.decision.tool_call import Effect, ToolCall, known
+from loki.monitoring.heard_call import heard_call
+from loki.workspace import Workspace
+
+
+def went_well(project: Path, command: str, output: str, code: int) -> bool:
+    call = known(ToolCall("Bash", {"command": command}))
+    return isinstance(heard_call(Workspace(project), call, output, None, code), Passed)
 
 
 @pytest.mark.parametrize(
@@ -24,11 +33,13 @@ from loki.decision.tool_call import Effect, ToolCall, known, went_well
         ("ls | head", False),
     ],
 )
-def test_a_check_whose_exit_code_nobody_sees_is_known(command: str, hidden: bool) -> None:
+def test_a_check_whose_exit_code_nobody_sees_is_known(
+    tmp_path: Path, command: str, hidden: bool
+) -> None:
     call = known(ToolCall("Bash", {"command": command}))
     assert call.is_hidden is hidden
-    assert went_well(call, None, 0) is (None if hidden else True)
-    assert went_well(call, None, 1) is False
+    assert went_well(tmp_path, command, "1 failed", 0) is not hidden
+    assert not went_well(tmp_path, command, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +53,8 @@ def test_a_check_whose_exit_code_nobody_sees_is_known(command: str, hidden: bool
         ("cat a.py", 1, False),
     ],
 )
-def test_no_is_an_answer(command: str, code: int, well: bool) -> None:
-    assert went_well(known(ToolCall("Bash", {"command": command})), None, code) is well
+def test_no_is_an_answer(tmp_path: Path, command: str, code: int, well: bool) -> None:
+    assert went_well(tmp_path, command, "", code) is well
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from loki import Monitor, ToolCall
-from loki.decision.monitor_state import MonitorRules, MonitorState
+from loki.decision.monitor import Ended, Finished, Passed, step
+from loki.decision.monitor_state import Look, MonitorRules, MonitorState
 from loki.memory.sign import Seen, Sighting
+from loki.monitoring.heard_call import heard_call, known_call
 from loki.monitoring.sessions import (
     LARGEST,
     MOST_SESSIONS,
@@ -23,7 +25,9 @@ from loki.monitoring.sessions import (
 )
 from loki.recognition.failure import Failure
 from loki.stores.files import FileStore
+from loki.workspace import Workspace
 from support.tool_calls import bash, edit, pytest_fails
+from support.wrong_types import changed
 
 WORK = """
 import os, signal, sys
@@ -63,12 +67,12 @@ def test_what_was_told_before_a_crash_is_there_after_it(tmp_path: Path) -> None:
 def test_a_failure_is_counted_across_processes_of_which_one_was_killed(tmp_path: Path) -> None:
     check = bash("pytest -q", pytest_fails(), 1)
     kinds = []
-    for name in "abcd":
+    for name in "abc":
         # A hook's process for each call; one for an edit is killed once it is told.
         reaction = Monitor(tmp_path, session="shared").after(check.call, check.output, **check.how)
         kinds.append(reaction.kind)
         assert worker(tmp_path, 1, name, dies_at=0).wait(60) == -signal.SIGKILL
-    assert kinds == ["none", "nudge", "nudge", "stop"]
+    assert kinds == ["none", "none", "nudge"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,83 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
     (tmp_path / ".loki").write_text("not a folder", "utf-8")
     call = ToolCall("Bash", {"command": "pytest -q"})
     kinds = []
-    for number in range(2):
+    for number in range(3):
         kinds.append(monitor.after(call, pytest_fails(), exit_code=1).kind)
-        monitor.after(edit(f"{number}.py").call, "ok", ok=True)
-    assert kinds == ["none", "nudge"]
+        monitor.after(edit("app.py", str(number)).call, "ok", ok=True)
+    assert kinds == ["none", "none", "nudge"]
+
+
+def test_a_session_of_which_anything_is_something_else_is_begun_anew_or_goes_on(
+    tmp_path: Path,
+) -> None:
+    monitor = Monitor(tmp_path, session="s")
+    check = bash("pytest -q", pytest_fails(), 1)
+    for made in (check, edit("app.py"), bash("rg x", "no", 127)):
+        monitor.after(made.call, made.output, **made.how)
+    monitor.started(ToolCall("Bash", {"command": "mypy ."}), "task")
+    good = json.loads((tmp_path / ".loki" / document_of("s")).read_text("utf-8"))
+    assert good["looks"]
+    assert good["background"]
+    known = heard_call(Workspace(tmp_path), known_call(check.call), check.output, False, 1)
+    claims = Ended("All tests pass.")
+    for wrong in changed(good):
+        text = json.dumps(wrong)
+        try:
+            state = MonitorState.from_dict(json.loads(text))
+        except ValueError:
+            continue
+        for event in (known, Passed(known.call), claims, Finished("task")):
+            step(state, event)
+        json.loads(dumped(state))
+
+
+@pytest.mark.parametrize("value", ["Infinity", "NaN", "-Infinity", "1e999"])
+def test_an_infinite_count_is_begun_anew_with_a_warning(
+    tmp_path: Path, value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    Monitor(tmp_path, session="s").after(edit("app.py").call, "ok", ok=True)
+    path = tmp_path / ".loki" / document_of("s")
+    path.write_text(path.read_text("utf-8").replace('"moved": 1', f'"moved": {value}'), "utf-8")
+    Monitor(tmp_path, session="s").after(edit("b.py").call, "ok", ok=True)
+    assert json.loads(path.read_text("utf-8"))["change"] == 1
+    assert "begun anew" in caplog.text
+
+
+def test_long_commands_do_not_make_counts_begin_anew(tmp_path: Path) -> None:
+    """Each look keeps what ran: sixteen programs of seven kilobytes each, of failures in turn."""
+    kinds = []
+    for turn in range(4):
+        for name in "abcdef":
+            for part in range(16 if turn == 0 else 1):
+                code = f"# {name}{part} " + "x" * 7_000
+                said = pytest_fails(f"test_{name}", f"KeyError: 'the key {name} of {name * 9}'")
+                check = bash(f"python -c '{code}' && pytest -q", said, 1)
+                monitor = Monitor(tmp_path, session="s")
+                kinds.append(monitor.after(check.call, check.output, **check.how).kind)
+        Monitor(tmp_path, session="s").after(edit("app.py", str(turn)).call, "ok", ok=True)
+    assert kinds[-6:] == ["nudge"] * 6
+    assert (tmp_path / ".loki" / document_of("s")).stat().st_size < LARGEST
+
+
+def test_where_the_oldest_looks_are_dropped_the_newest_sightings_stay() -> None:
+    sightings = tuple(
+        Sighting(Failure.of(f"KeyError: 'k{n}' in place {n}", path=f"p{n}.py")) for n in range(40)
+    )
+    calls = (("python", "x" * 20_000),)
+    looks = {one.failure.fingerprint: Look(1, ("k",), calls) for one in sightings}
+    text = dumped(MonitorState(Seen(sightings), looks))
+    assert len(text) <= LARGEST + 1
+    kept = MonitorState.from_dict(json.loads(text))
+    assert len(kept.seen.sightings) == len(kept.looks) > 5
+    assert kept.seen.sightings[-1].failure.path == "p39.py"
+
+
+def test_long_names_and_paths_do_not_make_a_long_state(tmp_path: Path) -> None:
+    name = "n" * 1_000_000
+    for number in range(30):
+        monitor = Monitor(tmp_path, session="s")
+        call = ToolCall(f"{name}{number}", {"path": f"/x/{name}"}, fits=number % 2 == 0)
+        monitor.after(call, f"invalid input {number}", ok=False)
+        monitor.started(ToolCall(f"{name}{number}", {"command": "pytest"}), name)
+        monitor.after(bash(f"sed -i s/a/b/ {name}{number}.py").call, "", ok=True)
+    assert (tmp_path / ".loki" / document_of("s")).stat().st_size < LARGEST
