@@ -20,4 +20,4 @@ def test_the_same_agent_with_and_without_loki(example: str) -> None:
     rows = {line[:24].strip(): line[24:].split(maxsplit=2) for line in done.stdout.splitlines()[1:]}
     assert rows["without loki"] == ["20", "10", "given up on after 20 requests"]
     assert rows["with loki"] == ["7", "3", "Fixed: all tests pass."]
-    assert rows["with loki, deaf model"] == ["8", "4", "stopped at the 4th ZeroDivisionError"]
+    assert rows["with loki, deaf model"] == ["12", "6", "stopped at the 6th ZeroDivisionError"]

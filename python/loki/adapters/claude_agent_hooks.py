@@ -9,35 +9,37 @@ it takes no notice of ``continue: false`` after a tool that failed, so that a st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loki.adapters.conversation import Watch
+from loki.adapters.conversation import Watching
 from loki.decision.monitor import NOTHING
 from loki.decision.tool_call import ToolCall
-from loki.monitoring.monitor import Monitor
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import HookCallback, HookContext
 
 
-class Hooks:
+class Hooks(Watching[Any]):
     """What hooks tell a monitor, and what it answers.
 
     Args:
         monitor: what decides; a project's folder: one for that.
+        scope: whose signs a session is told: ``conversation``, its own; ``project``, all of the branch; a
+            user's name: the user's.
 
     Attributes:
         stuck: the reaction that stopped the agent; ``none`` while it goes on.
     """
 
-    def __init__(self, monitor: Monitor | str | Path) -> None:
-        self._watch, self.stuck, self._told = Watch(monitor, "claude"), NOTHING, ""
-        self.monitor = self._watch.monitor
+    _agent_name = "claude"
+    stuck, _told = NOTHING, ""  # of this client: a session of its own
 
     def raise_if_stuck(self) -> None:
         """Say it once: the agent may be told something else then."""
         stuck, self.stuck = self.stuck, NOTHING
         stuck.raise_if_stop()
 
-    def by_event(self) -> dict[Any, Any]:
+    def by_event(self) -> dict[Any, HookCallback]:
         """The hooks, by the names of Claude Code's events."""
         return {
             "UserPromptSubmit": self._prompt,
@@ -48,20 +50,20 @@ class Hooks:
             "Stop": self._ending,
         }
 
-    async def _prompt(self, given: Any, _id: str | None, _more: Any) -> Any:
+    async def _prompt(self, given: Any, _id: str | None, _more: HookContext) -> Any:
         """Tell it the signs; what stands in the conversation already is not said again."""
-        signs = await self.monitor.ainstructions()
+        signs = await self._watch.ainstructions(_session(given))
         told, self._told = self._told, signs
         return _context(given, signs if signs != told else "")
 
-    async def _before(self, given: Any, _id: str | None, _more: Any) -> Any:
-        refusal = self.stuck or await self.monitor.abefore(_call(given))
+    async def _before(self, given: Any, _id: str | None, _more: HookContext) -> Any:
+        refusal = self.stuck or self._watch.before(_session(given), _call(given))
         if not refusal:
             return {}
         said = {"permissionDecision": "deny", "permissionDecisionReason": refusal.text}
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
 
-    async def _after(self, given: Any, _id: str | None, _more: Any) -> Any:
+    async def _after(self, given: Any, _id: str | None, _more: HookContext) -> Any:
         if given.get("is_interrupt"):  # a person stopped it: no failure
             return {}
         is_own = not given["tool_name"].startswith("mcp__")  # MCP's tell of failures in their text
@@ -71,13 +73,13 @@ class Hooks:
         self.stuck = said if said.kind == "stop" else self.stuck
         return _context(given, said.text)
 
-    async def _batch(self, _given: Any, _id: str | None, _more: Any) -> Any:
+    async def _batch(self, _given: Any, _id: str | None, _more: HookContext) -> Any:
         """All calls that the model made at once have their results: the one place to stop it."""
         return {"continue_": False, "stopReason": self.stuck.text} if self.stuck else {}
 
-    async def _ending(self, given: Any, _id: str | None, _more: Any) -> Any:
-        watched = self._watch.of(_session(given))
-        refusal = await watched.aending(given.get("last_assistant_message") or "")
+    async def _ending(self, given: Any, _id: str | None, _more: HookContext) -> Any:
+        said = given.get("last_assistant_message") or ""
+        refusal = await self._watch.aending(_session(given), said)
         return {"decision": "block", "reason": refusal.text} if refusal else {}
 
 

@@ -9,11 +9,12 @@ nothing: `loki.Monitor` does. Under test: ``tests/py/adapters/test_claude_agent_
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 from loki.adapters.claude_agent_hooks import Hooks
+from loki.adapters.scope import CONVERSATION
 from loki.monitoring.monitor import Monitor
 from loki.monitoring.reported_calls import ReportedCalls
 
@@ -26,19 +27,26 @@ except ImportError as error:
 
 
 async def query(
-    *, prompt: Any, options: Any = None, transport: Any = None, monitor: Monitor | None = None
+    *,
+    prompt: str | AsyncIterable[dict[str, Any]],
+    options: sdk.ClaudeAgentOptions | None = None,
+    transport: sdk.Transport | None = None,
+    monitor: Monitor | None = None,
+    scope: str = CONVERSATION,
 ) -> AsyncIterator[sdk.Message]:
     """As ``claude_agent_sdk.query``, watched.
 
     Args:
         prompt, options, transport: as there.
         monitor: what decides; None: one for the options' folder.
+        scope: whose signs the session is told: ``conversation``, its own; ``project``, all of the branch;
+            a user's name: the user's. `loki.adapters.scope.close` closes them.
 
     Raises:
         AgentStuck: after the last message, where the same failure came too often.
         BreakerOpen: Claude's service is known to be down; nothing was started.
     """
-    watch = _Watch(options, monitor)
+    watch = _Watch(options, monitor, scope)
     watch.calls.begin()
     try:
         async for message in sdk.query(prompt=prompt, options=watch.options, transport=transport):
@@ -55,6 +63,7 @@ class LokiClient(sdk.ClaudeSDKClient):
     Args:
         options, transport: as there.
         monitor: what decides; None: one for the options' folder.
+        scope: whose signs a session is told, as `query` takes it.
 
     Raises:
         AgentStuck: out of ``receive_response`` and ``receive_messages``, after the result of a query
@@ -63,12 +72,19 @@ class LokiClient(sdk.ClaudeSDKClient):
     """
 
     def __init__(
-        self, options: Any = None, transport: Any = None, *, monitor: Monitor | None = None
+        self,
+        options: sdk.ClaudeAgentOptions | None = None,
+        transport: sdk.Transport | None = None,
+        *,
+        monitor: Monitor | None = None,
+        scope: str = CONVERSATION,
     ) -> None:
-        self._watch = _Watch(options, monitor)
+        self._watch = _Watch(options, monitor, scope)
         super().__init__(self._watch.options, transport)
 
-    async def query(self, prompt: Any, session_id: str = "default") -> None:
+    async def query(
+        self, prompt: str | AsyncIterable[dict[str, Any]], session_id: str = "default"
+    ) -> None:
         """As the client's."""
         self._watch.calls.begin()
         await super().query(prompt, session_id)
@@ -94,9 +110,11 @@ class _Watch:
     Claude Code itself asks the service again where that fails.
     """
 
-    def __init__(self, options: Any, monitor: Monitor | None) -> None:
+    def __init__(
+        self, options: sdk.ClaudeAgentOptions | None, monitor: Monitor | None, scope: str
+    ) -> None:
         options = options or sdk.ClaudeAgentOptions()
-        hooks = Hooks(monitor or options.cwd or ".")
+        hooks = Hooks(monitor or options.cwd or ".", scope)
         self.calls = ReportedCalls(hooks.monitor.workspace, "claude")
         self.raise_if_stuck = hooks.raise_if_stuck
         given = options.hooks or {}
@@ -106,7 +124,7 @@ class _Watch:
         }
         self.options = replace(options, hooks={**given, **ours})
 
-    def see(self, message: Any) -> None:
+    def see(self, message: sdk.Message) -> None:
         """Tell the breaker of each call that failed, and of a query that went well."""
         if isinstance(message, sdk.SystemMessage) and message.subtype == "api_retry":
             error = str(message.data.get("error"))

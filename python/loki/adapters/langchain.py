@@ -9,8 +9,8 @@ Under test: ``tests/py/adapters/test_langchain.py``.
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from loki.adapters.langgraph import LokiGraph, _of
@@ -21,12 +21,19 @@ try:
 except ImportError as error:
     raise ImportError("needs LangChain: pip install 'loki-core[langchain]'") from error
 
+if TYPE_CHECKING:
+    from langchain.agents.middleware import AgentState, ModelRequest, ModelResponse
+    from langchain_core.language_models import BaseChatModel
+    from langgraph.runtime import Runtime
+
 
 class LokiMiddleware(LokiGraph, AgentMiddleware):
     """Failures of tools are remembered, repeats are named and then stopped, outages are waited out.
 
     Args:
         monitor: what decides; a project's folder: one for that.
+        scope: whose signs a conversation is told: ``conversation``, its own; ``project``, all of the
+            branch; a user's name: the user's; or what tells that name from a run's ``Runtime``.
 
     Raises:
         AgentStuck: out of ``agent.invoke`` and its like, where the same failure came too often.
@@ -39,37 +46,45 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
         'Hello'
     """
 
-    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+    def wrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
+    ) -> ModelResponse:
         """Ask the model with the signs, in this request alone, and again after an outage."""
-        messages = self._with_signs(_of(request.state), request.messages)
-        return self.monitor.call(
-            _breaker(request.model), handler, request.override(messages=messages)
-        )
+        of = _of(request.state)
+        asked = request.override(messages=self._with_signs(of, request.messages, request.runtime))
+        return self.monitor.call(_breaker(request.model), handler, asked)
 
-    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
         """The same, async."""
-        messages = await to_thread(self._with_signs, _of(request.state), request.messages)
-        asked = request.override(messages=messages)
+        shown = _of(request.state), request.messages, request.runtime
+        asked = request.override(messages=await self._watch.off("", self._with_signs, *shown))
         return await self.monitor.acall(_breaker(request.model), handler, asked)
 
     @hook_config(can_jump_to=["model"])
-    def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - its form
-        """Refuse, once, a claim of success that no check has borne out since the last edit."""
-        last = state["messages"][-1]
-        if not isinstance(last, AIMessage) or last.tool_calls:
-            return None
-        refusal = self._watch.of(_of(state)).ending(str(last.text))
-        if not refusal:
-            return None
-        return {"messages": [HumanMessage(refusal.text)], "jump_to": "model"}
+    def after_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Refuse, once, a claim of success that no check has borne out since the last edit.
+
+        Raises:
+            AgentStuck: it is, and another middleware has made an answer of that.
+        """
+        of, last = _of(state), state["messages"][-1]
+        self._watch.raise_swallowed(of)
+        is_end = isinstance(last, AIMessage) and not last.tool_calls
+        if is_end and (refusal := self._watch.of(of).ending(str(last.text))):
+            return {"messages": [HumanMessage(refusal.text)], "jump_to": "model"}
+        return None
 
     @hook_config(can_jump_to=["model"])
-    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+    async def aafter_model(
+        self, state: AgentState[Any], runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
         """The same, async."""
-        return await to_thread(self.after_model, state, runtime)
+        return await self._watch.off("", self.after_model, state, runtime)
 
 
-def _breaker(model: Any) -> str:
+def _breaker(model: BaseChatModel) -> str:
     """The name of a chat model's circuit breaker, as loki names those of its own models."""
     if getattr(model, "max_retries", 0) != 0:
         name = type(model).__name__

@@ -11,39 +11,46 @@ Under test: ``tests/py/adapters/test_langgraph.py``.
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loki.adapters.conversation import Watch
+from loki.adapters.conversation import Watching
+from loki.adapters.monitors import called
 from loki.decision.monitor import Reaction
 from loki.decision.tool_call import ToolCall
-from loki.monitoring.monitor import Monitor
 
 try:
     from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.runnables.config import ensure_config
     from langgraph.errors import GraphBubbleUp
+    from langgraph.runtime import Runtime, get_runtime
 except ImportError as error:
     raise ImportError("needs LangGraph: pip install 'loki-core[langchain]'") from error
 
+if TYPE_CHECKING:
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.types import Command
 
-class LokiGraph:
+    Result: TypeAlias = ToolMessage | Command[Any]
+    Handler: TypeAlias = Callable[[ToolCallRequest], Result]
+    AsyncHandler: TypeAlias = Callable[[ToolCallRequest], Awaitable[Result]]
+
+
+class LokiGraph(Watching[Runtime[Any]]):
     """Failures of tools are remembered, repeats are named and then stopped, outages are waited out.
 
     Args:
         monitor: what decides; a project's folder: one for that.
+        scope: whose signs a conversation is told: ``conversation``, its own; ``project``, all of the
+            branch; a user's name: the user's; or what tells that name from a run's ``Runtime``.
 
     Raises:
         AgentStuck: out of ``graph.invoke`` and its like, where the same failure came too often.
     """
 
-    def __init__(self, monitor: Monitor | str | Path = ".") -> None:
-        super().__init__()
-        self._watch = Watch(monitor, "langchain")
-        self.monitor = self._watch.monitor
+    _agent_name = "langchain"
 
     @property
     def around_tools(self) -> dict[str, Any]:
@@ -62,7 +69,7 @@ class LokiGraph:
 
             @wraps(function)
             async def anode(state: Any, *args: Any, **more: Any) -> Any:
-                shown = await to_thread(self._shown, state)
+                shown = await self._watch.off("", self._shown, state)
                 return await self.monitor.acall(breaker, function, shown, *args, **more)
 
             return anode
@@ -73,60 +80,65 @@ class LokiGraph:
 
         return node
 
-    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Result:
         """Run a tool; what loki says to its failure is added to its message."""
-        call = _tool_call(request)
-        if refusal := self.monitor.before(call):
+        of, call = _of(request.state), _tool_call(request)
+        if refusal := self._watch.before(of, call):
             return _refused(call, refusal)
         try:
             result = handler(request)
         except GraphBubbleUp:  # an interrupt or a command to a parent: no failure
             raise
         except Exception as error:
-            self._watch.ended(_of(request.state), call, error)
+            self._watch.ended(of, call, error, request.runtime)
             raise
-        return self._seen(request, call, result)
+        return self._seen(of, call, result)
 
-    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> Result:
         """The same, async."""
-        call = _tool_call(request)
-        if refusal := await self.monitor.abefore(call):
+        of, call = _of(request.state), _tool_call(request)
+        if refusal := self._watch.before(of, call):
             return _refused(call, refusal)
         try:
             result = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:
-            await self._watch.aended(_of(request.state), call, error)
+            await self._watch.aended(of, call, error, request.runtime)
             raise
-        return await to_thread(self._seen, request, call, result)
+        given = result.content if isinstance(result, ToolMessage) else ""
+        return await self._watch.off(given, self._seen, of, call, result)
 
     def _shown(self, state: Any) -> Any:
         """A state as a node is to see it; one without messages as it is."""
         messages = state.get("messages") if isinstance(state, Mapping) else None
-        return {**state, "messages": self._with_signs(_of(state), messages)} if messages else state
+        if not messages:
+            return state
+        runtime = get_runtime() if callable(self._watch.scope) else None
+        return {**state, "messages": self._with_signs(_of(state), messages, runtime)}
 
-    def _with_signs(self, of: str, messages: list[AnyMessage]) -> list[AnyMessage]:
+    def _with_signs(
+        self, of: str, messages: list[AnyMessage], runtime: Runtime[Any] | None
+    ) -> list[AnyMessage]:
         """The messages of a conversation as a model is to see them.
 
         Raises:
             AgentStuck: a tool's result among them was one too many.
         """
         calls = [one.tool_call_id for one in messages if isinstance(one, ToolMessage)]
-        self._watch.raise_held(of, calls)
-        if not (signs := self.monitor.instructions()):
+        self._watch.raise_held(of, calls, runtime)
+        if not (signs := self._watch.instructions(of, runtime)):
             return messages
-        at = self._watch.place(of, signs, len(messages))
-        if isinstance((*messages, None)[at], ToolMessage):  # the history was cut meanwhile
-            at = len(messages)
-        return [*messages[:at], HumanMessage(signs), *messages[at:]]
+        is_result = [isinstance(one, ToolMessage) for one in messages].__getitem__
+        return self._watch.placed(of, messages, signs, HumanMessage(signs), is_result)
 
-    def _seen(self, request: Any, call: ToolCall, result: Any) -> Any:
+    def _seen(self, of: str, call: ToolCall, result: Result) -> Result:
         """A tool's message with what loki says to it; a command of LangGraph's as it is."""
-        is_message = isinstance(result, ToolMessage)
-        ok = not is_message or (False if result.status == "error" else None)
-        text = str(result.text) if is_message else ""
-        said = self._watch.heard(_of(request.state), call, text, ok=ok)
+        if not isinstance(result, ToolMessage):
+            self._watch.heard(of, call, "", ok=True)
+            return result
+        text, ok = str(result.text), False if result.status == "error" else None
+        said = self._watch.heard(of, call, text, ok=ok, fits=_UNFIT not in text[:99])
         if not said.text:
             return result
         content = result.content
@@ -134,16 +146,21 @@ class LokiGraph:
         return result.model_copy(update={"content": more})
 
 
+_UNFIT = "Error invoking tool "
+"""What ``ToolNode`` says first where arguments do not fit."""
+
+
 def _of(state: Any) -> str:
     """What tells a conversation from others: its first message that is no prompt of all of them."""
-    messages = (
-        state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", ())
-    )
+    messages = state.get("messages") if isinstance(state, Mapping) else state
+    messages = messages if isinstance(messages, list) else getattr(state, "messages", ())
     first = next((one for one in messages or () if not isinstance(one, SystemMessage)), None)
-    return str(getattr(first, "id", None) or "")
+    if name := getattr(first, "id", None):
+        return str(name)
+    return str(ensure_config().get("configurable", {}).get("thread_id") or called(first))
 
 
-def _tool_call(request: Any) -> ToolCall:
+def _tool_call(request: ToolCallRequest) -> ToolCall:
     call = request.tool_call
     return ToolCall(call["name"], call["args"], id=call["id"] or "")
 

@@ -18,12 +18,10 @@ from collections.abc import AsyncIterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loki.adapters.conversation import StandIn, Watch, stand_in
+from loki.adapters.conversation import StandIn, Watch, Watching, enclosing, stand_in
 from loki.decision.tool_call import ToolCall
-from loki.monitoring.monitor import Monitor
 
 try:
     import agents.tool as sdk
@@ -33,12 +31,24 @@ except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
 
-class LokiRunner:
+if TYPE_CHECKING:
+    from agents.run_config import RunOptions
+    from typing_extensions import Unpack
+
+    Agent: TypeAlias = agents.Agent[Any]
+    Options: TypeAlias = RunOptions[Any]
+    Task: TypeAlias = str | list[agents.TResponseInputItem] | agents.RunState[Any]
+
+
+class LokiRunner(Watching[Any]):
     """Runs agents as `agents.Runner` does: failures of their tools, and of those of agents that they
     hand over to, are remembered, repeats are named and then stopped, outages are waited out.
 
     Args:
         monitor: what decides; a project's folder: one for that.
+        scope: whose signs a run is told: ``conversation``, its own and those of runs with its session;
+            ``project``, all of the branch; a user's name: the user's; or what tells that name from the
+            run's ``context``.
 
     Raises:
         AgentStuck: out of a run, or the events of a streamed one, where the same failure came too
@@ -53,34 +63,32 @@ class LokiRunner:
         'Nothing to fix'
     """
 
-    def __init__(self, monitor: Monitor | str | Path = ".") -> None:
-        self._watch = Watch(monitor, "openai-agents")
-        self.monitor = self._watch.monitor
+    _agent_name = "openai-agents"
 
-    async def run(self, agent: Any, task: Any, **options: Any) -> agents.RunResult:
+    async def run(self, agent: Agent, task: Task, **options: Unpack[Options]) -> agents.RunResult:
         """As `agents.Runner.run`."""
-        with self._watch.running(options.get("session")):
+        with self._watch.running(**options):
             return await agents.Runner.run(self.agent(agent), task, **self._given(**options))
 
-    def run_sync(self, agent: Any, task: Any, **options: Any) -> agents.RunResult:
+    def run_sync(self, agent: Agent, task: Task, **options: Unpack[Options]) -> agents.RunResult:
         """As `agents.Runner.run_sync`."""
-        with self._watch.running(options.get("session")):
+        with self._watch.running(**options):
             return agents.Runner.run_sync(self.agent(agent), task, **self._given(**options))
 
-    def run_streamed(self, agent: Any, task: Any, **options: Any) -> agents.RunResultStreaming:
+    def run_streamed(
+        self, agent: Agent, task: Task, **options: Unpack[Options]
+    ) -> agents.RunResultStreaming:
         """As `agents.Runner.run_streamed`."""
-        with self._watch.running(options.get("session")):
+        with self._watch.running(**options):
             return agents.Runner.run_streamed(self.agent(agent), task, **self._given(**options))
 
-    def config(self, given: Any = None) -> agents.RunConfig:
+    def config(self, given: agents.RunConfig | dict[str, Any] | None = None) -> agents.RunConfig:
         """A run's configuration with which models are asked through loki, which alone asks again.
 
         Args:
             given: the run's own, as there. Retries that its settings ask for are off.
         """
-        if isinstance(given, dict):
-            given = agents.RunConfig(**given)
-        config: agents.RunConfig = given or agents.RunConfig()
+        config = given if isinstance(given, agents.RunConfig) else agents.RunConfig(**(given or {}))
         of = config.model_provider
         once = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
         return replace(
@@ -91,32 +99,30 @@ class LokiRunner:
             tool_error_formatter=partial(self._remember, config.tool_error_formatter),
         )
 
-    def agent(self, agent: Any) -> Any:
-        """A copy of an agent whose tools and model loki watches, and of all that it hands over to.
-
-        An agent that others use as a tool is watched where the tool is made of such a copy:
-        ``runner.agent(helper).as_tool(…)``.
+    def agent(self, agent: Agent) -> Agent:
+        """A copy of an agent whose tools and model loki watches, and of all that it hands over to, or
+        uses as a tool.
         """
         return self._agent(agent, {})
 
-    def _given(self, run_config: Any = None, **options: Any) -> dict[str, Any]:
+    def _given(self, run_config: Any = None, **options: Any) -> Any:
         return {**options, "run_config": self.config(run_config)}
 
-    def _agent(self, agent: Any, known: dict[int, Any]) -> Any:
+    def _agent(self, agent: Agent, known: dict[int, Agent]) -> Agent:
         """The copy; known: agents of which there is one, as they may hand over in a ring."""
         if id(agent) in known or getattr(agent, "loki", None) is self:
             return known.get(id(agent), agent)
-        tools = list(map(self._tool, agent.tools))
-        watched = known[id(agent)] = agent.clone(tools=tools, model=self._model(agent.model))
+        watched = known[id(agent)] = agent.clone(model=self._model(agent.model))
+        watched.tools = [self._tool(one, known) for one in agent.tools]
         watched.handoffs = [self._handoff(one, known) for one in agent.handoffs]
 
         async def get_mcp_tools(context: Any) -> list[agents.Tool]:
-            return list(map(self._tool, await agent.get_mcp_tools(context)))
+            return [self._tool(one, known) for one in await agent.get_mcp_tools(context)]
 
         vars(watched).update(loki=self, get_mcp_tools=get_mcp_tools)
         return watched
 
-    def _handoff(self, to: Any, known: dict[int, Any]) -> Any:
+    def _handoff(self, to: Any, known: dict[int, Agent]) -> Any:
         if not isinstance(to, agents.Handoff):
             return self._agent(to, known)
 
@@ -131,17 +137,18 @@ class LokiRunner:
 
     # --- tools ------------------------------------------------------------------------------------
 
-    def _tool(self, tool: sdk.Tool) -> sdk.Tool:
+    def _tool(self, tool: sdk.Tool, known: dict[int, Agent]) -> sdk.Tool:
         """A copy of a tool that loki watches; tools that OpenAI's service runs stay as they are."""
         if not isinstance(tool, sdk.FunctionTool):
             return tool
         tool = copy(tool)
+        if helper := getattr(tool, "_agent_instance", None):
+            watched = self._agent(helper, known)
+            tool.on_invoke_tool = enclosing(tool.on_invoke_tool, helper, watched)
         before, own = tool.tool_input_guardrails or (), tool.tool_output_guardrails or ()
         tool.tool_input_guardrails = [*before, agents.ToolInputGuardrail(self._before, "loki")]
-        after, say = (
-            agents.ToolOutputGuardrail[Any](do, "loki") for do in (self._after, self._say)
-        )
-        tool.tool_output_guardrails = [after, *own, say]
+        guard = agents.ToolOutputGuardrail[Any]
+        tool.tool_output_guardrails = [guard(self._after, "loki"), *own, guard(self._say, "loki")]
         told = sdk.resolve_function_tool_failure_error_function(tool)
         ours = partial(self._failed, told) if told else self._ended
         # The SDK's own, also where it is given by its name, is the one that asks `_remember`.
@@ -164,7 +171,7 @@ class LokiRunner:
         raise error
 
     async def _before(self, data: Any) -> agents.ToolGuardrailFunctionOutput:
-        return _instead((await self.monitor.abefore(_call(data.context))).text)
+        return _instead(self._watch.before("", _call(data.context)).text)
 
     async def _after(self, data: Any) -> agents.ToolGuardrailFunctionOutput:
         await self._watch.anoted("", _call(data.context), data.output)
@@ -212,7 +219,7 @@ class _AskedModel(StandIn):
         return replace(last, usage=first.usage)
 
     async def stream_response(
-        self, system_instructions: Any, input: Any, *a: Any, **more: Any
+        self, system_instructions: str | None, input: Any, *a: Any, **more: Any
     ) -> AsyncIterator[Any]:
         """As the model; of an answer that is refused all is seen but its end, and its tokens."""
         told, again = await self._told(system_instructions, input), None
@@ -238,7 +245,7 @@ class _AskedModel(StandIn):
         if any(item.type not in {"message", "reasoning"} for item in output):
             return None
         text = "".join(agents.ItemHelpers.extract_text(item) or "" for item in output)
-        if not (refusal := await self._watch.of().aending(text)):
+        if not (refusal := await self._watch.aending("", text)):
             return None
         said: list[Any] = [{"role": "user", "content": refusal.text}]
         last = {"previous_response_id": response} if more.get("previous_response_id") else {}

@@ -8,25 +8,31 @@ Under test: ``tests/py/adapters/test_pydantic_ai.py``, ``…_given.py``.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
-from loki.adapters.conversation import Watch
+from loki.adapters.conversation import Watching
 from loki.decision.tool_call import Effect, ToolCall
 from loki.decision.tool_result import tool_result
-from loki.monitoring.monitor import Monitor
 
 try:
-    from pydantic_ai import ModelRetry, ToolFailed, ToolReturn, exceptions
+    from pydantic_ai import ModelRetry, RunContext, ToolFailed, ToolReturn, exceptions
     from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart
+    from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
     from loki.adapters.pydantic_ai_model import AskedModel
 except ImportError as error:
     raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.output import OutputContext
+
+    Ctx: TypeAlias = RunContext[Any]
+    Run: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 _FLOW = exceptions.ApprovalRequired, exceptions.CallDeferred, exceptions.SkipToolExecution
 """What tools raise to say how the run goes on: no failures."""
@@ -35,11 +41,13 @@ _TOLD = ModelRetry, ToolFailed, exceptions.ToolRetryError, exceptions.ToolFailed
 """What the model is told of; any other error ends the run."""
 
 
-class LokiCapability(AbstractCapability[Any]):
+class LokiCapability(Watching[RunContext[Any]], AbstractCapability[Any]):
     """Failures of tools are remembered, repeats are named and then stopped, outages are waited out.
 
     Args:
         monitor: what decides; a project's folder: one for that.
+        scope: whose signs a conversation is told: ``conversation``, its own; ``project``, all of the
+            branch; a user's name: the user's; or what tells that name from a `RunContext`.
 
     Raises:
         AgentStuck: out of ``agent.run`` and its like, where the same failure came too often.
@@ -52,31 +60,29 @@ class LokiCapability(AbstractCapability[Any]):
         'success (no tool calls)'
     """
 
-    def __init__(self, monitor: Monitor | str | Path = ".") -> None:
-        self._watch = Watch(monitor, "pydantic-ai")
-        self.monitor = self._watch.monitor
+    _agent_name = "pydantic-ai"
 
-    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+    async def before_model_request(
+        self, ctx: Ctx, request_context: ModelRequestContext
+    ) -> ModelRequestContext:
         """Add the signs, for this request alone; from here on loki is the one who asks again."""
         messages = request_context.messages
         calls = [getattr(p, "tool_call_id", _of(ctx)) for m in messages[-1:] for p in m.parts]
         self._watch.raise_held(_of(ctx), calls)
-        if signs := await self.monitor.ainstructions():
-            at = self._watch.place(ctx.run_id or "", signs, len(messages))
-            if at and isinstance(messages[at - 1], ModelResponse):  # the history was cut meanwhile
-                at = len(messages)
+        if signs := await self._watch.ainstructions(_of(ctx), ctx):
             said = ModelRequest(parts=[UserPromptPart(signs)])
-            request_context.messages = [*messages[:at], said, *messages[at:]]
+            is_torn = [False, *(isinstance(one, ModelResponse) for one in messages)].__getitem__
+            request_context.messages = self._watch.placed(_of(ctx), messages, signs, said, is_torn)
         request_context.model = AskedModel(request_context.model, self.monitor)
         return request_context
 
     async def wrap_tool_execute(
-        self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
+        self, ctx: Ctx, *, call: ToolCallPart, tool_def: object, args: dict[str, Any], handler: Run
     ) -> Any:
         """Run a tool; what loki says to its failure is added to what the model is told."""
         del tool_def
         asked = ToolCall(call.tool_name, args, id=call.tool_call_id)
-        if refusal := await self.monitor.abefore(asked):
+        if refusal := self._watch.before(_of(ctx), asked):
             raise ToolFailed(refusal.text)
         try:
             result = await handler(args)
@@ -93,14 +99,14 @@ class LokiCapability(AbstractCapability[Any]):
         return _result_with(result, said.text) if said.text else result
 
     async def on_tool_validate_error(
-        self, ctx: Any, *, call: Any, tool_def: Any, args: Any, error: Any
-    ) -> Any:
+        self, ctx: Ctx, *, call: ToolCallPart, tool_def: object, args: object, error: Exception
+    ) -> dict[str, Any]:
         """Tell of arguments that do not fit: the tool is not run, the model is told of them."""
         del tool_def, args
         raise await self._given(ctx, call, error)
 
     async def wrap_output_validate(
-        self, ctx: Any, *, output_context: Any, output: Any, handler: Any
+        self, ctx: Ctx, *, output_context: OutputContext, output: str | dict[str, Any], handler: Run
     ) -> Any:
         """Hear of an answer that is not in the form that was asked for, as of arguments."""
         try:
@@ -109,7 +115,7 @@ class LokiCapability(AbstractCapability[Any]):
             raise await self._given(ctx, output_context.tool_call, error)  # noqa: B904
 
     async def wrap_output_process(
-        self, ctx: Any, *, output_context: Any, output: Any, handler: Any
+        self, ctx: Ctx, *, output_context: OutputContext, output: object, handler: Run
     ) -> Any:
         """The same; and refuse, once, a claim that no check has borne out since the last edit."""
         call = output_context.tool_call
@@ -119,22 +125,21 @@ class LokiCapability(AbstractCapability[Any]):
             raise await self._given(ctx, call, error)  # noqa: B904
         if ctx.partial_output:
             return output
-        if ctx.retry < ctx.max_retries:
-            refusal = await self._watch.of(_of(ctx)).aending(tool_result(output).text)
-            if refusal:
-                raise ModelRetry(refusal.text)
+        said = tool_result(output).text
+        if ctx.retry < ctx.max_retries and (refusal := await self._watch.aending(_of(ctx), said)):
+            raise ModelRetry(refusal.text)
         took = ToolCall(call.tool_name if call else ANSWER, effect=Effect.OTHER)
         await self._watch.aheard(_of(ctx), took, "", ok=True)
         return output
 
-    async def _given(self, ctx: Any, call: Any, error: Any) -> Any:
+    async def _given(self, ctx: Ctx, call: ToolCallPart | None, error: Exception) -> Any:
         """An error that says that what the model gave does not fit, with what loki says to it."""
         if ctx.partial_output:
             return error
         name, number = (call.tool_name, call.tool_call_id) if call else (ANSWER, _of(ctx))
         return await self._told(ctx, ToolCall(name, id=number, fits=False), error)
 
-    async def _told(self, ctx: Any, call: ToolCall, error: Any) -> Any:
+    async def _told(self, ctx: Ctx, call: ToolCall, error: Exception) -> Any:
         said = await self._watch.aheard(_of(ctx), call, _reason(error), ok=False)
         return _error_with(error, said.text) if said.text else error
 
@@ -143,11 +148,11 @@ ANSWER = "your answer"
 """What is not accepted where no tool was called with it."""
 
 
-def _of(ctx: Any) -> str:
+def _of(ctx: Ctx) -> str:
     return ctx.conversation_id or ctx.run_id or ""
 
 
-def _reason(error: Any) -> str:
+def _reason(error: Exception) -> str:
     """Why something was not accepted, in a line: the same as long as the reason is."""
     if not isinstance(error, ValidationError):
         return str(error)
@@ -172,8 +177,7 @@ def _error_with(error: Any, text: str) -> Any:
     elif isinstance(error, (ModelRetry, ToolFailed)):
         made = type(error)(f"{error.message}\n\n{text}")
     else:
-        is_retry = isinstance(error, exceptions.ToolRetryError)
-        part = error.tool_retry if is_retry else error.tool_failed
+        part = getattr(error, "tool_retry", None) or error.tool_failed
         if not isinstance(part.content, str):
             return error
         made = type(error)(replace(part, content=f"{part.content}\n\n{text}"))

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_ai import ModelSettings
 from pydantic_ai.messages import ModelResponse
-from pydantic_ai.models import StreamedResponse
+from pydantic_ai.models import Model, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 
 from loki.monitoring.monitor import Monitor
@@ -20,7 +20,7 @@ from loki.monitoring.monitor import Monitor
 class AskedModel(WrapperModel):
     """A model whose calls wait for outages to end; the client's own retries are off."""
 
-    def __init__(self, wrapped: Any, monitor: Monitor) -> None:
+    def __init__(self, wrapped: Model, monitor: Monitor) -> None:
         super().__init__(wrapped)
         self._monitor, self._breaker = monitor, f"api/{wrapped.system}/{wrapped.model_name}"
 

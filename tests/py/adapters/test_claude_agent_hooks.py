@@ -19,16 +19,15 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.hooks = Hooks(monitor(folder))
-        self.number = 0
 
     def hear(self, event: str, **given: Any) -> dict[str, Any]:
         hook = self.hooks.by_event()[event]
-        told: dict[str, Any] = asyncio.run(hook({"hook_event_name": event, **given}, None, {}))
-        return told
+        data: Any = {"hook_event_name": event, "session_id": "f9a36196", **given}
+        work: Any = hook(data, None, {"signal": None})
+        return dict(asyncio.run(work))
 
     def edit(self) -> dict[str, Any]:
-        self.number += 1
-        given = {"file_path": "stats.py", "content": f"{self.number}"}
+        given = {"file_path": "stats.py", "content": "return 0"}
         response = {"type": "create", "filePath": "stats.py", "content": given["content"]}
         return self.hear("PostToolUse", tool_name="Write", tool_input=given, tool_response=response)
 
@@ -50,15 +49,17 @@ def session(tmp_path: Path) -> Session:
 
 def test_a_repeat_is_named_and_then_stopped(session: Session) -> None:
     said, stops = [], []
-    for _ in range(4):
-        assert session.edit() == {}
+    for number in range(6):
+        assert bool(session.edit()) is (
+            number > 1
+        )  # a change made for the third time is named, too
         said.append(session.context(session.check()))
         stops.append(session.hear("PostToolBatch"))
-    assert said[0] == ""
-    assert all("ZeroDivisionError" in text for text in said[1:])
-    assert stops[:3] == [{}, {}, {}]
-    assert stops[3]["continue_"] is False
-    assert stops[3]["stopReason"].startswith("Stop here")
+    assert said[:2] == ["", ""]
+    assert all("ZeroDivisionError" in text for text in said[2:])
+    assert stops[:5] == [{}] * 5
+    assert stops[5]["continue_"] is False
+    assert stops[5]["stopReason"].startswith("Stop here")
     denied = session.hear("PreToolUse", tool_name="Bash", tool_input={"command": "ls"})
     assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
 
@@ -72,7 +73,7 @@ def test_a_healthy_session_hears_nothing(session: Session) -> None:
 
 
 def test_signs_are_said_once_while_they_stay_the_same(session: Session) -> None:
-    for _ in range(2):
+    for _ in range(3):
         session.edit()
         session.check()
     prompts = [session.context(session.hear("UserPromptSubmit", prompt="Go on")) for _ in range(2)]
@@ -85,7 +86,7 @@ def test_a_claim_without_a_check_is_refused_once(session: Session) -> None:
     claim = {"last_assistant_message": "All tests pass now.", "stop_hook_active": False}
     refused = session.hear("Stop", **claim)
     assert refused["decision"] == "block"
-    assert "no check has passed" in refused["reason"]
+    assert "no tests were run" in refused["reason"]
     assert session.hear("Stop", **{**claim, "stop_hook_active": True}) == {}
 
 

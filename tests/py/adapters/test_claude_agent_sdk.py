@@ -59,7 +59,7 @@ class Stage:
         )
 
     def edit(self, number: int) -> Said:
-        arguments = {"file_path": f"{self.project}/stats{number}.py", "content": f"x = {number}\n"}
+        arguments = {"file_path": f"{self.project}/stats.py", "content": "x = 0\n"}
         return Said(arguments=arguments, tool="Write", number=number)
 
     def check(self, number: int) -> Said:
@@ -97,18 +97,19 @@ def test_a_repeat_is_named_and_then_stopped_as_an_error_of_the_caller(stage: Sta
     with LLMService(say(stage.tries())) as service:
         options = stage.options(service, max_turns=30)
         with pytest.raises(loki.AgentStuck) as stuck:
-            asyncio.run(_all(query(prompt="Fix it", options=options), heard))
+            asyncio.run(_all(query(prompt="Fix it", options=options, scope="project"), heard))
         requests = [one for one in service.received if '"Bash"' in one.text]
-    assert (stuck.value.count, len(requests)) == (4, 8)
+    assert (stuck.value.count, len(requests)) == (6, 12)
     assert isinstance(heard[-1], sdk.ResultMessage)
-    assert "came back" not in requests[3].text
-    assert requests[4].text.count("This failure came back") == 1
-    assert requests[7].text.count("This failure came back") == 2
-    # Another session in this project is told before it begins.
-    with LLMService(say(iter([Said("Nothing to do.")]))) as service:
-        options = stage.options(service)
-        asyncio.run(_all(query(prompt="Fix it", options=options), heard))
-        assert "ZeroDivisionError" in service.received[0].text
+    assert "came back" not in requests[5].text
+    assert requests[6].text.count("This failure came back") == 1
+    assert requests[8].text.count("The same failure for the 4th time") == 1
+    # Another session is told before it begins, where it is told what the project knows.
+    for scope, is_told in (("project", True), ("conversation", False)):
+        with LLMService(say(iter([Said("Nothing to do.")]))) as service:
+            options = stage.options(service)
+            asyncio.run(_all(query(prompt="Fix it", options=options, scope=scope), heard))
+            assert ("ZeroDivisionError" in service.received[0].text) is is_told
 
 
 def test_a_client_goes_on_after_it_was_stopped(stage: Stage) -> None:
@@ -125,10 +126,10 @@ def test_a_client_goes_on_after_it_was_stopped(stage: Stage) -> None:
             await _all(client.receive_response(), heard)
 
     turns = stage.tries()
-    replies = [next(turns) for _ in range(8)]
-    with LLMService(say(iter([*replies, Said("I tried four.", number=9)]))) as service:
+    replies = [next(turns) for _ in range(12)]
+    with LLMService(say(iter([*replies, Said("I tried six.", number=13)]))) as service:
         asyncio.run(go(service))
-    assert [m.result for m in heard if isinstance(m, sdk.ResultMessage)][-1] == "I tried four."
+    assert [m.result for m in heard if isinstance(m, sdk.ResultMessage)][-1] == "I tried six."
 
 
 def test_a_claim_without_a_check_is_refused_once(stage: Stage) -> None:
@@ -136,7 +137,7 @@ def test_a_claim_without_a_check_is_refused_once(stage: Stage) -> None:
     claim, truth = Said("All tests pass now.", number=2), Said("Not verified.", number=3)
     with LLMService(say(iter([stage.edit(1), claim, truth]))) as service:
         asyncio.run(_all(query(prompt="Fix it", options=stage.options(service)), heard))
-        assert "no check has passed since the last change" in service.received[-1].text
+        assert "but no tests were run: run the project's tests" in service.received[-1].text
     assert heard[-1].result == "Not verified."
 
 
@@ -151,7 +152,7 @@ def test_a_healthy_session_is_unchanged(stage: Stage) -> None:
             requests = [len(one.body["messages"]) for one in service.received]
         contents = [getattr(message, "content", None) for message in heard]
         seen.append((requests, contents, heard[-1].result, heard[-1].num_turns))
-        (stage.project / "stats1.py").unlink()
+        (stage.project / "stats.py").unlink()
     assert str(seen[0]) == str(seen[1])
 
 

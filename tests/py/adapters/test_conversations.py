@@ -184,7 +184,7 @@ def test_a_run_that_waits_by_asking_again_hears_nothing(tmp_path: Path, make: Ma
 
 @EACH
 def test_each_of_many_that_loops_is_stopped(tmp_path: Path, make: Make) -> None:
-    """Also the next ones, which began with what the first has learned."""
+    """Also the next one, which is counted by itself."""
 
     async def go() -> None:
         service = Service(tmp_path, [*tries(20)])
@@ -194,6 +194,6 @@ def test_each_of_many_that_loops_is_stopped(tmp_path: Path, make: Make) -> None:
         for _ in range(2):
             with pytest.raises(loki.AgentStuck) as stuck:
                 await run()
-            assert stuck.value.count == 4
+            assert stuck.value.count == 6
 
     asyncio.run(go())

@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ToolErrorMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    ToolErrorMiddleware,
+    ToolRetryMiddleware,
+)
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -151,24 +157,27 @@ def test_who_goes_on_all_the_same_is_stopped(tmp_path: Path, way: Way) -> None:
     script = ScriptedChat.of(tries(20))
     with pytest.raises(loki.AgentStuck) as stuck:
         way(agent(script, Says(ZERO), LokiMiddleware(monitor(tmp_path))))
-    assert stuck.value.count == 4
+    assert stuck.value.count == 6
     assert "ZeroDivisionError" in str(stuck.value.failure)
-    assert len(script.sent) == 8
+    assert len(script.sent) == 12
 
 
 @TWO
 def test_failures_in_turn_are_seen(tmp_path: Path, way: Way) -> None:
     check = Says(*[ZERO, TYPE] * 20)
-    with pytest.raises(loki.AgentStuck) as stuck:
-        way(agent(ScriptedChat.of(tries(20)), check, LokiMiddleware(monitor(tmp_path))))
-    assert stuck.value.reason == "turn"
-    assert check.calls <= 8
+    script = ScriptedChat.of([*tries(4), "I do not know"])
+    way(agent(script, check, LokiMiddleware(monitor(tmp_path))))
+    for failure in (ZERO, TYPE):
+        first, second = (text for text in told(script.sent[-1]) if text.startswith(failure))
+        assert first == failure
+        assert "came back" in second
+    assert "come back in turn" in str(script.sent[-1]), "the signs say so"
 
 
 @TWO
 def test_a_person_can_go_on_where_it_was_stopped(tmp_path: Path, way: Way) -> None:
     """The thread is whole: each call has its result."""
-    script = ScriptedChat.of([*tries(4), "I wait for you"])
+    script = ScriptedChat.of([*tries(6), "I wait for you"])
     made = agent(
         script, Says(ZERO), LokiMiddleware(monitor(tmp_path)), checkpointer=InMemorySaver()
     )
@@ -194,7 +203,7 @@ def test_a_person_can_go_on_where_it_was_stopped(tmp_path: Path, way: Way) -> No
 def test_each_way_to_fail_is_recognized(tmp_path: Path, way: Way, answer: Any) -> None:
     script = ScriptedChat.of([*tries(2), "I do not know"])
     watched = monitor(tmp_path)
-    made = agent(script, Says(answer), LokiMiddleware(watched))
+    made = agent(script, Says(answer), LokiMiddleware(watched, scope="project"))
     if isinstance(answer, ZeroDivisionError):  # LangChain ends a run at any other exception
         for _ in range(3):
             script.sent.clear()
@@ -210,31 +219,89 @@ def test_each_way_to_fail_is_recognized(tmp_path: Path, way: Way, answer: Any) -
         assert "ZeroDivisionError" in watched.instructions()
 
 
-def test_exceptions_may_be_made_messages_further_out(tmp_path: Path) -> None:
-    def show(error: Exception, _: Any) -> str | None:
-        return None if isinstance(error, loki.AgentStuck) else str(error)
-
+@TWO
+@pytest.mark.parametrize("is_outer", [True, False])
+@pytest.mark.parametrize(
+    "middleware",
+    [
+        ToolErrorMiddleware(lambda error, _: str(error)),
+        ToolRetryMiddleware(max_retries=2, initial_delay=0),
+        ToolRetryMiddleware(max_retries=2, initial_delay=0, on_failure=lambda _: "Sorry"),
+    ],
+)
+def test_exceptions_may_be_made_messages_by_others(
+    tmp_path: Path, way: Way, middleware: Any, is_outer: bool
+) -> None:
+    """What they make of a stop is no way round it, and what they try again is no repeat of the agent's."""
     check = Says(ValueError("the section 'server' is missing in settings.toml"))
-    script = ScriptedChat.of(tries(20))
-    shown = ToolErrorMiddleware(show)
+    script, ours = ScriptedChat.of(tries(20)), LokiMiddleware(monitor(tmp_path))
+    both = [middleware, ours] if is_outer else [ours, middleware]
+    with pytest.raises(loki.AgentStuck) as stuck:
+        way(agent(script, check, *both))
+    runs = 1 if isinstance(middleware, ToolErrorMiddleware) else 3
+    assert stuck.value.count == 6
+    assert len(script.sent) == 12
+    assert check.calls <= 6 * runs
+    if is_outer and runs == 3:
+        assert check.calls == 5 * runs + 1  # the one that it was stopped at was not tried again
+
+
+@TWO
+@pytest.mark.parametrize("is_outer", [True, False])
+@pytest.mark.parametrize("on_failure", ["continue", "error"])
+def test_who_asks_the_model_again_does_not_get_round_a_stop(
+    tmp_path: Path, way: Way, is_outer: bool, on_failure: Any
+) -> None:
+    script, ours = ScriptedChat.of(tries(20)), LokiMiddleware(monitor(tmp_path))
+    other = ModelRetryMiddleware(max_retries=2, initial_delay=0, on_failure=on_failure)
     with pytest.raises(loki.AgentStuck):
-        by_invoke(agent(script, check, shown, LokiMiddleware(monitor(tmp_path))))
-    assert len(script.sent) == 8
+        way(agent(script, Says(ZERO), *([other, ours] if is_outer else [ours, other])))
+    assert len(script.sent) == 12
 
 
-def test_arguments_that_do_not_fit_are_the_calls_failure(tmp_path: Path) -> None:
+def test_another_model_does_not_get_round_a_stop(tmp_path: Path) -> None:
+    script, other = ScriptedChat.of(tries(20)), ScriptedChat.of(["All is well"])
+    both = ModelFallbackMiddleware(other), LokiMiddleware(monitor(tmp_path))
+    with pytest.raises(loki.AgentStuck):
+        by_invoke(agent(script, Says(ZERO), *both))
+    assert len(script.sent) == 12
+    assert other.sent == []
+
+
+@TWO
+def test_a_service_that_fails_is_not_hammered_by_who_tries_again(tmp_path: Path, way: Way) -> None:
+    fetch = Says(ConnectionError("connect ECONNREFUSED 203.0.113.7:443"))
+
+    def fetch_page(url: str) -> str:
+        """Fetch a page."""
+        return str(fetch())
+
+    calls: list[Call] = [("fetch_page", {"url": "https://docs.example.com/a"})]
+    script = ScriptedChat.of([*[calls] * 6, "I do not know"])
+    both = ToolRetryMiddleware(max_retries=5, initial_delay=0), LokiMiddleware(monitor(tmp_path))
+    way(create_agent(script, [fetch_page], middleware=both))
+    assert fetch.calls == 3
+
+
+def test_arguments_that_do_not_fit_are_named_and_never_stopped(tmp_path: Path) -> None:
     wrong: list[Call] = [("write_file", {"file": "stats.py"})]
-    script = ScriptedChat.of([wrong] * 9)
-    with pytest.raises(loki.AgentStuck):
-        by_invoke(agent(script, Says(ZERO), LokiMiddleware(monitor(tmp_path))))
-    assert "failed" in told(script.sent[-1])[-1]
+    script = ScriptedChat.of([*[wrong] * 15, "I do not know"])
+    messages = by_invoke(
+        agent(script, Says(ZERO), LokiMiddleware(monitor(tmp_path))), config={"recursion_limit": 99}
+    )
+    assert messages[-1].content == "I do not know"
+    assert "was not accepted" not in told(script.sent[-1])[0]
+    assert all("was not accepted" in text for text in told(script.sent[-1])[1:])
 
 
 def test_a_later_run_begins_with_what_an_earlier_one_learned(tmp_path: Path) -> None:
+    def watched() -> LokiMiddleware:
+        return LokiMiddleware(monitor(tmp_path), scope="project")
+
     with pytest.raises(loki.AgentStuck):
-        by_invoke(agent(ScriptedChat.of(tries(9)), Says(ZERO), LokiMiddleware(monitor(tmp_path))))
+        by_invoke(agent(ScriptedChat.of(tries(9)), Says(ZERO), watched()))
     script = ScriptedChat.of(["Let me think"])
-    by_invoke(agent(script, Says(ZERO), LokiMiddleware(monitor(tmp_path))))
+    by_invoke(agent(script, Says(ZERO), watched()))
     assert "write_file stats.py" in told(script.sent[0])[0]
 
 
@@ -270,7 +337,7 @@ def test_a_claim_without_a_check_is_refused_once(tmp_path: Path, way: Way) -> No
     messages = way(agent(script, Says(ZERO), LokiMiddleware(monitor(tmp_path))))
     assert messages[-1].content == "All tests pass now."
     assert len(script.sent) == 4
-    assert "Run the check" in told(script.sent[-1])[-1]
+    assert "files were changed after the last run of tests" in told(script.sent[-1])[-1]
 
 
 def test_a_question_to_a_person_is_no_failure(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_stop_reaches_the_caller(tmp_path: Path, is_async: bool, answer: Any) 
     made = graph(LokiGraph(monitor(tmp_path)), script, Says(answer), is_async=is_async)
     with pytest.raises(loki.AgentStuck):
         run(made, is_async=is_async)
-    assert len(script.sent) == 8
+    assert len(script.sent) == 12
 
 
 @BOTH

@@ -57,17 +57,17 @@ def test_a_conversation_with_the_official_client(tmp_path: Path) -> None:
 
         answers = [
             await say(session, "report_attempt", approach=f"try {n}", output=FAILS, **CHECK)
-            for n in range(4)
+            for n in range(12)
         ]
         assert "Nothing speaks against" in answers[0]
-        assert "came back" in answers[1]
-        assert "change the strategy" in answers[2]
-        assert answers[3].startswith("Stop here")
+        assert "came back" in answers[1] + answers[2]
+        assert "another way" in answers[4]
+        assert answers[11].startswith("Stop here")
 
         tried = await say(session, "what_was_tried", output=FAILS)
-        assert "try 2" in tried
+        assert "try 11" in tried
         assert "a tool call of tester" in tried
-        assert "try 2" in await say(session, "what_next", output=FAILS, **CHECK)
+        assert "try 11" in await say(session, "what_next", output=FAILS, **CHECK)
 
         done = {"output": PASSED, "command": "pytest -q", "exit_code": 0}
         await say(session, "report_attempt", approach="read the header", **done)

@@ -21,14 +21,13 @@ def test_a_repeat_is_named_in_the_result_of_the_tool_and_then_stopped(tmp_path: 
     with pytest.raises(loki.AgentStuck) as stuck:
         run(LokiRunner(monitor(tmp_path)), fixer)
     assert stuck.value.failure is not None
-    assert (stuck.value.count, stuck.value.failure.error_type) == (4, "ZeroDivisionError")
+    assert (stuck.value.count, stuck.value.failure.error_type) == (6, "ZeroDivisionError")
     calls = asked(fixer)
-    assert len(calls) == 8  # four tries of two requests; the ninth was never sent
+    assert len(calls) == 12  # six tries of two requests; the thirteenth was never sent
     seen = outputs(calls[-1])
-    assert [text.startswith(ZERO) for text in seen] == [False, True] * 3 + [False]
-    assert ["led nowhere" in text or "came back" in text for text in seen] == [
-        False, False, False, True, False, True, False,
-    ]  # fmt: skip
+    assert [text.startswith(ZERO) for text in seen] == [False, True] * 5 + [False]
+    assert ["led there" in text for text in seen[1::2]] == [False] + [True] * 4
+    assert ["the very same change" in text for text in seen[::2]] == [False] * 2 + [True] * 4
 
 
 def test_signs_stand_once_in_each_request_and_never_in_the_history(tmp_path: Path) -> None:
@@ -41,17 +40,26 @@ def test_signs_stand_once_in_each_request_and_never_in_the_history(tmp_path: Pat
 
 
 def test_what_another_run_ran_into_is_remembered(tmp_path: Path) -> None:
-    run(LokiRunner(monitor(tmp_path)), agent([*tries(3), "I give up."], Says(ZERO)))
+    run(LokiRunner(monitor(tmp_path), "project"), agent([*tries(3), "I give up."], Says(ZERO)))
     next_one = agent(["Nothing to do."], Says(ZERO))
-    run(LokiRunner(monitor(tmp_path)), next_one)
+    run(LokiRunner(monitor(tmp_path), "project"), next_one)
     assert "ZeroDivisionError" in asked(next_one)[0].system_instructions
 
 
 def test_the_turn_of_two_failures_is_seen(tmp_path: Path) -> None:
-    fixer = agent(tries(12), Says(*[ZERO, TYPE] * 6))
-    with pytest.raises(loki.AgentStuck) as stuck:
-        run(LokiRunner(monitor(tmp_path)), fixer)
-    assert stuck.value.reason == "turn"
+    fixer = agent([*tries(4), "I give up."], Says(*[ZERO, TYPE] * 6))
+    run(LokiRunner(monitor(tmp_path)), fixer)
+    last = asked(fixer)[-1]
+    assert ["came back" in text for text in outputs(last)[1::2]] == [False, False, True, True]
+    assert "come back in turn" in last.system_instructions
+
+
+def test_arguments_that_do_not_fit_are_named_and_never_stopped(tmp_path: Path) -> None:
+    wrong: list[Call] = [("write_file", {"file": "stats.py"})]
+    fixer = agent([*[wrong] * 15, "I give up."], Says(ZERO))
+    assert run(LokiRunner(monitor(tmp_path)), fixer).final_output == "I give up."
+    named = ["was not accepted" in text for text in outputs(asked(fixer)[-1])]
+    assert named == [False] + [True] * 14
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -80,7 +88,7 @@ def test_a_streamed_run_is_stopped_out_of_its_events(tmp_path: Path) -> None:
                 pass
         return len(asked(fixer))
 
-    assert asyncio.run(stream()) == 8
+    assert asyncio.run(stream()) == 12
 
 
 def test_a_run_without_a_loop_is_stopped(tmp_path: Path) -> None:
@@ -104,7 +112,7 @@ def test_agents_that_are_handed_over_to_are_watched_also_in_a_ring(tmp_path: Pat
     second.handoffs = [handoff(first)]
     with pytest.raises(loki.AgentStuck):
         run(LokiRunner(monitor(tmp_path)), first)
-    assert len(asked(second)) == 8
+    assert len(asked(second)) == 12
     check: Any = second.tools[1]
     assert check.tool_output_guardrails is None  # a copy was watched
 

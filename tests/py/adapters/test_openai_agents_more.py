@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from agents.mcp import MCPServer
 from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult, TextContent, Tool
 
 import loki
-from agents import Agent, Runner
+from agents import Agent, Runner, function_tool
 from loki.adapters.openai_agents import LokiRunner
 from support.framework_agents import CHECK, PASSED, TYPE, ZERO, Says, edit, monitor, tries
 from support.openai_agents import agent, asked, kept_in, outputs, run, scripted, tools
@@ -56,7 +57,7 @@ def test_tools_of_mcp_servers_are_watched(is_error: bool, tmp_path: Path) -> Non
     fixer = of_server(tries(9), Says(ZERO), is_error=is_error)
     with pytest.raises(loki.AgentStuck) as stuck:
         run(LokiRunner(monitor(tmp_path)), fixer)
-    assert (stuck.value.count, len(asked(fixer))) == (4, 8)
+    assert (stuck.value.count, len(asked(fixer))) == (6, 12)
     assert "came back" in str(outputs(asked(fixer)[-1])[3])
 
 
@@ -71,30 +72,80 @@ def test_healthy_tools_of_mcp_servers_stay_as_they_are(tmp_path: Path) -> None:
     assert seen[0] == seen[1]
 
 
+MADE = pytest.mark.parametrize("is_made_of_a_copy", [False, True])
+
+
+def as_tool(runner: Any, of: Agent[Any], is_made_of_a_copy: bool, **more: Any) -> Any:
+    """A helper as a tool, made as anybody makes it, or of a watched copy."""
+    helper = runner.agent(of) if is_made_of_a_copy else of
+    return helper.as_tool("helper", "Helps", max_turns=30, **more)
+
+
+@MADE
 @pytest.mark.parametrize("more", [{}, {"failure_error_function": lambda *_: "Sorry"}])
-def test_an_agent_that_is_a_tool_stops_who_uses_it(more: Any, tmp_path: Path) -> None:
+def test_an_agent_that_is_a_tool_stops_who_uses_it(
+    more: Any, is_made_of_a_copy: bool, tmp_path: Path
+) -> None:
     """The SDK makes a text of what a tool raises: the one who asked would begin again."""
     runner = LokiRunner(monitor(tmp_path))
     helper = agent(tries(9), Says(ZERO))
-    tool = runner.agent(helper).as_tool("helper", "Helps", max_turns=30, **more)
+    tool = as_tool(runner, helper, is_made_of_a_copy, **more)
     steps: Any = [[("helper", {"input": "Fix it"})]] * 9
     chief = Agent("chief", model=scripted(steps, "chief"), tools=[tool])
     with pytest.raises(loki.AgentStuck) as stuck:
         run(runner, chief)
     assert stuck.value.failure is not None
-    assert (stuck.value.count, stuck.value.failure.error_type) == (4, "ZeroDivisionError")
-    assert (len(asked(helper)), len(asked(chief))) == (8, 1)
+    assert (stuck.value.count, stuck.value.failure.error_type) == (6, "ZeroDivisionError")
+    assert (len(asked(helper)), len(asked(chief))) == (12, 1)
 
 
-def test_healthy_agents_as_tools_hear_nothing(tmp_path: Path) -> None:
+def test_agents_that_use_each_other_are_watched(tmp_path: Path) -> None:
+    """A ring, one of them with events of its own, and the tools as their owner made them."""
+    heard: list[Any] = []
+    chief = Agent("chief", model=scripted([[("second", {"input": "Fix it"})]], "chief"))
+    third = agent(tries(9), Says(ZERO))
+    second = Agent("second", model=scripted([[("third", {"input": "Fix it"})]], "second"))
+    chief.tools = [second.as_tool("second", "Helps", max_turns=30, on_stream=heard.append)]
+    second.tools = [third.as_tool("third", "Helps", max_turns=30)]
+    third.tools.append(chief.as_tool("chief", "Helps"))
+    made: Any = second.tools[0]
+    invoke = made.on_invoke_tool
+    with pytest.raises(loki.AgentStuck):
+        run(LokiRunner(monitor(tmp_path)), chief)
+    assert (len(asked(third)), len(asked(chief))) == (12, 1)
+    assert heard
+    assert made.on_invoke_tool is invoke
+    assert made.tool_output_guardrails is None
+
+
+@MADE
+def test_healthy_agents_as_tools_hear_nothing(is_made_of_a_copy: bool, tmp_path: Path) -> None:
     seen = []
     for is_watched in (True, False):
         runner: Any = LokiRunner(monitor(tmp_path)) if is_watched else Runner
         helper = agent([[CHECK], [edit()], [CHECK], "All tests pass."], Says(ZERO, PASSED))
-        tool = (runner.agent(helper) if is_watched else helper).as_tool("helper", "Helps")
+        tool = as_tool(runner, helper, is_made_of_a_copy and is_watched)
         call: Any = ("helper", {"input": "Fix it"})
         chief = Agent("chief", model=scripted([[call, call], "Fixed."], "chief"), tools=[tool])
         result = run(runner, chief)
         seen.append((result.final_output, result.to_input_list(), asked(chief)[-1].input))
     assert str(seen[0]) == str(seen[1])
     assert [kept.failure.error_type for kept in kept_in(tmp_path)] == ["ZeroDivisionError"]
+
+
+def test_who_is_asked_for_approval_within_a_tool_goes_on_watched(tmp_path: Path) -> None:
+    @function_tool(needs_approval=True)
+    def deploy() -> str:
+        return "deployed"
+
+    helper = Agent("helper", model=scripted([[("deploy", {})], "It is out."]), tools=[deploy])
+    call: Any = [("helper", {"input": "Deploy it"})]
+    chief = Agent(
+        "chief", model=scripted([call, "Done."], "chief"), tools=[helper.as_tool("helper", "Helps")]
+    )
+    runner = LokiRunner(monitor(tmp_path))
+    result = run(runner, chief)
+    state = result.to_state()
+    state.approve(result.interruptions[0])
+    assert asyncio.run(runner.run(result.last_agent, state)).final_output == "Done."
+    assert len(asked(helper)) == 2

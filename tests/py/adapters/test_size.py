@@ -61,6 +61,8 @@ def test_each_adapter_of_a_framework_is_measured() -> None:
         "mcp",
         "mcp_tools",
         "metrics",
+        "monitors",
+        "scope",
         "telemetry",
         "tracing",
     }

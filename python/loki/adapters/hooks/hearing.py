@@ -68,11 +68,10 @@ def _is_light(agent: HookedAgent, heard: Heard, folder: str, session: str) -> bo
     """Whether a call that was made is nothing to ask the monitor about: now, or at all."""
     if heard.ok and heard.tool in agent.module().READS:
         return True
-    went_well = heard.ok or (heard.ok is None and heard.exit_code == 0)
-    if went_well and not _may_be_hidden(heard) and not _may_be_open(folder):
-        from loki.adapters.hooks.passed import keep
+    if _went_well(heard) and not _may_be_hidden(heard) and not _may_be_open(folder):
+        from loki.adapters.hooks.passed import both_ends, keep
 
-        if keep(folder, session, (heard.tool, heard.arguments, heard.id)):
+        if keep(folder, session, (heard.tool, heard.arguments, heard.id, both_ends(heard.output))):
             return True
     from loki.adapters.hooks.once import is_first
 
@@ -100,7 +99,12 @@ def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) ->
 
         reaction = monitor.finished(heard.task, end_of(heard.printed), exit_code=heard.exit_code)
     else:
-        reaction = monitor.after(call, heard.output, ok=heard.ok, exit_code=heard.exit_code)
+        from loki.adapters.hooks.passed import both_ends
+
+        # As it is kept where it is: the same answer is the same then, too.
+        is_kept = _went_well(heard) and not _may_be_hidden(heard)
+        output = both_ends(heard.output) if is_kept else heard.output
+        reaction = monitor.after(call, output, ok=heard.ok, exit_code=heard.exit_code)
     if reaction.kind == "stop":
         stop.keep(monitor, heard.turn, reaction.text)
     return _told(agent, heard, reaction)
@@ -154,8 +158,12 @@ def _tell_kept(monitor: Monitor, folder: str, session: str) -> None:
     from loki.adapters.hooks.passed import take
     from loki.decision.tool_call import ToolCall
 
-    for tool, arguments, id_ in take(folder, session):
-        monitor.after(ToolCall(tool, arguments, id=id_), "", ok=True)
+    for tool, arguments, id_, output in take(folder, session):
+        monitor.after(ToolCall(tool, arguments, id=id_), output, ok=True)
+
+
+def _went_well(heard: Heard) -> bool:
+    return bool(heard.ok or (heard.ok is None and heard.exit_code == 0))
 
 
 def _may_be_hidden(heard: Heard) -> bool:

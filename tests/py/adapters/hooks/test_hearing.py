@@ -91,6 +91,7 @@ class Gemini(Claude):
         return {"hook_event_name": self.end, "prompt_response": message}
 
 
+TWELVE = "abcdefghijkl"
 SPEAKERS = [Claude(), Codex(), Gemini()]
 BY_NAME = pytest.mark.parametrize("agent", SPEAKERS, ids=lambda one: one.name)
 Tell = Callable[..., "Said | None"]
@@ -112,26 +113,42 @@ def tell(tmp_path: Path) -> Tell:
 
 
 @BY_NAME
-def test_a_failure_that_comes_back_is_told_then_stopped(agent: Claude, tell: Tell) -> None:
+def test_a_failure_that_comes_back_is_told_and_far_out_stopped(agent: Claude, tell: Tell) -> None:
     told = []
-    for text in "abcd":
+    for text in TWELVE:
         told.append(tell(agent, agent.check()))
         assert tell(agent, agent.edit(text)) is None
-    assert told[0] is None
-    for nudge in told[1:3]:
+    assert told[:2] == [None, None]
+    for nudge in told[2:11]:
         assert nudge is not None
         assert "KeyError: 'next'" in nudge["hookSpecificOutput"]["additionalContext"]
-    assert told[3] is not None
-    assert told[3]["continue"] is False
-    assert "KeyError: 'next'" in told[3]["stopReason"]
+    assert told[11] is not None
+    assert told[11]["continue"] is False
+    assert "KeyError: 'next'" in told[11]["stopReason"]
+
+
+@BY_NAME
+def test_the_very_same_call_is_stopped_sooner(agent: Claude, tell: Tell) -> None:
+    told = [tell(agent, agent.check()) for _ in range(6)]
+    assert told[:2] == [None, None]
+    assert all("with nothing new in between" in str(one) for one in told[2:])
+    assert [one is not None and one.get("continue") is False for one in told].index(True) == 5
+
+
+def test_the_same_answer_time_and_again_is_told(tell: Tell) -> None:
+    claude = SPEAKERS[0]
+    said = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "0 rows"},
+            "tool_input": {"command": "python show.py"}}  # fmt: skip
+    told = [tell(claude, said) for _ in range(5)]
+    assert [one is None for one in told] == [True, True, True, False, False]
+    assert "gave the same answer 4 times" in str(told[3])
 
 
 @pytest.mark.parametrize("agent", SPEAKERS[:2], ids=lambda one: one.name)
 def test_a_stop_binds_until_a_person_has_spoken(agent: Claude, tell: Tell, tmp_path: Path) -> None:
-    for text in "abcd":
+    for _ in range(6):
         assert tell(agent, agent.before()) is None
         tell(agent, agent.check())
-        tell(agent, agent.edit(text))
     bound = tell(agent, agent.before())
     assert bound is not None
     assert bound["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -142,7 +159,7 @@ def test_a_stop_binds_until_a_person_has_spoken(agent: Claude, tell: Tell, tmp_p
 
 @BY_NAME
 def test_what_no_check_has_seen_stays_so_after_a_stop(agent: Claude, tell: Tell) -> None:
-    for text in "abcd":
+    for text in TWELVE:
         tell(agent, agent.check())
         tell(agent, agent.edit(text))
     claim = {**agent.ends("All done, the tests pass now."), "prompt": "go on"}
@@ -240,8 +257,10 @@ def test_what_went_well_waits_in_a_file_without_secrets(tell: Tell, tmp_path: Pa
     assert key not in waits.read_text()
     assert 100 < waits.stat().st_size < 5_000
     assert waits.stat().st_mode & 0o777 == 0o600
-    assert tell(claude, claude.check()) is not None, "the edit is known by now"
-    assert not waits.exists()
+    tell(claude, claude.check())
+    assert not waits.exists(), "the edit is known by now"
+    tell(claude, claude.edit("b"))
+    assert tell(claude, claude.check()) is not None
 
 
 def test_what_was_torn_is_left_out(tell: Tell, tmp_path: Path) -> None:
@@ -250,6 +269,8 @@ def test_what_was_torn_is_left_out(tell: Tell, tmp_path: Path) -> None:
     tell(claude, claude.edit("a"))
     (waits,) = (tmp_path / ".loki" / "state" / "passed").iterdir()
     waits.write_bytes(b'["Edit", {"a"\n\xff\n[1, 2, 3]\n' + waits.read_bytes() + b'["Edi')
+    tell(claude, claude.check())
+    tell(claude, claude.edit("b"))
     assert tell(claude, claude.check()) is not None
 
 
@@ -308,8 +329,8 @@ def test_a_check_that_failed_behind_a_pipe_is_heard(tmp_path: Path) -> None:
     for text in "abc":
         edit = {**Claude().edit(text), "session_id": "s", "cwd": str(tmp_path)}
         said += [answer("claude-code", piped, {}), answer("claude-code", edit, {})]
-    assert said[0] is None
-    assert "came back" in str(said[2])
+    assert said[0] is said[2] is None
+    assert "came back" in str(said[4])
 
 
 def test_a_failed_call_is_heard_once_by_two_installations(tell: Tell, tmp_path: Path) -> None:

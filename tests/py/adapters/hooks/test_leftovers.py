@@ -24,7 +24,7 @@ def test_calls_of_sessions_that_never_ended_are_bounded(tmp_path: Path) -> None:
     (tmp_path / ".loki").mkdir()
     (tmp_path / ".loki" / ".gitignore").touch()
     for number in range(MOST + 20):
-        assert passed.keep(str(tmp_path), f"s{number}", ("Edit", {}, ""))
+        assert passed.keep(str(tmp_path), f"s{number}", ("Edit", {}, "", "ok"))
     assert len(list((tmp_path / ".loki" / passed.FOLDER).iterdir())) <= MOST
-    assert passed.take(str(tmp_path), f"s{MOST + 19}") == [("Edit", {}, "")]
+    assert passed.take(str(tmp_path), f"s{MOST + 19}") == [("Edit", {}, "", "ok")]
     assert passed.take(str(tmp_path), f"s{MOST + 19}") == []

@@ -114,15 +114,15 @@ def test_a_claim_that_nothing_bears_out_is_sent_back(session: Session, name: str
 def test_it_is_told_what_it_has_to_wait_for(session: Session) -> None:
     the_tests_still_run(session)
     assert session.refused == [
-        "You say `All tests pass.`, but `pytest -q` still runs in the background. Wait until it has "
+        "You say `All tests pass.`, but `pytest -q` still runs in the background: wait until it has "
         "ended and show what it prints, or say plainly what is not verified."
     ]
 
 
 def test_a_failure_in_the_background_comes_back_as_any_other(session: Session) -> None:
     session.prompt("fix")
-    for task in ("b1", "b2"):
-        session.edit("a.py", task)
+    for task in ("b1", "b2", "b3"):
+        session.edit("app.py", task)
         session.background("pytest -q", task)
         session.ended(task, 1, RED)
     ((event, told),) = session.said
