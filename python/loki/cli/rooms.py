@@ -33,6 +33,7 @@ COMMANDS = {
     "queue": "queue:app",
     "dead-letters": "dead_letters:app",
     "hook": "hook:app",
+    "replay": "replay:command",
     "patterns": "patterns:app",
     "pipeline": "pipeline:app",
     "recur": "recur:app",
