@@ -22,6 +22,7 @@ from benchmarks import (
     queue,
     recognition,
     references,
+    replay,
     report,
 )
 from benchmarks.cases import FAMILIES, cases
@@ -241,3 +242,33 @@ def test_the_loop_is_measured_effect_by_effect(tmp_path: Path) -> None:
     assert found["attempts"] == 12
     assert len(found["memory_mb"]) == 12
     assert "an attempt, median" in loop.told(found)
+
+
+def test_recorded_runs_are_replayed_beside_other_detectors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = {"tool": "bash", "args": {"command": "pytest -q"}, "exit_code": 1}
+    failing["result"] = "FAILED test_app.py::test_next - KeyError: 'next'\n1 failed in 0.02s\n"
+    reads = [
+        {"tool": "read", "args": {"path": f"{name}.py"}, "result": f"import {name}\n", "ok": True}
+        for name in ("one", "two", "three")
+    ]
+    stuck = [{"from": 0, "to": 8, "label": "stuck"}]
+    going = [{"from": 0, "to": 2, "label": "progress"}]
+    runs = [
+        {"id": "a", "agent": "x", "resolved": False, "steps": [failing] * 9, "windows": stuck},
+        {"id": "b", "agent": "y", "resolved": True, "steps": reads, "final": "It reads three files.",
+         "windows": going},
+    ]  # fmt: skip
+    file = tmp_path / "runs.jsonl"
+    file.write_text("\n".join(map(json.dumps, runs)), "utf-8")
+    assert replay.main([str(file), "--agents", "--show", "stops"]) == 0
+    said = capsys.readouterr().out
+    rows = {line.split(" | ")[0]: line.strip(" |").split(" | ")[1:] for line in said.splitlines()}
+    assert said.startswith("2 runs (all), 12 calls; 1 solved, 1 failed, 0 unknown; 1 windows stuck")
+    assert rows["| `failed_stopped`"] == ["1 of 1 (100.0%)"] * 6
+    assert [cell.split()[0] for cell in rows["| `failed_saved`"][1:]] == ["5", "5", "3", "4", "5"]
+    assert rows["| `stuck_heard`"] == ["1 of 1 (100.0%)"] * 6
+    assert rows["| `solved_spoken`"] == rows["| `progress_disturbed`"] == ["0 of 1 (0.0%)"] * 6
+    assert "a (failed) step" in said
+    assert replay.is_in("tuned", "a") is not replay.is_in("kept", "a")
