@@ -250,6 +250,7 @@ class Breaker(_core.Breaker):
             failure_count=view.failure_count,
             success_count=view.success_count,
             trips=view.trips,
+            generation=view.generation,
             last_failure_time=moment(view.last_failure_ns),
             last_state_change=moment(view.last_change_ns),
             cooldown_until=moment(view.cooldown_until_ns),

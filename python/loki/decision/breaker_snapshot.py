@@ -59,6 +59,8 @@ class BreakerSnapshot:
         failure_count: failures that count now; while OPEN those that tripped it.
         success_count: successful probes in a row.
         trips: how often in a row it tripped, without having been closed between.
+        generation: counts its transitions, and what was done to it by hand; of two looks with the same,
+            nothing of that came between. Times may differ by microseconds from look to look.
         last_failure_time: in UTC, like all times; None since it was last closed.
         last_state_change: None where there was none.
         cooldown_until: None unless OPEN with an end.
@@ -75,6 +77,7 @@ class BreakerSnapshot:
     failure_count: int
     success_count: int
     trips: int
+    generation: int
     last_failure_time: datetime | None
     last_state_change: datetime | None
     cooldown_until: datetime | None

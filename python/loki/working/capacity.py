@@ -76,7 +76,7 @@ class Capacity:
         self._known[name] = found
         if known is None and found.state == "CLOSED":
             self._began_to_grow(found, now)
-        elif known is None or found.last_state_change != known.last_state_change:
+        elif known is None or _has_changed(known, found):
             if known is not None and known.state == found.state == "CLOSED":
                 self._step(Changed(name, "OPEN", 0.0), now)  # opened and closed since the last look
             self._step(Changed(name, found.state, _wait(found)), now)
@@ -133,6 +133,14 @@ class Capacity:
         now = self._clock.now()
         left += [(until - now).total_seconds() for until in self._held.values() if until]
         return max(0.0, min(left)) if left else None
+
+
+def _has_changed(known: BreakerSnapshot, found: BreakerSnapshot) -> bool:
+    """Whether a breaker changed its state between two looks, be it the same again."""
+    if known.state != found.state:
+        return True
+    # What is closed and was opened between was also closed again. A reset of what is closed is one.
+    return found.generation - known.generation >= (2 if found.state == "CLOSED" else 1)
 
 
 def _wait(found: BreakerSnapshot) -> float:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import loki
+from loki.base.time import SystemClock
+from loki.decision import recovery
 from loki.recurrence.queued import QueuedTask
 from loki.testing import ManualClock
+from loki.working import capacity as capacities
 from loki.working.capacity import Capacity
 
 FINE = QueuedTask("a", "A")
@@ -143,3 +149,56 @@ def test_a_paused_task_is_held_until_its_time_or_until_the_breaker_is_closed(
     close(breakers, clock)
     found.look()
     assert found.admits(URGENT)
+
+
+def test_after_an_outage_capacity_is_full_again_by_clocks_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times in the shared file differ by microseconds from look to look: that is no new outage."""
+    monkeypatch.setattr(recovery, "STEP_SECONDS", 0.15)
+    monkeypatch.setattr(capacities, "GROWTH", 0.3)
+    looks = Capacity(loki.Breakers(tmp_path / "breakers.json"), SystemClock(), 5)
+    looks.look()
+    child = os.fork()
+    if child == 0:
+        other = loki.Breakers(
+            tmp_path / "breakers.json", threshold=1, cooldown="20ms", recovery_threshold=1
+        )
+        trip_and_close(other)
+        os._exit(0)
+    seen, end = [looks.slots], time.monotonic() + 20.0
+    while time.monotonic() < end and not (len(seen) > 1 and looks.is_full):
+        looks.look()
+        seen += [looks.slots] if looks.slots != seen[-1] else []
+        time.sleep(0.002)
+    assert os.waitpid(child, 0)[1] == 0
+    assert seen[0] == seen[-1] == sys.maxsize
+    assert [slots for slots, _ in itertools.groupby(seen[1:-1])][-2:] == [3, 4]
+
+
+def trip_and_close(breakers: loki.Breakers) -> None:
+    permit = breakers["api/claude"].try_acquire()
+    assert permit is not None
+    permit.failure("503")
+    probe = None
+    while probe is None:
+        time.sleep(0.03)
+        probe = breakers["api/claude"].try_acquire()
+    probe.success()
+
+
+def test_a_person_who_resets_what_is_closed_causes_no_outage(
+    tmp_path: Path, clock: ManualClock, breakers: loki.Breakers
+) -> None:
+    trip(breakers)
+    clock.advance(301)
+    close(breakers, clock)
+    clock.advance(121)
+    found = capacity(tmp_path, clock)
+    breakers["api/claude"].reset()
+    found.look()
+    assert found.is_full
+    breakers["api/claude"].open()
+    breakers["api/claude"].close()
+    found.look()
+    assert found.slots == 3, "opened and closed between two looks"
