@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from loki.action.listing import git, git_folder
+from loki.action.git import git, git_folder
 
 DEFAULTS = ("main", "master", "trunk", "develop")
 """Names of the branch that others are merged into, where the remote does not say which it is."""

@@ -12,7 +12,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from loki.action.listing import git
+from loki.action.git import git
 
 LARGE = 1_000_000
 """Bytes of a file from which on its size and time stand for its content. Chosen, not measured."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from loki.action.listing import git
+from loki.action.git import git
 
 PATIENCE = 3.0
 """Seconds that git may take: nobody waits for this. Chosen."""

@@ -1,17 +1,16 @@
 """Which files belong to a project: what git says, or every file but caches where there is no git.
 
-git is asked in a way that can neither change the repository nor run anything that its
-configuration names (hooks, file system monitors), so that a project of unknown origin, or one
-that another user owns, can be listed.
+git is asked in a way that can neither change the repository nor run anything that it names
+(`loki.action.git`), so that a project of unknown origin, or one that another user owns, can be listed.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from loki.action.git import git, git_folder
 from loki.base.file import is_temporary
 
 if TYPE_CHECKING:
@@ -26,12 +25,6 @@ IGNORED = frozenset(
     }
 )  # fmt: skip
 """Names that are never a project's own work: left out where git does not track them."""
-
-GIT_TIMEOUT = 120.0
-"""Seconds that one question to git may take. Chosen, not measured."""
-
-_GIT = ("git", "--no-pager", "-c", "safe.directory=*", "-c", "core.fsmonitor=false",
-        "-c", "core.hooksPath=/dev/null")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,53 +62,6 @@ def is_private(path: str) -> bool:
         or name.lower() in {".git", ".loki"}
         or any(folder.lower() in {".git", ".loki"} for folder in folders)
     )
-
-
-def git(
-    root: str, *arguments: str, data: bytes | None = None, seconds: float = GIT_TIMEOUT
-) -> bytes | None:
-    """What git prints about a folder, or None where it fails, takes too long or is missing.
-
-    Args:
-        root: the folder to ask in.
-        arguments: git's own.
-        data: its standard input.
-        seconds: that it may take.
-    """
-    try:
-        done = subprocess.run(
-            [*_GIT, *arguments],
-            cwd=root,
-            env=git_environment(),
-            input=data if data is not None else b"",
-            capture_output=True,
-            timeout=seconds,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout
-
-
-def git_environment() -> dict[str, str]:
-    """The environment for git: no variable that says which repository it is, nothing that asks."""
-    # Hooks and `git rebase --exec` set GIT_DIR and GIT_INDEX_FILE: they would answer for another
-    # repository than the one of the folder that we ask in.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-
-
-def git_folder(root: str) -> str | None:
-    """The nearest ``.git`` at or above a folder, a file in worktrees; None outside of git."""
-    folder = os.path.abspath(root)
-    while True:
-        candidate = os.path.join(folder, ".git")
-        if os.path.lexists(candidate):
-            return candidate
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
 
 
 _TOPS: dict[tuple[str, int], bool] = {}

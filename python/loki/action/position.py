@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from loki.action.listing import git, git_folder
+from loki.action.git import git, git_folder
 
 Stamps = tuple[tuple[int, int, int] | None, ...]
 

@@ -10,7 +10,7 @@ import stat
 import time
 from pathlib import Path
 
-from loki.action.listing import git
+from loki.action.git import git
 from loki.action.tree import Entry, Tree, open_regular, stamp_of
 
 _CHUNK = 1 << 20

@@ -7,20 +7,19 @@ import fcntl
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
-from loki.action.process import run
-from loki.base.error import AgentError, UsageError
+from loki.action.git import run_git
+from loki.base.error import AgentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
 _GIT = 300.0  # seconds that a step of git may take; chosen
-# What a caller inside git, such as a hook, hands down must not lead git to another repository.
-_NO_GIT = {"GIT_CONFIG_NOSYSTEM": "1"}
 
 
 @contextlib.contextmanager
@@ -82,28 +81,18 @@ def repository(folder: str | os.PathLike[str]) -> None:
     Raises:
         AgentError: git is not there, or refused.
     """
-    own = ("-c", "core.hooksPath=/dev/null")
     steps = (
-        ("git", "init", "-q"),
-        ("git", "config", "user.name", "loki"),
-        ("git", "config", "user.email", "loki@localhost"),
-        ("git", *own, "add", "--all", "--force"),
-        (
-            "git",
-            *own,
-            "commit",
-            "-q",
-            "--no-gpg-sign",
-            "--allow-empty",
-            "-m",
-            "The project as it is",
-        ),
+        ("init", "-q"),
+        ("config", "user.name", "loki"),
+        ("config", "user.email", "loki@localhost"),
+        ("add", "--all", "--force"),
+        ("commit", "-q", "--allow-empty", "-m", "The project as it is"),
     )
     for step in steps:
         try:
-            done = run(step, cwd=folder, timeout=_GIT, environment=_NO_GIT)
-        except UsageError as error:
+            done = run_git(os.fspath(folder), *step, seconds=_GIT)
+        except (OSError, subprocess.SubprocessError) as error:
             raise AgentError(f"could not prepare the copy: {error}", retryable=False) from error
-        if not done.is_success:
-            said = done.output.decode("utf-8", "replace").strip()[-500:]
-            raise AgentError(f"could not prepare the copy: `{step[0]} {step[-1]}`: {said}")
+        if done.returncode:
+            said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-500:]
+            raise AgentError(f"could not prepare the copy: `git {step[0]}`: {said}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.dependency.ecosystem import Missing, ecosystems, missing_in, of_language
 from loki.action.dependency.installed import Environment
-from loki.action.listing import git, git_folder
+from loki.action.git import git, git_folder
 from loki.action.words import which
 from loki.base.time import isoformat, moment
 from loki.memory import task_record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.branch import MERGED, default_branch, end_of, start_of
 from loki.action.check import Check
 from loki.action.check_runner import CheckRunner
-from loki.action.listing import git
+from loki.action.git import git
 from loki.action.words import unrunnable
 from loki.base.environment import passed_environment
 from loki.people.signal import FEATURE_READY, MERGE_REQUESTED, TESTS_FAILED, TESTS_PASSED

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loki.action.branch import DELETED, MERGED, default_branch, end_of
-from loki.action.listing import git
-from loki.action.process import run
+from loki.action.git import git, run_git
+from loki.base.secret import mask_output
 from loki.base.time import isoformat
 from loki.people.signal import MERGE_REQUESTED
 from loki.people.waiting import Answer, Waiting
@@ -141,15 +142,13 @@ def _commit(root: str, name: str) -> str:
 
 
 def _git(dispatch: Dispatch, *arguments: str) -> str:
-    """Run git with the person's own settings; what it says where it fails, or ""."""
-    done = run(
-        ("git", *arguments),
-        cwd=dispatch.workspace.root,
-        timeout=TIMEOUT,
-        cancelled=dispatch.cancelled,
-    ).masked()
-    said = done.output.decode("utf-8", "replace").strip().splitlines()
-    return "" if done.is_success else (said[-1] if said else f"git {arguments[0]} failed")
+    """Have git change the project; what it says where it fails, or ""."""
+    try:
+        done = run_git(str(dispatch.workspace.root), *arguments, seconds=TIMEOUT, writes=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"git {arguments[0]} failed: {type(error).__name__}"
+    said = mask_output(done.stdout + done.stderr).decode("utf-8", "replace").strip().splitlines()
+    return "" if done.returncode == 0 else (said[-1] if said else f"git {arguments[0]} failed")
 
 
 CONSUMERS: dict[str, Consumer] = {MERGE_REQUESTED: merge}

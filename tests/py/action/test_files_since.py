@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loki.action.files_since import files_since
-from loki.action.listing import git
+from loki.action.git import git
 from support.suite import Suite
 
 

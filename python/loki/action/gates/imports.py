@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from loki.action.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates.absence import Absence, knowledge
 from loki.action.gates.subject import Subject
+from loki.action.git import git
 from loki.action.imports import FOUND, MISSING, Import, Location, imports_of, language_of, locate
 from loki.action.imports.files import above
-from loki.action.listing import git
 from loki.base import glob
 
 GATE = "import_check"
