@@ -51,6 +51,8 @@ _VARIES = re.compile(  # from run to run of the same; numbers stay: they are wha
     r"|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"
     r"|(?<=/tmp/)[\w.-]+"
     r"|(?i:(?<=pid )|(?<=pid=)|(?<=pid: ))\d+"
+    r"|(?i:\b(?:seed|shuffle)[ =:]{1,3}\d+)"  # tests go in another order each time
+    r"|(?m:^(?:[\w./\\-]+ )?(?=[^\s%]*\.|[^%\n]*%)[.FEsSxXpP]+ *(?:\[ *\d+%\])?$)"  # a mark a test
 )
 _HEAD = 250  # characters in which a scaffold says what is wrong with an answer
 _SHELL_SAYS = ("execution timed out", "command timed out", "error:", "fatal:")

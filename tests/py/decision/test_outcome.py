@@ -32,6 +32,31 @@ def test_lines_that_tell(text: str, count: int) -> None:
     assert extent(text) == count
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("F.                 [100%]\n1 failed, 1 passed", ".F    [100%]\n1 failed, 1 passed"),
+        ("t.py ..F [ 60%]\nu.py E. [100%]\nno b", "t.py F.. [ 60%]\nu.py .E [100%]\nno b"),
+        ("Using --randomly-seed=42\n1 failed", "Using --randomly-seed=177\n1 failed"),
+        (
+            "Run options: --seed 4711\n\n..F\n1 failures",
+            "Run options: --seed 12\n\n.F.\n1 failures",
+        ),
+        ("-test.shuffle 1795380\n--- FAIL: TestA", "-test.shuffle 99\n--- FAIL: TestA"),
+    ],
+)
+def test_the_same_in_another_order_of_tests(one: str, other: str) -> None:
+    assert said_by(one) == said_by(other) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("F\n", "E\n"), ("seed oil\n", "oil seed\n"), ("s.p\n1", "s.p\n2"), ("50%", "60%")],
+)
+def test_what_is_no_progress_of_tests_counts(one: str, other: str) -> None:
+    assert said_by(one) != said_by(other)
+
+
 def test_it_is_linear_and_total() -> None:
     for text in ("a." * 10**6, "\n" * 10**6, "a.py:1\n" * 10**5, "\ud800", pytest_fails()):
         assert extent(text) >= 0
