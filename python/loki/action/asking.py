@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeGuard
 from loki.action.agent import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.change import Change
 from loki.action.event import AgentFailed, Answered, Event, Malformed, Reflected, Refused
+from loki.action.raised import is_outage, place
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, UsageError
 from loki.base.secret import mask_secrets
 from loki.base.time import seconds
@@ -25,17 +26,6 @@ from loki.recognition.failure import Failure
 
 AnyAgent: TypeAlias = Agent | Callable[[Briefing], Any]
 """An agent, or a plain function from briefing to change; either may be async."""
-
-OWN_BUGS = (
-    TypeError,
-    AttributeError,
-    NameError,
-    ImportError,
-    SyntaxError,
-    NotImplementedError,
-    AssertionError,
-)
-"""Errors that asking again does not mend: the agent's own code is wrong."""
 
 
 def run_coroutine(
@@ -207,9 +197,12 @@ def as_failure_of(error: BaseException) -> Event:
             tokens=tokens_said(error.tokens) or 0,
             cost=dollars_said(error.cost) or 0.0,
         )
-    message = f"the agent raised {type(error).__name__}: {error}"
-    failure = Failure.of(message, tool="loki", error_type=type(error).__name__)
-    return AgentFailed(failure, not isinstance(error, OWN_BUGS))
+    kind, again, where = type(error).__name__, is_outage(error), ""
+    if not again:
+        found = place(error)
+        where = f" ({found})" if found else ""
+    message = mask_secrets(f"the agent raised {kind}: {error}{where}")
+    return AgentFailed(Failure.of(message, tool="loki", error_type=kind), again)
 
 
 def _hint(retry_after: Any) -> float | None:

@@ -5,18 +5,14 @@ Under test: ``tests/py/agents/test_outage.py``.
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from loki.action.raised import LOST, causes, status_of
 from loki.agents.model_error import Service, client_error, status_error
 from loki.base.error import LLMError
 
-DEEPEST = 8
-"""Causes of an exception that are looked at; chosen, not measured."""
-
-_LOST = (ConnectionError, TimeoutError, socket.gaierror)
 _CLIENTS = frozenset(
     {
         "APIStatusError",
@@ -26,8 +22,6 @@ _CLIENTS = frozenset(
         "TransportError",
     }
 )
-_FAILED = range(400, 600)
-_STATUSES = ("status_code", "http_status", "status", "code")
 
 
 def outage(error: Exception, name: str, now: datetime) -> LLMError | None:
@@ -49,42 +43,23 @@ def outage(error: Exception, name: str, now: datetime) -> LLMError | None:
     """
     provider, _, model = name.removeprefix("api/").partition("/")
     service = Service(provider, model, "")
-    for cause in _causes(error):
+    for cause in causes(error):
         found = _of(cause, service, now)
         if found is not None:
             return found if found.retryable else None
     return None
 
 
-def _causes(error: BaseException) -> Iterator[Exception]:
-    seen: BaseException | None = error
-    for _ in range(DEEPEST):
-        if not isinstance(seen, Exception):
-            return
-        yield seen
-        seen = seen.__cause__
-
-
 def _of(error: Exception, service: Service, now: datetime) -> LLMError | None:
     if isinstance(error, LLMError):
         return error
-    if isinstance(error, _LOST) or {base.__name__ for base in type(error).__mro__} & _CLIENTS:
+    if isinstance(error, LOST) or {base.__name__ for base in type(error).__mro__} & _CLIENTS:
         return client_error(service, error, now)
-    status = _status(error)
+    status = status_of(error)
     if status is None:
         return None
     body = getattr(error, "body", None) or str(error)
     return status_error(service, status, body, _headers(error), now)
-
-
-def _status(error: Exception) -> int | None:
-    """The HTTP status that an error carries, or None."""
-    for holder in (error, getattr(error, "response", None)):
-        for name in _STATUSES:
-            value = getattr(holder, name, None)
-            if isinstance(value, int) and value in _FAILED:
-                return value
-    return None
 
 
 def _headers(error: Exception) -> Mapping[str, Any]:

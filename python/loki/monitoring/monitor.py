@@ -165,7 +165,9 @@ class Monitor:
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
         event = heard_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
-        self._tell_breaker(event.call, event.failure if isinstance(event, Failed) else None)
+        is_bug = isinstance(output, Exception) and _is_bug(output)
+        failure = event.failure if isinstance(event, Failed) else None
+        self._tell_breaker(event.call, failure, is_bug=is_bug)
         if isinstance(event, Failed):
             return self._failed(event, exit_code)
         if is_outside(event.call, self.workspace.root, self.mapped):
@@ -264,14 +266,13 @@ class Monitor:
                     event.failure, one, self.task, command=event.call.command, only_new=first
                 )
 
-    def _tell_breaker(self, call: Known, failure: Failure | None) -> None:
+    def _tell_breaker(self, call: Known, failure: Failure | None, *, is_bug: bool) -> None:
         """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""
         if not call.breaker:
             return
         breaker = self._breakers[call.breaker]
-        is_outage = (
-            failure is not None and failure.match is not None and failure.match.is_infrastructure
-        )
+        match = failure.match if failure is not None else None
+        is_outage = match is not None and match.is_infrastructure and not is_bug
         if not is_outage and breaker.snapshot().state == "CLOSED":
             return
         permit = breaker.try_acquire()
@@ -387,6 +388,13 @@ class Monitor:
         from loki.monitoring.model_call import astream
 
         return astream(self.workspace.ways, name, self.task, function, is_silent)
+
+
+def _is_bug(error: Exception) -> bool:
+    """Whether a tool's own code is wrong, whatever its text may sound like."""
+    from loki.action.raised import is_outage  # loaded once a tool has raised
+
+    return not is_outage(error)
 
 
 HEAD = "These failures came back. What led to them led nowhere; this binds what you do next:"

@@ -140,3 +140,21 @@ def test_scaffolds_frame_outputs_and_name_the_open_file(tmp_path: Path) -> None:
         change = ToolCall("bash", {"command": f"edit 3:3\nreturn {number}\nend_of_edit"})
         monitor.after(change, f"[File updated]{end}")
     assert [one.reason for one in kinds] == ["", "", "same-output"]
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (KeyError("rate limit exceeded"), "CLOSED"),
+        (IndexError("429 too many requests"), "CLOSED"),
+        (ConnectionResetError("connection reset by peer"), "OPEN"),
+    ],
+    ids=repr,
+)
+def test_a_bug_in_a_tool_is_no_outage(tmp_path: Path, error: Exception, state: str) -> None:
+    monitor = loki.Monitor(tmp_path)
+    fetch = ToolCall("fetch", {"url": "https://api.example.com/v1"})
+    for _ in range(3):
+        monitor.after(fetch, error)
+    breaker = monitor.workspace.breakers()["tool/api.example.com"]
+    assert breaker.snapshot().state == state

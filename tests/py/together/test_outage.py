@@ -168,6 +168,9 @@ def test_isolated_means_until_a_person_closes_it(project: Path, run: Run) -> Non
         ([loki.AgentError("invalid x-api-key", retryable=False)], "escalated"),
         ([AuthenticationError("Error code: 401 - invalid x-api-key")], "escalated"),
         ([NameError("name 'clinet' is not defined")], "escalated"),
+        ([IndexError("list index out of range")], "escalated"),
+        ([KeyError("timeout")], "escalated"),
+        ([RuntimeError("no such item")], "escalated"),
         ([{"../x.py": "x"}, {"calc.py": "def add(a, b):\n    return 1\n"}, {}], "failed"),
     ],
 )
@@ -178,8 +181,27 @@ def test_what_is_no_outage(project: Path, run: Run, answers: list[Any], status: 
         assert (
             run(project, clock, ScriptedAgent(answers), max_attempts=len(answers)).status == status
         )
+    assert clock.waits == []
     shown = loki.Workspace(project, clock=clock).breakers()["agent/scripted"].snapshot()
     assert (shown.state, shown.failure_count) == ("CLOSED", 0)
+
+
+def test_a_bug_in_an_agent_is_told_at_once_with_its_place(project: Path, run: Run) -> None:
+    clock, asked = ManualClock(), []
+
+    class Broken:
+        name = "broken"
+
+        def propose(self, briefing: loki.Briefing) -> Any:
+            asked.append(briefing)
+            return asked[3]
+
+    outcome = run(project, clock, Broken())
+    assert (outcome.status, outcome.attempts, len(asked), clock.waits) == ("escalated", 1, 1, [])
+    line = Broken.propose.__code__.co_firstlineno + 2
+    said = f"the agent raised IndexError: list index out of range ({__file__}:{line}, in propose)"
+    assert said in outcome.reason
+    assert circuit(project, clock, "agent/broken") == "CLOSED"
 
 
 def test_an_outage_of_any_kind_counts(project: Path, run: Run) -> None:
