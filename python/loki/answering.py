@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from loki.action import resumption, specification
 from loki.action.task import limited, retries_of
 from loki.base.error import UsageError
+from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
-from loki.memory.intervention import Intervention, said
+from loki.memory.intervention import MAX_CONTEXT, Intervention, said
 from loki.recognition.definition import hint
 from loki.stores.files import FileStore
 from loki.waiting import reviews
@@ -144,8 +145,27 @@ def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str)
 
     since, id_ = str(record.get("updated_at") or ""), str(record["id"])
     commands = CommandApprovals(workspace.store, id_)
-    said = (context, reviews.told(workspace, id_, since), commands.told(since))
+    said = (context, *reviews.answers(workspace, id_, since), commands.told(since))
     return "\n".join(filter(None, said))
+
+
+def heard(workspace: Workspace, task_id: str) -> list[str]:
+    """What people answered in a task's life, for whoever works on it; the newest where it is too much.
+
+    It holds wherever the task stands: never begun, interrupted, given up and tried again.
+    """
+    from loki.people.command_approval import CommandApprovals
+
+    told = (
+        *reviews.answers(workspace, task_id),
+        CommandApprovals(workspace.store, task_id).told(""),
+    )
+    found: list[str] = []
+    for words in map(mask_secrets, reversed(list(filter(None, told)))):
+        if sum(map(len, found)) + len(words) > MAX_CONTEXT:
+            break
+        found.append(words)
+    return found[::-1]
 
 
 def user() -> str:

@@ -54,6 +54,7 @@ def performer(
     from loki.action.recorder import Recorder
     from loki.action.regression import RegressionCheck, search_environment
     from loki.action.work import Work
+    from loki.answering import heard
     from loki.dead_letters.burial import listener
     from loki.decision import context_clear
     from loki.memory import task_record
@@ -93,6 +94,7 @@ def performer(
         changes=executor.changes,
         digest=work.digest,
         diff=work.diff,
+        answers=lambda: heard(workspace, spec.id),
     )
     recorder.ended = listener(workspace, spec, lambda: recorder.agent)
     checks = CheckRunner(

@@ -384,6 +384,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,
     (Phase.LAND, Landed): _landed,
+    (Phase.LAND, ReviewNeeded): review_needed,
     (Phase.REFLECT, Reflected): reflected,
     (Phase.FIX, Helped): _helped,
     (Phase.WAIT, Waited): _waited,

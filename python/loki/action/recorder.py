@@ -54,6 +54,7 @@ class Recorder:
         digest, diff: of what the task has made of the project.
         ended: told how the task ended, with its dead letter where it has one, before that is kept;
             told again where somebody was killed in between.
+        answers: what people answered to questions about the task, oldest first.
         review_page: the page of what a person is asked to decide; None: there is none.
     """
 
@@ -73,6 +74,7 @@ class Recorder:
     digest: Callable[[], str] = lambda: ""
     diff: Callable[[], str] = lambda: ""
     ended: Callable[[Outcome, DeadLetter | None], None] = lambda _outcome, _letter: None
+    answers: Callable[[], Sequence[str]] = tuple
     review_page: Callable[[Outcome], str | None] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -98,8 +100,10 @@ class Recorder:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What people said in this execution, oldest first."""
-        return words_of(self.interventions, self.execution)
+        """What people said in this execution, and answered in the task's life."""
+        told = words_of(self.interventions, self.execution)
+        new = (one for one in self.answers() if not any(one in words for words in told))
+        return (*new, *told)
 
     @property
     def findings(self) -> Findings:

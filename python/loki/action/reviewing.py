@@ -18,6 +18,7 @@ from typing import Any
 from loki.action.agent import Proposal
 from loki.action.change import Change
 from loki.action.event import Answered, Ask, Effect, Event, Execute, RunChecks
+from loki.action.landing import Land
 from loki.action.review_event import ReviewNeeded
 from loki.action.task import Outcome, TaskSpec
 from loki.action.tree import Tree
@@ -93,7 +94,7 @@ class Reviewing:
             return self._open() or self._ask(self._cost())
         if isinstance(effect, Execute) and not effect.commands_only:
             return self._open() or self._before_change(effect.proposal)
-        return None
+        return self._open() if isinstance(effect, Land) else None
 
     def answered(self, event: Event) -> Event:
         """What an agent answered; where it asks a person, that."""

@@ -95,8 +95,9 @@ def reject(
 ) -> None:
     """Say no to something that waits for you: `loki status` lists it.
 
-    The agent is told why, and looks for another way; with --abort the task is given up. Rejecting an
-    escalation gives its task up, too, and rejecting a stage ends the pipeline's run.
+    The agent is told why, and looks for another way; without a reason the task stays blocked. With
+    --abort the task is given up. Rejecting an escalation gives its task up, too, and rejecting a stage
+    ends the pipeline's run.
 
     Exit codes: 0 answered, 1 files changed since, 2 nothing of that id waits, or no reason was given.
 
@@ -105,7 +106,7 @@ def reject(
     from loki.waiting import answers
 
     workspace, one = _begin(id_, project, json=json)
-    if not note.strip() and not abort and one.kind != "escalation":
+    if not note.strip() and not abort and one.kind not in {"escalation", "human_review"}:
         raise UsageError(f"rejecting {one.id} needs a reason: --note; the agent is told")
     said = answers.reject(workspace, one, by.strip() or _user(), note, abort=abort)
     _end(said, _Way(project, resume, json, False, by, note, "", agent, agent_command))

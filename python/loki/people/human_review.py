@@ -257,20 +257,36 @@ def _expired(review: HumanReview, timeout: timedelta) -> Step:
     )
 
 
-def _approved(review: HumanReview, event: Answered) -> Step:
-    told = f"A person ({event.by}) approved: {event.note}" if event.note else ""
-    return Standing.APPROVED, _on_task(review, Resume, told)
+def told(review: HumanReview, answer: Standing, by: str, note: str) -> str:
+    """What whoever works on the task is told of an answer; "" where it holds no word for them.
+
+    Args:
+        review: what was asked.
+        answer: what was answered.
+        by: who did; note: why, or what the agent has to know.
+
+    Example:
+        >>> print(told(HumanReview("r", "", "cost", context="Go on?"), Standing.REJECTED, "ann", ""))
+        A person (ann) was asked, and said no: Go on?
+    """
+    if answer is Standing.APPROVED:
+        return f"A person ({by}) approved: {note}" if note else ""
+    if answer is Standing.REJECTED:
+        no = f"A person ({by}) was asked, and said no: {review.context or review.reason}"
+        return f"{no}\nTheir reason: {note}" if note else no
+    return note if answer is Standing.CLARIFIED else ""
 
 
-def _clarified(review: HumanReview, event: Answered) -> Step:
-    return Standing.CLARIFIED, _on_task(review, Resume, event.note)
+def _goes_on(review: HumanReview, event: Answered) -> Step:
+    words = told(review, event.answer, event.by, event.note)
+    return event.answer, _on_task(review, Resume, words)
 
 
 def _rejected(review: HumanReview, event: Answered) -> Step:
-    asked = review.context or review.reason
-    told = f"A person ({event.by}) was asked, and said no: {asked}"
-    told += f"\nTheir reason: {event.note}" if event.note else ""
-    return Standing.REJECTED, _on_task(review, Resume, told)
+    """With a reason the agent can look for another way; a plain no leaves it nothing to do."""
+    if event.note.strip():
+        return _goes_on(review, event)
+    return event.answer, _on_task(review, Block, f"{event.by} said no: {_why(review)}")
 
 
 def _aborted(review: HumanReview, event: Answered) -> Step:
@@ -278,16 +294,12 @@ def _aborted(review: HumanReview, event: Answered) -> Step:
     return Standing.ABORTED, _on_task(review, GiveUp, reason)
 
 
-def _cancelled(review: HumanReview, _event: Answered) -> Step:
-    return Standing.CANCELLED, _on_task(review, Resume, "")
-
-
 _ANSWERS: Mapping[Standing, Callable[[HumanReview, Answered], Step]] = {
-    Standing.APPROVED: _approved,
-    Standing.CLARIFIED: _clarified,
+    Standing.APPROVED: _goes_on,
+    Standing.CLARIFIED: _goes_on,
     Standing.REJECTED: _rejected,
     Standing.ABORTED: _aborted,
-    Standing.CANCELLED: _cancelled,
+    Standing.CANCELLED: _goes_on,
 }
 
 ANSWERS = tuple(_ANSWERS)

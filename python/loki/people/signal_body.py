@@ -75,7 +75,9 @@ class Decision(_Body):
     by: str = Field(
         default="", validation_alias=AliasChoices("by", "decided_by", "approved_by", "who")
     )
-    note: str = Field(default="", validation_alias=AliasChoices("note", "reason", "comment"))
+    note: str = Field(
+        default="", validation_alias=AliasChoices("note", "reason", "comment", "context")
+    )
     timestamp: str = ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from loki.base.error import UsageError
 from loki.people.human_review import Standing
 from loki.people.waiting import BY_ID, Waiting
+from loki.queueing import queue_of
 from loki.waiting import escalated, reviews
 from loki.waiting.sources import waiting
 
@@ -144,6 +145,10 @@ def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
     if run := str(record.get("run") or ""):
         return Said(one, done, f"loki pipeline resume {shlex.quote(run)}", run=run)
     if reviews.is_queued(workspace, one.task_id):
+        queued = queue_of(workspace).find(one.task_id)
+        if queued is not None and queued.blocked is not None:
+            unblock = f"loki queue unblock {shlex.quote(one.task_id)}"
+            return Said(one, f"{done}; {one.task_id} stays blocked", unblock)
         return Said(one, done, "loki work")
     if not record or status_of(record) in DONE:
         return Said(one, done)

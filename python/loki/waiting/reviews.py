@@ -24,6 +24,7 @@ from loki.people.human_review import (
     Standing,
     TimePassed,
     step,
+    told,
 )
 from loki.people.human_reviews import Decision, HumanReviews
 from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
@@ -176,19 +177,20 @@ def given_up(workspace: Workspace, task_id: str, by: str) -> None:
         _quietly(workspace, review, Standing.ABORTED, by, "")
 
 
-def told(workspace: Workspace, task_id: str, since: str) -> str:
-    """What the agent is told of people's answers; "" for nothing.
+def answers(workspace: Workspace, task_id: str, since: str = "") -> list[str]:
+    """What people's answers tell whoever works on a task, the oldest first.
 
     Args:
         workspace: the project.
         task_id: the task.
         since: only of answers at or after this, ISO 8601 UTC.
     """
-    found = []
-    for decision in of(workspace).decisions(task_id):
-        if decision.at >= since:
-            found += [e.told for e in _effects(workspace, decision) if isinstance(e, Resume)]
-    return "\n".join(filter(None, found))
+    found = [
+        told(one.review, one.answer, one.by, one.note).strip()
+        for one in of(workspace).decisions(task_id)
+        if one.at >= since
+    ]
+    return list(filter(None, found))
 
 
 def carry_out(workspace: Workspace, decision: Decision) -> None:
@@ -270,7 +272,8 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
     if isinstance(effect, Block):
         block(workspace, effect.task_id, effect.reason)
     elif isinstance(effect, Resume):
-        unblock(workspace, effect.task_id)
+        if not of(workspace).of_task(effect.task_id):  # else another question keeps it
+            unblock(workspace, effect.task_id)
     elif isinstance(effect, GiveUp):
         give_up(workspace, effect.task_id)
     elif isinstance(effect, Bury):

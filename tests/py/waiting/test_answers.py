@@ -262,12 +262,12 @@ def test_several_are_listed_and_a_beginning_may_stand_for_several(project: Path)
     assert [one.id for one in waiting(workspace)] == [ids[0]]
 
 
-def test_a_no_wants_a_reason(project: Path) -> None:
-    _review(loki.Workspace(project))
+def test_a_no_to_a_finished_work_wants_a_reason(project: Path) -> None:
+    _approval(loki.Workspace(project))
     done = run("reject")
     assert done.exit_code == 2
     assert "needs a reason: --note" in done.output
-    assert the_one(project).kind == "human_review"
+    assert the_one(project).kind == "approval"
 
 
 def test_a_blocked_task_is_asked_about_once_and_goes_on_with_the_answer(project: Path) -> None:
