@@ -138,8 +138,6 @@ def status_of(error: BaseException) -> int | None:
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    import loki
-
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    package = os.path.dirname(os.path.abspath(loki.__file__))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return (*(os.path.join(path, "") for path in paths if path), os.path.join(package, ""), "<")

@@ -31,13 +31,13 @@ from loki.decision.monitor import (
     step,
 )
 from loki.decision.monitor_state import MonitorRules, MonitorState
-from loki.decision.tool_call import Effect, Known, ToolCall, is_steering
+from loki.decision.tool_call import ToolCall, is_steering
 from loki.memory.sign import Sighting
 from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.monitoring.heard_call import NAME, heard_call, is_outside, known_call
 from loki.monitoring.mapped import mapped_folders
+from loki.monitoring.reached import tell
 from loki.monitoring.sessions import LocalSession, Session, SharedSession
-from loki.recognition.failure import Failure
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -165,9 +165,8 @@ class Monitor:
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
         event = heard_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
-        is_bug = isinstance(output, Exception) and _is_bug(output)
-        failure = event.failure if isinstance(event, Failed) else None
-        self._tell_breaker(event.call, failure, is_bug=is_bug)
+        if event.call.breaker:
+            tell(self._breakers[event.call.breaker], event, output)
         if isinstance(event, Failed):
             return self._failed(event, exit_code)
         if is_outside(event.call, self.workspace.root, self.mapped):
@@ -265,25 +264,6 @@ class Monitor:
                 signs.observe(
                     event.failure, one, self.task, command=event.call.command, only_new=first
                 )
-
-    def _tell_breaker(self, call: Known, failure: Failure | None, *, is_bug: bool) -> None:
-        """Tell the breaker of what a call reaches, where that is an outage, or one may be over."""
-        if not call.breaker:
-            return
-        breaker = self._breakers[call.breaker]
-        match = failure.match if failure is not None else None
-        is_outage = match is not None and match.is_infrastructure and not is_bug
-        if not is_outage and breaker.snapshot().state == "CLOSED":
-            return
-        permit = breaker.try_acquire()
-        if permit is None:
-            return
-        if is_outage:
-            permit.failure(str(failure))
-        elif failure is None and call.effect is not Effect.READ:
-            permit.success()
-        else:
-            permit.ignore()
 
     # --- what the model is told -------------------------------------------------------------------
 
@@ -388,13 +368,6 @@ class Monitor:
         from loki.monitoring.model_call import astream
 
         return astream(self.workspace.ways, name, self.task, function, is_silent)
-
-
-def _is_bug(error: Exception) -> bool:
-    """Whether a tool's own code is wrong, whatever its text may sound like."""
-    from loki.action.raised import is_outage  # loaded once a tool has raised
-
-    return not is_outage(error)
 
 
 HEAD = "These failures came back. What led to them led nowhere; this binds what you do next:"

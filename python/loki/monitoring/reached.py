@@ -1,0 +1,48 @@
+"""What the breaker of a tool is told: what the call reached was down, or is there.
+
+Under test: ``tests/py/monitoring/test_monitor.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loki.decision.monitor import Failed, Passed
+from loki.decision.tool_call import Effect
+
+if TYPE_CHECKING:
+    from loki.agents.member import Circuit
+
+
+def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
+    """Tell a breaker of a call, where that was an outage, or one may be over.
+
+    Args:
+        breaker: of what the call reached.
+        event: what came of it.
+        output: what it gave, or what it raised.
+    """
+    is_outage = _is_outage(event, output)
+    if not is_outage and breaker.snapshot().state == "CLOSED":
+        return
+    permit = breaker.try_acquire()
+    if permit is None:
+        return
+    if is_outage:
+        permit.failure(str(event.failure) if isinstance(event, Failed) else "")
+    elif isinstance(event, Passed) and event.call.effect is not Effect.READ:
+        permit.success()
+    else:
+        permit.ignore()
+
+
+def _is_outage(event: Passed | Failed, output: object) -> bool:
+    """Whether what it reached is down; a bug in the tool's own code is not, whatever its text says."""
+    match = event.failure.match if isinstance(event, Failed) else None
+    if match is None or not match.is_infrastructure:
+        return False
+    if not isinstance(output, Exception):
+        return True
+    from loki.action.raised import is_outage  # loaded once a tool has raised
+
+    return is_outage(output)
