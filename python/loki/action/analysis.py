@@ -45,6 +45,7 @@ def analyze(
     *,
     of_answer: bool = False,
     landing: bool = False,
+    violation: str = "",
 ) -> tuple[State, tuple[Effect, ...]]:
     """Record a failed attempt and do what the rules say about its failure.
 
@@ -57,6 +58,7 @@ def analyze(
             another task's would have nothing in common with it.
         landing: the project has changed under the work. It arms no sign either: the same approach
             may well be right.
+        violation: how security was violated, a line, or "".
     """
     setting = state.setting
     refused = agent.refused if agent else None
@@ -70,6 +72,7 @@ def analyze(
         why(refused, now) if refused else "",
         agent is not None and agent.gave_up,
         landing,
+        violation,
     )
     decision = decide(situation)
     infrastructure = situation.is_infrastructure

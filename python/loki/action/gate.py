@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loki.action.change import Change
-from loki.action.refusal import refusals
+from loki.action.refusal import Breach, refusals
 from loki.action.tree import Tree
 from loki.base import glob
 from loki.recognition.failure import Failure
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 BLOCKING, ADVISORY = "blocking", "advisory"
+
+SECURITY = "security-violation"
+"""Id of the pattern of what a person has to see at once, whichever gate found it."""
 
 PATTERNS = {"syntax_check": "syntax-error", "import_check": "import-not-found"}
 """Id of the pattern that a gate's violations have; what others find is told by its words."""
@@ -41,6 +44,7 @@ class Violation:
         description: what is wrong.
         suggested_fix: what to do about it, or "".
         auto_fixable: a fix command could mend it.
+        security: a person has to know of it at once; nobody is asked for another proposal.
     """
 
     gate: str
@@ -51,6 +55,7 @@ class Violation:
     column: int | None = None
     suggested_fix: str = ""
     auto_fixable: bool = False
+    security: bool = False
 
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
@@ -85,6 +90,11 @@ class Validation:
         """The violations that fail it."""
         return tuple(v for v in self.violations if v.severity == BLOCKING)
 
+    @property
+    def security(self) -> str:
+        """What a person has to see at once, in a line; "" where there is nothing of that kind."""
+        return next((str(v) for v in self.blocking if v.security), "")
+
     def record(self) -> dict[str, Any]:
         """What is kept of it in the attempt's record."""
         return {
@@ -98,7 +108,7 @@ class Validation:
 
     def failure(self, patterns: PatternSet) -> Failure:
         """The failure that blocking violations amount to."""
-        first, *others = self.blocking
+        first, *others = sorted(self.blocking, key=lambda v: not v.security)
         told = [(str(v), f"  {v.suggested_fix}") for v in (first, *others)]
         excerpt = "\n".join(line for lines in told for line in lines if line.strip())
         # A refusal is about the path itself; a syntax error is the same wherever it stands.
@@ -111,9 +121,13 @@ class Validation:
             line=first.line,
             column=first.column,
             excerpt=excerpt,
-            pattern=PATTERNS.get(first.gate),
+            pattern=known if (known := _pattern(first)) in patterns.patterns else None,
             patterns=patterns,
         )
+
+
+def _pattern(violation: Violation) -> str | None:
+    return SECURITY if violation.security else PATTERNS.get(violation.gate)
 
 
 Gate = Callable[["Subject"], "list[Violation]"]
@@ -215,6 +229,12 @@ def _gates() -> Mapping[str, Gate]:
 def change_check(subject: Subject) -> list[Violation]:
     """Refuse edits that leave the project, touch what is not theirs, or came too late."""
     return [
-        Violation("change_check", BLOCKING, refusal.path, refusal.reason)
+        Violation(
+            "change_check",
+            BLOCKING,
+            refusal.path,
+            refusal.reason,
+            security=isinstance(refusal.reason, Breach),
+        )
         for refusal in refusals(subject.change, subject.root, subject.tree)
     ]

@@ -222,7 +222,7 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
     )
     if not validation.passed:
         failure = validation.failure(state.setting.patterns)
-        after, effects = analyze(state, failure, now)
+        after, effects = analyze(state, failure, now, violation=validation.security)
         return after, (line, *effects)
     proposal = proposal_of(state)
     baseline: tuple[Effect, ...] = ()

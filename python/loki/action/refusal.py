@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import re
 import stat
 import unicodedata
@@ -78,9 +79,20 @@ MAX_REFUSALS = 50
 """Refusals that are listed; one more says how many were left out. Chosen, not measured."""
 
 
+class Breach(str):
+    """A reason by which what is refused is a security violation: it reaches for what is not its own."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is refused (a path, or ``command 1``) and why, in a sentence."""
+    """What is refused (a path, or ``command 1``) and why, in a sentence.
+
+    Attributes:
+        path: the path, or which command.
+        reason: why; a `Breach` where a person has to know of it at once.
+    """
 
     path: str
     reason: str
@@ -108,7 +120,11 @@ def refusals(
     found = [
         Refusal(edit.path, reason)
         for edit in change.edits
-        if (reason := _signal(edit) or _name(edit.path) or _file(edit, folder, nested, change))
+        if (
+            reason := _signal(edit)
+            or _name(edit.path, folder)
+            or _file(edit, folder, nested, change)
+        )
     ]
     found += _doubles(change, folder)
     for number, command in enumerate(change.commands, 1):
@@ -124,13 +140,14 @@ def _signal(edit: Edit) -> str:
     """Why it is refused as a signal; those that agents may give are none of a change's edits any more."""
     if not edit.path.startswith(agent_signal.PREFIX) or edit.mode == "symlink":
         return ""
-    return agent_signal.refused(edit.path, edit.after)
+    reason = agent_signal.refused(edit.path, edit.after)
+    return Breach(reason) if reason and agent_signal.is_persons(edit.path) else reason
 
 
 # --- by name alone -------------------------------------------------------------------------------
 
 
-def _name(path: str) -> str:  # noqa: C901, PLR0911 - one question after the other
+def _name(path: str, root: str) -> str:  # noqa: C901, PLR0911 - one question after the other
     """Why a path is refused whatever is on the disk; "" where it is not."""
     if not path:
         return "is empty: expected a path relative to the project"
@@ -141,22 +158,27 @@ def _name(path: str) -> str:  # noqa: C901, PLR0911 - one question after the oth
     except UnicodeEncodeError:
         return "is no file name: it holds half a surrogate pair"
     if path[0] in "/\\" or re.match(r"[A-Za-z]:", path):
-        return "is absolute: expected a path relative to the project"
+        reason = "is absolute: expected a path relative to the project"
+        return reason if _is_below(os.path.normpath(path), root) else Breach(reason)
     if path.startswith("~"):
-        return "starts with '~': expected a path relative to the project"
+        return Breach("starts with '~': expected a path relative to the project")
     if path.count("/") > MAX_FOLDERS:
         return f"is nested deeper than {MAX_FOLDERS} folders"
     parts = re.split(r"[/\\]", path)  # a backslash separates where Windows checks the project out
     if ".." in parts:
-        return "leads out of the project ('..')"
+        reason = "leads out of the project ('..')"
+        return Breach(reason) if posixpath.normpath("/".join(parts)).startswith("..") else _PLAIN
     if any(part in {"", "."} for part in path.split("/")):
-        return "is not plain: expected names with single slashes between, such as 'src/a.py'"
+        return _PLAIN
     for part in parts:
         if (name := _folded(part)) in {".git", "git~1"}:
-            return "is git's own: nothing in .git may be changed"
+            return Breach("is git's own: nothing in .git may be changed")
         if name == ".loki":
-            return "is loki's own: nothing in .loki may be changed"
+            return Breach("is loki's own: nothing in .loki may be changed")
     return ""
+
+
+_PLAIN = "is not plain: expected names with single slashes between, such as 'src/a.py'"
 
 
 def _folded(name: str) -> str:
@@ -191,7 +213,7 @@ def _above(path: str, root: str, nested: frozenset[str], change: Change) -> str:
         if stat.S_ISLNK(mode):
             inside = _inside(full, root)
             if inside is None:
-                return f"leads out of the project: {folder!r} is a symbolic link"
+                return Breach(f"leads out of the project: {folder!r} is a symbolic link")
             return f"goes through the symbolic link {folder!r}: change {inside!r} itself"
         if mode and not stat.S_ISDIR(mode) and folder not in removed:
             return f"{folder!r} is a file, not a folder"
@@ -214,7 +236,7 @@ def _target(edit: Edit, root: str) -> str:
     if stat.S_ISLNK(mode) and edit.after is not None and edit.mode is None:
         inside = _inside(full, root)
         if inside is None:
-            return "is a symbolic link that leads out of the project"
+            return Breach("is a symbolic link that leads out of the project")
         return f"is a symbolic link: change {inside!r} itself"
     return ""
 
@@ -242,9 +264,10 @@ def _link(path: str, target: bytes, root: str) -> str:
     folder = os.path.dirname(os.path.join(root, path))
     resolved = os.path.realpath(os.path.join(folder, link))
     if os.path.isabs(link) or not _is_below(resolved, root):
-        return f"is a symbolic link that leads out of the project, to {link!r}"
-    if reason := _name(os.path.relpath(resolved, root)) if resolved != root else "":
-        return f"is a symbolic link to {link!r}, which {reason}"
+        reason = f"is a symbolic link that leads out of the project, to {link!r}"
+        return reason if _is_below(resolved, root) else Breach(reason)
+    if reason := _name(os.path.relpath(resolved, root), root) if resolved != root else "":
+        return type(reason)(f"is a symbolic link to {link!r}, which {reason}")
     return ""
 
 

@@ -70,11 +70,12 @@ class Situation:
         patterns: the pattern set's patterns by id.
         limits: how often to try again.
         agent_failed: loki's own agent or runner failed, not a check.
-        stop: why a person must take over at once (an abort, a security violation), or "".
+        stop: why a person must take over at once, or "".
         circuit: why the agent may not be asked again now, or "".
         gave_up: the agent has been asked again already, as often as makes sense.
         landing: the project has changed under the work, which is begun again on the newer one: no
             pattern's rules hold, which are for what a person has to merge.
+        violation: how security was violated, a line, or "".
     """
 
     failure: Failure
@@ -86,6 +87,7 @@ class Situation:
     circuit: str = ""
     gave_up: bool = False
     landing: bool = False
+    violation: str = ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -177,6 +179,9 @@ def next_untried(pattern: Pattern | None, tried: Set[str]) -> str | None:
 
 
 def _stop(situation: Situation) -> Decision | None:
+    if situation.violation:
+        reason = f"a security violation, of which nothing was done: {situation.violation}"
+        return Decision(Action.ESCALATE, None, 1, reason, trigger="security_violation")
     if not situation.stop:
         return None
     return Decision(Action.ESCALATE, None, 1, situation.stop, trigger="stopped")

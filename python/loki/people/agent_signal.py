@@ -83,6 +83,17 @@ def refused(path: str, content: bytes | None) -> str:
     return next((one.problem for one in signals if one.problem), "")
 
 
+def is_persons(path: str) -> bool:
+    """Whether a file is a signal that only a person gives; arguments: `refused`.
+
+    Example:
+        >>> is_persons(".loki/signals/HUMAN_APPROVED"), is_persons(".loki/signals/DOCS_NEEDED")
+        (True, False)
+    """
+    found = named(path.removeprefix(".loki/"))
+    return found is not None and KINDS[found[0]].producer == "a person"
+
+
 def given(path: str, content: bytes, *, agent: str, task_id: str, goal: str) -> tuple[Given, ...]:
     """The signals in a file that `refused` has nothing against.
 

@@ -113,22 +113,66 @@ def test_what_is_right_passes_without_grammars(project: Path, path: str) -> None
     assert check(project, {path: RIGHT[path]}) == []
 
 
+_CUT = "export function f(a) {\n  return [a;\n}\n"
+
+
 @pytest.mark.usefixtures("no_grammars")
 @pytest.mark.parametrize(
-    ("path", "text", "severity", "place", "message"),
+    ("path", "text", "place", "message"),
     [
-        ("a.mjs", "let é = ;\n", ADVISORY, (1, 9), "SyntaxError: Unexpected token ';'"),
-        ("a.js", "let a = 1;\nlet a = 2;\n", ADVISORY, (2, 5), "SyntaxError: Identifier 'a' has"),
+        ("a.mjs", "let é = ;\n", (1, 9), "SyntaxError: Unexpected token ';'"),
+        ("a.js", "let a = 1;\nlet a = 2;\n", (2, 5), "SyntaxError: Identifier 'a' has"),
+        # Of the two ways to read it, the one that comes farther is meant.
+        ("a.js", "import a from './a.js';\n\nlet b = {;\n", (3, 10), "SyntaxError: Unexpected"),
+        ("a.js", "with (process) {\n  exit(;\n}\n", (2, 8), "SyntaxError: Unexpected"),
+        ("a.cjs", "const a = require('./a');\nif (a < 1 {\n}\n", (2, 11), "SyntaxError"),
+        ("a.js", _CUT, (2, 12), "SyntaxError: Unexpected token ';'"),
     ],
 )
-def test_without_the_grammar_nobody_tells_a_dialect_from_a_mistake(
-    project: Path, path: str, text: str, severity: str, place: tuple[int, int], message: str
+def test_the_engines_word_is_enough_without_the_grammar(
+    project: Path, path: str, text: str, place: tuple[int, int], message: str
 ) -> None:
     need("node")
     (violation,) = check(project, {path: text})
-    assert violation.severity == severity
+    assert violation.severity == BLOCKING
     assert (violation.line, violation.column) == place
     assert violation.description.startswith(message)
+
+
+@pytest.mark.usefixtures("no_grammars")
+@pytest.mark.parametrize(
+    ("manifest", "path", "text"),
+    [
+        ("{}", "a.js", "export const A = () => <p class='a'>{1}</p>;\n"),
+        ("{}", "a.js", "export const A = () => (\n  <>\n    :) (\n  </>\n);\n"),
+        ("{}", "a.js", "@store\nexport class A { @observed b = 1 }\n"),
+        ("{}", "a.js", "/* @flow */\nfunction f(x: ?number) { return x; }\n"),
+        ('{"devDependencies": {"flow-bin": "1"}}', "src/a.js", "import type { A } from './b';\n"),
+        ('{"dependencies": {"react-native": "1"}}', "a.js", "type A = { b: number };\n"),
+    ],
+)
+def test_without_the_grammar_a_dialect_is_only_pointed_out(
+    project: Path, manifest: str, path: str, text: str
+) -> None:
+    need("node")
+    (project / "package.json").write_text(manifest)
+    assert [v.severity for v in check(project, {path: text})] == [ADVISORY]
+
+
+def test_a_configuration_is_of_the_language_that_its_ending_says() -> None:
+    names = [".eslintrc", ".eslintrc.json", ".eslintrc.cjs", ".eslintrc.yml", ".babelrc.js"]
+    said = [syntax.language_of(name) for name in names]
+    expected = ["JSON with comments"] * 2 + ["JavaScript", "YAML", "JavaScript"]
+    assert [language.name for language in said if language] == expected
+
+
+@pytest.mark.usefixtures("no_grammars")
+@pytest.mark.parametrize("path", ["a.jsx", "a.ts", "a.tsx", "a.mts"])
+def test_the_engine_does_not_judge_what_it_cannot_read(project: Path, path: str) -> None:
+    judged = subject(project, {path: "const a: A = <A>b;\n"})
+    assert syntax.syntax_check(judged) == []
+    (warning,) = judged.warnings
+    assert "is not checked" in warning
 
 
 def test_a_rule_beyond_grammar_is_blocking(project: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loki.action.gate import ADVISORY, Violation
+from loki.action.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates.knowledge import Rule, knowledge
 
 GATE = "self_review"
@@ -67,4 +67,5 @@ class Finding:
             self.line or None,
             self.column or None,
             self.fix or concern.fix,
+            security=self.severity == BLOCKING and concern.is_security,
         )

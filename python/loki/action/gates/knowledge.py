@@ -59,10 +59,16 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """What self-review looks for: the words it is called by, and what to do about it."""
+    """What self-review looks for: the words it is called by, and what to do about it.
+
+    Attributes:
+        title, fix: those words.
+        is_security: what of it is certain goes to a person at once.
+    """
 
     title: str
     fix: str
+    is_security: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,10 @@ def knowledge() -> Knowledge:
         'injection'
     """
     data = yaml.load(_FILE.read_text("utf-8"), Loader=yaml.CSafeLoader)
-    concerns = {name: Concern(c["title"], c["fix"]) for name, c in data["concerns"].items()}
+    concerns = {
+        name: Concern(c["title"], c["fix"], c.get("security", False))
+        for name, c in data["concerns"].items()
+    }
     suffixes, files = {}, {}
     for name, said in data["languages"].items():
         language = Language(name, said["lexer"], _regex(said.get("script")))

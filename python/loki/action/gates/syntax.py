@@ -6,6 +6,7 @@ none takes it: compilers extend languages, and grammars lag behind them.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,9 @@ from loki.action.gate import ADVISORY, BLOCKING, Validation, Violation
 from loki.action.gates import grammar, toolchain
 from loki.action.gates.parsing import PARSERS, Problem
 from loki.action.gates.subject import Subject
-from loki.action.imports.token import is_balanced
+from loki.action.imports.token import is_balanced, is_compiled
+from loki.action.invocation import MANIFEST
+from loki.action.place import ancestors
 
 GATE = "syntax_check"
 
@@ -55,6 +58,7 @@ class Language(_Model):
     tools: tuple[_Tool, ...] = ()
     lags: bool = False
     dialects: frozenset[str] = frozenset()
+    compilers: frozenset[str] = frozenset()
     unknown_dialect: tuple[str, ...] = ()
 
 
@@ -158,17 +162,17 @@ class _Judge:
         if problem is not None:
             return _Verdict(problem)
         by_grammar = self._by_grammar(language, content)
-        head = content[:5000].decode("utf-8", "replace")
-        is_known = not any(mark in head for mark in language.unknown_dialect)
+        is_known = self._is_known(language, path, content)
         if isinstance(by_tools, Problem):
             if by_grammar is True and self._is_dialect(language, content):
                 return None
-            # Without the grammar nobody tells a dialect from a mistake.
-            is_certain = is_known and not (by_grammar is None and language.dialects)
+            # Without the grammar the tokens tell a dialect, but no mistake in one.
+            is_dialect = by_grammar is None and bool(language.dialects)
+            is_certain = is_known and not (is_dialect and is_compiled(_text(content)))
             return _Verdict(_placed(by_tools, by_grammar), is_certain)
         if isinstance(by_grammar, Problem):
             # Brackets that do not match are wrong in every version of the language.
-            is_certain = not language.lags or not is_balanced(content.decode("utf-8", "replace"))
+            is_certain = not language.lags or not is_balanced(_text(content))
             return _Verdict(by_grammar, is_known and is_certain)
         if by_grammar is None:
             self.subject.warn(
@@ -176,6 +180,25 @@ class _Judge:
                 f"install the grammar: {knowledge().install['grammar']}"
             )
         return None
+
+    def _is_known(self, language: Language, path: str, content: bytes) -> bool:
+        """Whether no sign, in the text or in a manifest above it, names a dialect that no judge knows."""
+        head = _text(content[:5000])
+        if any(mark in head for mark in language.unknown_dialect):
+            return False
+        folders = (*ancestors(path), "") if language.compilers else ()
+        return not any(self._compilers(folder) & language.compilers for folder in folders)
+
+    def _compilers(self, folder: str) -> frozenset[str]:
+        """What the manifest of a folder says that the project depends on."""
+        try:
+            manifest = json.loads(
+                self.subject.after.read(posixpath.join(folder, MANIFEST)) or b"{}"
+            )
+            tables = (manifest.get(key) for key in ("dependencies", "devDependencies"))
+            return frozenset(name for table in tables if table for name in table)
+        except (OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            return frozenset()
 
     def _is_dialect(self, language: Language, content: bytes) -> bool:
         """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
@@ -199,7 +222,7 @@ class _Judge:
         return True
 
     def _by_tools(self, language: Language, path: str, content: bytes) -> Problem | bool | None:
-        """The last tool's problem; True: one takes it; None: none is here or could say."""
+        """The problem of the tool that came farthest; True: one takes it; None: none could say."""
         stem, extension = posixpath.splitext(posixpath.basename(path))
         found: Problem | None = None
         for tool in language.tools:
@@ -215,7 +238,8 @@ class _Judge:
                     command, name, content, seconds=left, cancelled=self.subject.cancelled
                 )
             except Problem as problem:
-                found = problem if found is None or problem.line else found
+                # Read as what it is not, a text ends sooner: a module as a script at its first import.
+                found = max(filter(None, (found, problem)), key=lambda p: p.line or 0)
             except toolchain.TooSlow:
                 limit = f"{self.subject.setting.timeout:g} s"
                 self.subject.warn(
@@ -247,6 +271,10 @@ def _parsed(language: Language, content: bytes) -> Problem | None:
     return None
 
 
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
 def _placed(problem: Problem, other: Problem | bool | None) -> Problem:
     """A tool's words with the column that the grammar has for the same line."""
     if isinstance(other, Problem) and problem.column is None and other.line == problem.line:
@@ -255,7 +283,7 @@ def _placed(problem: Problem, other: Problem | bool | None) -> Problem:
 
 
 def _is_template(content: bytes) -> bool:
-    text = content.decode("utf-8", "replace").replace("${{", "")
+    text = _text(content).replace("${{", "")
     return any(mark in text for mark in knowledge().template_marks)
 
 

@@ -85,6 +85,27 @@ def is_balanced(text: str) -> bool:
     return not opened and not any(bracket == "`" for bracket, _ in lexer.brackets)
 
 
+def is_compiled(text: str) -> bool:
+    """Whether a text has what a compiler turns into JavaScript first: JSX, or decorators.
+
+    Example:
+        >>> is_compiled("const a = <p>1</p>;"), is_compiled("@store class A {}")
+        (True, True)
+        >>> is_compiled("if (a < b) { c = a <= 1; d.e #f }"), is_compiled("'@a' // @b <p>")
+        (False, False)
+    """
+    lexer = _Lexer(text)
+    for token in lexer.run():
+        if token.kind == "word" and token.text.startswith("@"):
+            return True
+        if token.text == "<" and _TAG.match(text, token.start) and lexer.expects_operand():
+            return True
+    return False
+
+
+_TAG: Final = re.compile(r"<(?:[A-Za-z_$]|>)")
+
+
 class _Lexer:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -110,7 +131,7 @@ class _Lexer:
             self.brackets.pop()
             return self._template(index, index + 1)
         for kind, pattern in _PATTERNS:
-            if (match := pattern.match(text, index)) and (char != "/" or self._expects_operand()):
+            if (match := pattern.match(text, index)) and (char != "/" or self.expects_operand()):
                 inside = match[0][1:-1] if kind == "string" else match[0]
                 return Token(kind, inside, index), match.end()
         self._bracket(char)
@@ -133,7 +154,8 @@ class _Lexer:
             self.closed_head = char == ")" and self.brackets[-1][1] in _HEADS
             self.brackets.pop()
 
-    def _expects_operand(self) -> bool:
+    def expects_operand(self) -> bool:
+        """Whether no operator can stand behind the token before."""
         kind, text, start = self.before
         if kind == "word":
             return text in _OPERAND_FOLLOWS
