@@ -21,6 +21,7 @@ from loki.action.event import (
     Reflect,
     Reflected,
 )
+from loki.action.progress import of_record
 from loki.action.reflecting import from_facts
 from loki.action.state import Current, Phase, State, attempt_line, charged, record, say, to_mend
 from loki.action.waiting import account, back_off, hold, why
@@ -29,7 +30,6 @@ from loki.decision.policy import (
     RETRY,
     Action,
     Decision,
-    Limits,
     Situation,
     decide,
     next_untried,
@@ -62,21 +62,24 @@ def analyze(
     """
     setting = state.setting
     refused = agent.refused if agent else None
+    counted = state.current.progress if state.current else None
+    progress, _ = of_record(counted)
     situation = Situation(
         failure,
         state.past,
         setting.patterns.patterns,
-        Limits(setting.task.max_retries, setting.infrastructure_retries),
+        setting.limits,
         agent is not None,
         f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
         why(refused, now) if refused else "",
         agent is not None and agent.gave_up,
         landing,
         violation,
+        progress=progress,
     )
     decision = decide(situation)
     infrastructure = situation.is_infrastructure
-    past = PastFailure(failure, decision.strategy, infrastructure)
+    past = PastFailure(failure, decision.strategy, infrastructure, progress)
     failed_in = state.phase
     attempt = record(state, now, "failed", failure, decision, infrastructure=infrastructure)
     if agent is not None:

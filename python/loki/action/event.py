@@ -261,6 +261,7 @@ class Ask:
         context: what the strategy found.
         done: what the strategy did.
         to_mend: where what failed last says nothing of the work: what failed before it.
+        left: how many attempts may follow it.
     """
 
     attempt: int
@@ -270,6 +271,7 @@ class Ask:
     context: str = ""
     done: str = ""
     to_mend: Failure | None = None
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)

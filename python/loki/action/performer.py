@@ -174,7 +174,7 @@ class Performer:
             scope=self.task.scope,
             checks=[_shown(check) for check in self.task.checks],
             number=ask.attempt,
-            left=max(0, self.task.max_retries - tried.counted),
+            left=ask.left,
             said=self.recorder.said,
             signs=seen.signs,
             cycle=seen.cycle,

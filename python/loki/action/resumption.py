@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loki.action.progress import Measure, of_record
 from loki.action.state import Setting, State
 from loki.base.error import UsageError
 from loki.decision.past import Past, PastFailure
@@ -40,6 +41,7 @@ class Standing:
         failing_files: files of tests that checks failed in.
         interventions: of the task's life, oldest first.
         stepped_in: a person stepped in just now.
+        fewest: tests that were not mended when fewest were, since then; None: nobody counted.
     """
 
     execution: int = 1
@@ -54,6 +56,7 @@ class Standing:
     failing_files: frozenset[str] = frozenset()
     interventions: tuple[Intervention, ...] = ()
     stepped_in: bool = False
+    fewest: int | None = None
 
     def state(self, setting: Setting, files: tuple[str, ...], *, changed: bool = False) -> State:
         """Where the machine begins.
@@ -73,6 +76,7 @@ class Standing:
             past=Past.of(self.past),
             worked=(self.goes_on and bool(files)) or (self.stepped_in and changed),
             helped=self.stepped_in,
+            fewest=None if self.fewest is None else Measure(self.fewest),
             files=files,
             seen_failing=self.seen_failing,
         )
@@ -124,15 +128,23 @@ def standing(
         failing_files=frozenset(map(str, record.get("failing_files") or ())),
         interventions=interventions,
         stepped_in=intervention is not None,
+        fewest=min(_measured(counted), default=None),
     )
 
 
 def _failures(attempts: Sequence[Attempt]) -> tuple[PastFailure, ...]:
     return tuple(
-        PastFailure(failure, attempt.strategy_used, attempt.infrastructure)
+        PastFailure(
+            failure, attempt.strategy_used, attempt.infrastructure, of_record(attempt.progress)[0]
+        )
         for attempt in attempts
         if attempt.result == "failed" and (failure := attempt.recognized()) is not None
     )
+
+
+def _measured(attempts: Sequence[Attempt]) -> list[int]:
+    found = (of_record(attempt.progress)[1] for attempt in attempts)
+    return [count for count in found if count is not None]
 
 
 def status_of(record: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from loki.action.check import Report
 from loki.action.claim import findings
 from loki.action.event import AgentFailed, Ask, Executed, Helped, Reflected, Say
 from loki.action.gate import Validation
+from loki.action.progress import Measure
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import fields, quoted
 from loki.base.time import isoformat
@@ -22,7 +23,7 @@ from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
 from loki.decision.drift_policy import Strayed
 from loki.decision.past import Past
-from loki.decision.policy import Decision
+from loki.decision.policy import Decision, Limits
 from loki.memory.attempt import Attempt
 from loki.memory.quote import one_line
 from loki.memory.reflection import Reflection
@@ -71,6 +72,11 @@ class Setting:
     """It is worked on in a copy: what succeeds there has to be brought into the project."""
 
     @property
+    def limits(self) -> Limits:
+        """How often to try again."""
+        return Limits(self.task.max_retries, self.infrastructure_retries)
+
+    @property
     def checks_regressions(self) -> bool:
         """Whether this task's changes are."""
         return self.task.complexity in self.regression_for
@@ -87,6 +93,7 @@ class Current:
     executed: Executed | None = None
     report: Report = field(default_factory=Report)
     regression: Mapping[str, Any] | None = None
+    progress: Mapping[str, Any] | None = None
     delay_seconds: float = 0.0
 
     @property
@@ -140,6 +147,7 @@ class State:
         files: paths changed since the task began.
         seen_failing: (check, test) of tests that were seen failing.
         waiting: criteria that only a person can still approve.
+        fewest: how little was not mended when least was, in this execution; None: not known.
         regressed: tests that the last regression check found broken.
         wait_seconds: the wait that it is in, or was in last.
         tokens, cost: what agents spent in this execution, as far as they tell.
@@ -174,6 +182,7 @@ class State:
     files: tuple[str, ...] = ()
     seen_failing: frozenset[tuple[str, str]] = frozenset()
     waiting: tuple[str, ...] = ()
+    fewest: Measure | None = None
     regressed: frozenset[str] = frozenset()
     wait_seconds: float = 0.0
     tokens: int = 0
@@ -272,6 +281,7 @@ def record(
         checks=tuple(check.record() for check in current.report.results),
         validation=current.validation.record() if current.validation else None,
         regression=current.regression,
+        progress=current.progress,
         commands=executed.commands if executed else (),
         findings=() if infrastructure else _findings(current, failure),
         agent=proposal.agent if proposal else "",

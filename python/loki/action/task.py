@@ -37,7 +37,8 @@ class TaskSpec:
         checks: what must pass; run before the first attempt and after each.
         kind: bug_fix, feature, refactor, security or config_change.
         complexity: low, medium or high.
-        max_retries: attempts after the first, 0 or more.
+        max_retries: attempts after the first, 0 or more; None: nobody said, and each failure's
+            pattern does (`loki.decision.policy.Limits`).
         budget: what all attempts together may take; once it is spent the task ends, without a
             dead letter.
         wait: whether to wait while the agent's circuit breaker is open, within the budget's time;
@@ -51,7 +52,7 @@ class TaskSpec:
     checks: tuple[Check, ...] = ()
     kind: str = "bug_fix"
     complexity: str = "medium"
-    max_retries: int = 3
+    max_retries: int | None = None
     budget: Budget = UNLIMITED
     wait: bool | None = None
     run: str = ""
@@ -63,7 +64,7 @@ class TaskSpec:
             raise UsageError("a task needs a title that says what is to be achieved")
         one_of("kind", self.kind, KINDS)
         one_of("complexity", self.complexity, COMPLEXITIES)
-        if self.max_retries < 0:
+        if self.max_retries is not None and self.max_retries < 0:
             raise UsageError(f"max_retries is {self.max_retries}: expected 0 or more")
 
     @property

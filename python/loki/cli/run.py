@@ -52,7 +52,12 @@ def command(
     ] = None,
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
     max_attempts: Annotated[
-        Optional[int], typer.Option(min=1, help="Attempts in all. [default: 4]")  # noqa: UP045
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            min=1,
+            help="Attempts in all. [default: [loop] max_retries; else as the kind of failure has it, "
+            "mostly 4, not counting those after which fewer tests fail than ever before]",
+        ),
     ] = None,
     max_time: Annotated[
         Optional[str], typer.Option(help="Wall time for all of them, like 30m or 2h.")  # noqa: UP045

@@ -64,7 +64,7 @@ def command(
         str, typer.Option(help="Judges criteria that no command can check. As for `loki run`.")
     ] = "",
     max_attempts: Annotated[
-        Number, typer.Option(min=1, help="Attempts in all. [default: 4]")
+        Number, typer.Option(min=1, help="Attempts in all. [default: as for `loki run`]")
     ] = None,
     max_time: Annotated[str, typer.Option(help="Wall time for all of them, like 30m.")] = "",
     max_tokens: Annotated[Number, typer.Option(min=1, help="Tokens for all of them.")] = None,

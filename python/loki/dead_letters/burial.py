@@ -162,5 +162,5 @@ def _asked(spec: TaskSpec, agent: Mapping[str, Any] | None) -> QueuedTask:
         scope=spec.scope,
         agent="" if command else str(known),
         agent_command=command,
-        max_attempts=spec.max_retries + 1,
+        max_attempts=None if spec.max_retries is None else spec.max_retries + 1,
     )

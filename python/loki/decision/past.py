@@ -31,11 +31,13 @@ class PastFailure:
         failure: what its first failing check said.
         answer: the strategy chosen in answer to it; None where there was none.
         infrastructure: it was infrastructure that failed, not the work.
+        progress: fewer tests failed than ever before in the task.
     """
 
     failure: Failure
     answer: str | None = None
     infrastructure: bool = False
+    progress: bool = False
 
     @property
     def pattern(self) -> str | None:
@@ -60,7 +62,7 @@ class Past:
     """The failed attempts of a task so far.
 
     Attributes:
-        work: how many were failures of the work.
+        work: how many were failures of the work; stalled: how many of those came no nearer to the end.
         infrastructure_streak: how many of the last ones in a row infrastructure failed.
         wait_streak: how many of the last ones in a row were answered with a wait.
         answers: every strategy that was an answer, and how often.
@@ -68,11 +70,13 @@ class Past:
     """
 
     work: int = 0
+    stalled: int = 0
     infrastructure_streak: int = 0
     wait_streak: int = 0
     answers: Mapping[str, int] = field(default_factory=dict)
     last: PastFailure | None = None
     _patterns: Mapping[str, int] = field(default_factory=dict)
+    _stalled: Mapping[str, int] = field(default_factory=dict)
     _known: Mapping[str, _Known] = field(default_factory=dict)
     _answered: dict[str, frozenset[str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -89,6 +93,10 @@ class Past:
     def earlier(self, pattern: str) -> int:
         """How many failures of the work matched a pattern."""
         return self._patterns.get(pattern, 0)
+
+    def stalled_at(self, pattern: str) -> int:
+        """How many failures of the work that matched a pattern came no nearer to the end."""
+        return self._stalled.get(pattern, 0)
 
     def answers_to(self, failure: Failure) -> Set[str]:
         """Strategies that were already the answer to this very failure; none for an unspecific one."""
@@ -123,8 +131,10 @@ class Past:
         return replace(
             after,
             work=self.work + 1,
+            stalled=self.stalled + (not failed.progress),
             infrastructure_streak=0,
             _patterns=_counted(self._patterns, failed.pattern),
+            _stalled=_counted(self._stalled, None if failed.progress else failed.pattern),
             _known=_remember(self._known, failed) if failed.failure.is_specific else self._known,
         )
 

@@ -33,6 +33,9 @@ FALLBACKS = ("context_expand", "analyze_then_fix")
 
 RETRY = "retry_with_backoff"
 
+RETRIES = 3
+"""Attempts after the first where neither a person nor a pattern says, as the closed-loop document has it."""
+
 CONFIDENT = 0.5
 """From here on a match may escalate, or call a failure infrastructure, the first time it is seen."""
 
@@ -52,12 +55,20 @@ class Limits:
     """How often to try again.
 
     Attributes:
-        max_retries: attempts after the first, 0 or more.
+        max_retries: attempts after the first, 0 or more, where somebody said how many; None: the
+            failing pattern's ``max_auto_retries``, and `RETRIES` where there is no pattern. Those
+            count only attempts that come no nearer to the end.
         infrastructure_retries: waits in a row for infrastructure to come back, 0 or more.
     """
 
-    max_retries: int = 3
+    max_retries: int | None = None
     infrastructure_retries: int = 5
+
+    def left(self, past: Past) -> int:
+        """How many attempts may follow the next one, as far as no pattern says otherwise."""
+        if self.max_retries is None:
+            return max(0, RETRIES - past.stalled)
+        return max(0, self.max_retries - past.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,7 @@ class Situation:
         stop: why a person must take over at once, or "".
         circuit: why the agent may not be asked again now, or "".
         gave_up: the agent has been asked again already, as often as makes sense.
+        progress: fewer tests fail than ever before in the task.
         landing: the project has changed under the work, which is begun again on the newer one: no
             pattern's rules hold, which are for what a person has to merge.
         violation: how security was violated, a line, or "".
@@ -88,6 +100,7 @@ class Situation:
     gave_up: bool = False
     landing: bool = False
     violation: str = ""
+    progress: bool = False
 
     @property
     def pattern(self) -> Pattern | None:
@@ -215,15 +228,36 @@ def _infrastructure(situation: Situation) -> Decision | None:
 
 
 def _spent(situation: Situation) -> Decision | None:
-    if situation.past.work >= situation.limits.max_retries:
-        allowed = situation.limits.max_retries + 1
-        reason = f"all {allowed} attempts are spent" if allowed > 1 else "the only attempt is spent"
-        return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
-    pattern = situation.pattern
-    if pattern is not None and situation.past.earlier(pattern.id) >= pattern.max_auto_retries:
-        reason = f"{pattern.id} may be retried {pattern.max_auto_retries} times in a task, no more"
-        return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
-    return None
+    said = situation.limits.max_retries
+    reason = _spent_of_own(situation) if said is None else _spent_of(said, situation.past.work)
+    if not reason:
+        return None
+    return Decision(Action.DEAD_LETTER, None, 4, reason, trigger="retry_budget_exhausted")
+
+
+def _spent_of(retries: int, failures: int) -> str:
+    """Why no more attempts are left of so many after the first, or ""."""
+    if failures < retries:
+        return ""
+    return f"all {retries + 1} attempts are spent" if retries else "the only attempt is spent"
+
+
+def _spent_of_own(situation: Situation) -> str:
+    """Why nothing is left where nobody said how often to try: by the pattern, then by `RETRIES`.
+
+    Who came nearer than ever before may go on; how often that can happen is the number of tests.
+    """
+    past, pattern = situation.past, situation.pattern
+    allowed = pattern.max_auto_retries if pattern else RETRIES
+    if situation.progress and allowed:
+        return ""
+    if pattern is not None and past.stalled_at(pattern.id) >= allowed:
+        times = f"{allowed} times in a task without progress" if allowed else "not once"
+        return f"{pattern.id} may be retried {times}, where the task does not say how often"
+    most = max(RETRIES, allowed)
+    if past.stalled == past.work:
+        return _spent_of(most, past.stalled)
+    return "" if past.stalled < most else f"{past.stalled + 1} attempts came no nearer to the end"
 
 
 def _repeated(situation: Situation) -> Decision | None:

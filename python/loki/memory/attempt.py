@@ -107,6 +107,8 @@ class Attempt:
         regression: what the regression check said, or None where it had no say: ``ran`` and
             ``skipped`` (bool), ``regressions`` (how many tests), ``fixed`` (bool: those that an
             earlier attempt of the execution caused are gone).
+        progress: ``unmended``, how many tests failed or were missing after it, and
+            ``fewest_before``, the fewest of the execution until then; None where nobody counted.
         commands: what the change's commands did.
         findings: rationalizations and red flags in what the agent said: each with ``id`` and
             ``quote``, and ``evidence`` where what was recorded contradicts it.
@@ -138,6 +140,7 @@ class Attempt:
     checks: tuple[CheckRecord, ...] = ()
     validation: Mapping[str, Any] | None = None
     regression: Mapping[str, Any] | None = None
+    progress: Mapping[str, Any] | None = None
     commands: tuple[Mapping[str, Any], ...] = ()
     findings: tuple[Mapping[str, Any], ...] = ()
     agent: str = ""
@@ -201,7 +204,9 @@ SHAPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("attempt", "execution", "recognizer_version"), _WHOLE),
     **dict.fromkeys(("duration_ms", "delay_ms", "tokens", "cost"), _NUMBER),
     **dict.fromkeys(("confidence", "agent_confidence"), _NUMBER),
-    **dict.fromkeys(("failure", "decision", "validation", "regression"), (dict, Mapping)),
+    **dict.fromkeys(
+        ("failure", "decision", "validation", "regression", "progress"), (dict, Mapping)
+    ),
     **dict.fromkeys(("files_modified", "checks", "commands", "findings"), (list, tuple)),
     "infrastructure": (bool,),
 }

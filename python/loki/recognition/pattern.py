@@ -83,7 +83,8 @@ class Pattern:
         kind: several patterns may be of one kind.
         strategy: what answers it first.
         description: one line for people.
-        max_auto_retries: failures of this pattern in one task after which no retry is made.
+        max_auto_retries: failures of this pattern in one task, without progress, after which no retry
+            is made; a number of the task's own comes first.
         auto_fixable: a command may repair it.
         language: it competes only for failures in this language, or in an unknown one.
         fix_command: the command, with ``{file}``.
