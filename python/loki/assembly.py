@@ -107,6 +107,7 @@ def performer(
             **passed_environment(os.environ, loop.pass_environment),
             **(search_environment(root) if workspace.is_copy else {}),
         },
+        executor.changed_files,
     )
     judge = Judge(
         spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled

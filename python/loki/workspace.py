@@ -128,9 +128,8 @@ class Workspace:
             kind: bug_fix, feature, refactor, security or config_change.
             checks: commands that must exit with 0; without any, success cannot be verified.
             complexity: low, medium or high.
-            max_attempts: attempts in all, 1 or more; where nothing is said the configuration's
-                ``[loop] max_retries``, else the failing pattern's ``max_auto_retries``, else 4. The
-                last two count only attempts after which no fewer tests failed than ever before.
+            max_attempts: attempts in all, 1 or more; where neither it nor the configuration says how
+                many: the failing pattern's ``max_auto_retries``, else 4, without those that made progress.
             max_time: wall time for all of them: seconds or text like ``"2h"``.
             max_tokens: tokens for all of them, as far as the agent tells how many it took.
             max_cost: money for all of them in US dollars, likewise. The configuration's ``[limits]``
@@ -156,7 +155,6 @@ class Workspace:
 
         loop, limits = self.config.loop, self.config.limits
         budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
-        # A number in the configuration is a person's, too; what loki would take is nobody's.
         default = loop.max_retries if "max_retries" in loop.model_fields_set else None
         retries = default if max_attempts is None else retries_of(max_attempts)
         spec = TaskSpec(

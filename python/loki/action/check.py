@@ -27,6 +27,9 @@ DEFAULT_TIMEOUT = 600.0
 REVIEW = "review"
 """Before the colon: a criterion that a reviewer judges. It is of kind custom."""
 
+PARSES = "parses"
+"""As ``syntax: parses``, a criterion that needs no command: loki parses what the task has changed."""
+
 EXPECTS = " => "
 """Between a command of kind custom and what it has to print."""
 
@@ -36,7 +39,8 @@ class Check:
     """One criterion: a command that passes when it exits with 0, or what somebody has to judge.
 
     Attributes:
-        command: the words of the command; no shell reads them. Empty where somebody judges.
+        command: the words of the command; no shell reads them. Empty where somebody judges, and of
+            kind syntax where loki itself parses what was changed.
         kind: lint, type, test, build, syntax, command, custom or approval.
         name: what to call it; the command or the description where nothing is said.
         timeout: seconds.
@@ -61,6 +65,7 @@ class Check:
 
         Args:
             text: ``pytest -q``, ``lint: make check-style``, ``custom: ./app --version => 2.1``,
+                ``syntax: parses``,
                 ``review: the code is simpler than before``, ``approval: the text reads well``.
             timeout: how long it may take.
 
@@ -80,6 +85,8 @@ class Check:
         if kind in {"approval", REVIEW}:
             judged = "custom" if kind == REVIEW else kind
             return cls((), judged, plain, limit, description=plain)
+        if kind == "syntax" and plain == PARSES:
+            return cls((), kind, PARSES, limit)
         if kind not in KINDS:
             command = split(text)
             guess = check_kind(command) or "command"
@@ -94,7 +101,7 @@ class Check:
         if self.kind not in KINDS:
             raise UsageError(f"kind of check is {self.kind!r}: expected one of {', '.join(KINDS)}")
         judged = self.kind in {"custom", "approval"} and self.description.strip()
-        if not self.command and not judged:
+        if not self.command and not judged and not self.is_parsed:
             raise UsageError("a check needs a command, like 'pytest -q', or what is to be judged")
         if self.command and self.kind == "approval":
             raise UsageError("a person approves: a check of kind approval has no command")
@@ -102,11 +109,18 @@ class Check:
     @property
     def is_judged(self) -> bool:
         """Whether somebody judges it; else a command decides."""
-        return not self.command
+        return not self.command and not self.is_parsed
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether loki parses what was changed; no command is run."""
+        return self.kind == "syntax" and not self.command
 
     @property
     def shown(self) -> str:
         """It, in a line that `of` reads."""
+        if self.is_parsed:
+            return f"{self.kind}: {PARSES}"
         if self.is_judged:
             return f"{REVIEW if self.kind == 'custom' else self.kind}: {self.description}"
         return f"{self.kind}: {self.name}" if check_kind(self.command) != self.kind else self.name
@@ -225,5 +239,5 @@ class Report:
 
 def missing_programs(checks: Sequence[Check], root: Path) -> list[str]:
     """A sentence for each check whose program does not exist, and that no work here can create."""
-    found = (unrunnable(check.command, root) for check in checks if not check.is_judged)
+    found = (unrunnable(check.command, root) for check in checks if check.command)
     return [problem for problem in found if problem]

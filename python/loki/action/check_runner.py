@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
@@ -13,10 +14,14 @@ from pathlib import Path
 
 from loki.action import process, reporter
 from loki.action.check import RUN_TESTS, Check, CheckResult, Report
+from loki.action.gates.syntax import broken_files, is_parsable
 from loki.action.process import Finished
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
+
+SHOWN = 5
+"""Paths that a sentence names; chosen, not measured."""
 
 READS_ONLY = frozenset({"lint", "type", "syntax"})
 """Kinds of check that only look at the sources: they may run beside others."""
@@ -34,6 +39,7 @@ class CheckRunner:
             commands) it is one at a time anyway: they share caches, ports and outputs.
         reports: globs, relative to the project, of JUnit reports that its checks write.
         environment: variables for every command.
+        changed: paths that the task has changed so far.
     """
 
     root: Path
@@ -42,13 +48,14 @@ class CheckRunner:
     parallelism: int = 1
     reports: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    changed: Callable[[], Sequence[str]] = tuple
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _plain: set[tuple[str, ...]] = field(default_factory=set, repr=False)
 
     def run(
         self, checks: Sequence[Check], done: Callable[[CheckResult], None] | None = None
     ) -> Report:
-        """All checks that have a command, whether or not those before passed.
+        """All checks that nobody has to judge, whether or not those before passed.
 
         Args:
             checks: what to run.
@@ -95,6 +102,8 @@ class CheckRunner:
 
     def run_one(self, check: Check) -> CheckResult:
         """One check and, where it fails, what failed."""
+        if check.is_parsed:
+            return self._parsed(check)
         try:
             with self._asked(check) as asked:
                 finished = self._start(check, asked)
@@ -117,6 +126,22 @@ class CheckRunner:
         if finished.timed_out:
             return replace(result, failure=self._timed_out(check, text))
         return replace(result, failure=self._failed(check, output, finished.exit_code))
+
+    def _parsed(self, check: Check) -> CheckResult:
+        """Whether what the task has changed parses; before it has changed anything, it does."""
+        began, changed = time.monotonic(), self.changed()
+        parsed = [path for path in changed if is_parsable(path) and (self.root / path).is_file()]
+        found = broken_files(self.root, parsed)
+        failure = None if found.passed else found.failure(self.patterns)
+        if changed and not parsed:
+            message = (
+                "nothing that was changed is a file that loki can parse "
+                f"({', '.join(sorted(changed)[:SHOWN])}): expected a configuration"
+            )
+            failure = Failure.of(message, tool="loki", error_code="nothing-parsed")
+        said = failure.excerpt or str(failure) if failure else f"parses: {', '.join(parsed)}"
+        took = time.monotonic() - began
+        return CheckResult(check, failure is None, None, took, said, failure)
 
     @contextmanager
     def _asked(self, check: Check) -> Iterator[reporter.Asked]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loki.action.check import DEFAULT_TIMEOUT, Check
+from loki.action.check import DEFAULT_TIMEOUT, PARSES, Check
 from loki.action.detection import Command
 from loki.action.words import split, unrunnable
 from loki.recognition.pattern import Criterion
@@ -64,7 +64,9 @@ def default_criteria(
         if criterion.type == "build" and not with_builds:
             continue
         if criterion.type == "syntax" and not criterion.command:
-            continue  # what a change writes is parsed before and after it is applied
+            checks.append(Check((), "syntax", PARSES, timeout))
+            notes.append(f"syntax check: {PARSES} (what the task changes, by loki itself)")
+            continue
         found, source = _command(criterion, commands, timeout)
         problem = unrunnable(found.command, root) if found else None
         if found is not None and problem is None:

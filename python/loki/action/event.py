@@ -228,11 +228,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class RunChecks:
-    """Run the checks; answered by `Checked`.
-
-    Attributes:
-        judge: there is work that reviewers and people can judge.
-    """
+    """Run the checks; ``judge``: there is work to be judged, too. Answered by `Checked`."""
 
     judge: bool = True
 

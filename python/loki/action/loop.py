@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from loki.action import progress
 from loki.action.agent import Proposal
 from loki.action.analysis import analyze, other_strategy, reflected
 from loki.action.change import Change
@@ -57,6 +56,7 @@ from loki.action.state import (
     Phase,
     State,
     charged,
+    measured,
     paid,
     proposal_of,
     say,
@@ -112,7 +112,7 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
     state = replace(state, seen_failing=state.seen_failing | event.report.failing_tests)
     first = event.report.first_failure
     lost = lost_tests(state.seen_failing, event.report, event.gone)
-    state = _measured(state, event.report)
+    state = measured(state, event.report)
     if first is not None or lost:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
@@ -259,9 +259,7 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     report = event.report
     lost = lost_tests(state.seen_failing, report, event.gone)
     state = with_current(state, report=report)
-    state = _measured(
-        replace(state, seen_failing=state.seen_failing | report.failing_tests), report
-    )
+    state = measured(replace(state, seen_failing=state.seen_failing | report.failing_tests), report)
     first = report.first_failure
     # A runner that says which tests ran, none of them failing, fails because tests are gone.
     is_empty = first is not None and first.tests is not None and not report.failing_tests
@@ -274,15 +272,6 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     if not state.setting.task.checks and state.setting.needs_check:
         return succeed(state, now, "unverified", "the change is made; no check verified it")
     return _accept(replace(state, waiting=tuple(check.name for check in report.pending)), now)
-
-
-def _measured(state: State, report: Report) -> State:
-    """How much is left to mend, and whether that is less than ever before."""
-    now = progress.unmended(state.seen_failing, report)
-    if state.current is not None:
-        fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
-        state = with_current(state, progress=progress.kept(fewest, now))
-    return replace(state, fewest=progress.least(state.fewest, now, report))
 
 
 def _accept(state: State, now: datetime) -> Step:

@@ -385,4 +385,4 @@ class Performer:
 
 
 def _shown(check: Check) -> str:
-    return check.description if check.is_judged else shlex.join(check.command)
+    return shlex.join(check.command) if check.command else check.description or check.shown

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from loki.action import progress
 from loki.action.agent import Proposal
 from loki.action.check import Report
 from loki.action.claim import findings
@@ -209,6 +210,15 @@ def proposal_of(state: State) -> Proposal:
     assert state.current is not None
     assert state.current.proposal is not None
     return state.current.proposal
+
+
+def measured(state: State, report: Report) -> State:
+    """How much is left to mend, and whether that is less than ever before."""
+    now = progress.unmended(state.seen_failing, report)
+    if state.current is not None:
+        fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
+        state = with_current(state, progress=progress.kept(fewest, now))
+    return replace(state, fewest=progress.least(state.fewest, now, report))
 
 
 def usage(state: State, now: datetime) -> Usage:

@@ -44,7 +44,7 @@ def test_a_command_is_run_once_whatever_it_stands_for() -> None:
             True,
             ["review: the weakness cannot be exploited any more", "review: security review"],
         ),
-        ("config_change", False, []),
+        ("config_change", False, ["syntax: parses"]),
     ],
 )
 def test_who_judges_what_no_command_can_check(kind: str, reviewer: bool, judged: list[str]) -> None:

@@ -110,6 +110,17 @@ def syntax_check(subject: Subject) -> list[Violation]:
     return found
 
 
+def is_parsable(path: str) -> bool:
+    """Whether loki has a parser of its own for a file.
+
+    Example:
+        >>> is_parsable("app.toml"), is_parsable("notes.txt")
+        (True, False)
+    """
+    language = language_of(path)
+    return language is not None and bool(language.parser)
+
+
 def broken_files(root: Path, paths: Sequence[str]) -> Validation:
     """Run the built-in parsers on files as they are in the project now.
 

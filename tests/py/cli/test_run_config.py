@@ -1,0 +1,79 @@
+"""`loki run --kind config_change` without a check: its criterion, that the file parses, needs no command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loki.action.check import Check
+from loki.action.check_runner import CheckRunner
+from loki.base.error import UsageError
+from loki.recognition.pattern import PatternSet
+
+
+def _run(project: Path, script: str, *more: str) -> tuple[int, dict[str, Any], str]:
+    agent = f"{sys.executable} -c {script!r}"
+    command = [
+        sys.executable,
+        "-m",
+        "loki",
+        "run",
+        "--json",
+        "--task",
+        "raise the limit in app.toml",
+    ]
+    ran = subprocess.run(
+        [*command, "--kind", "config_change", "--agent-command", agent, *more],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, json.loads(ran.stdout or "{}"), ran.stderr
+
+
+def test_it_is_done_once_what_was_changed_parses(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text("limit = 1\n")
+    (tmp_path / "broken.json").write_text("{")  # nobody's business
+    code, outcome, said = _run(tmp_path, "open('app.toml', 'w').write('limit = 2\\n')")
+    assert (code, outcome["status"], outcome["attempts"]) == (0, "success", 1), said
+    (task,) = (tmp_path / ".loki/tasks").iterdir()
+    (record,) = [
+        json.loads(line) for line in (task / "attempts.jsonl").read_text().splitlines()[:1]
+    ]
+    assert record["checks"][0]["output"] == "parses: app.toml"
+
+
+def test_what_is_no_configuration_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text("limit = 1\n")
+    code, outcome, said = _run(
+        tmp_path, "open('notes.txt', 'w').write('raised the limit')", "--max-attempts", "1"
+    )
+    assert (code, outcome["status"]) == (4, "failed"), said
+    assert "nothing that was changed is a file that loki can parse (notes.txt)" in said
+
+
+def test_what_a_command_wrote_is_parsed_too(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text("limit = = 2\n")
+    changed: list[str] = []
+    runner = CheckRunner(tmp_path, PatternSet.default(), changed=lambda: changed)
+    check = Check.of("syntax: parses")
+    assert runner.run_one(check).passed, "nothing is changed yet"
+    changed.append("app.toml")
+    failure = runner.run_one(check).failure
+    assert failure is not None
+    assert (failure.path, failure.line) == ("app.toml", 1)
+
+
+def test_it_is_said_and_kept_as_any_other() -> None:
+    check = Check.of("syntax: parses")
+    assert Check.of(check.shown) == check
+    assert Check.from_dict(check.to_dict()) == check
+    assert not check.is_judged
+    with pytest.raises(UsageError):
+        Check((), "test")
