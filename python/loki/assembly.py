@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loki.action.detection import Command
     from loki.action.performer import Performer
     from loki.action.task import TaskSpec
+    from loki.action.ward import Ward
     from loki.agents.command import CommandAgent
     from loki.agents.fallback import FallbackAgent
     from loki.agents.model import ModelAgent
@@ -32,6 +33,18 @@ NO_CHECK = (
     "nothing can tell when the task is done: no command of the project was found for it. Name at least "
     "one check that must exit with 0, like 'pytest -q', or 'approval: what a person has to approve'"
 )
+
+
+def ward(workspace: Workspace) -> Ward:
+    """How commands of agents and checks run in a project, and what they must leave as it is."""
+    from loki.action.hook_settings import hook_settings
+    from loki.action.rules import Rules
+    from loki.action.ward import Ward
+    from loki.waiting.rules import tell
+
+    more = tuple(hook_settings(workspace.project, os.environ))
+    rules = Rules(workspace.project, workspace.folder, more)
+    return Ward(rules, workspace.clock, lambda one: tell(workspace, one))
 
 
 def performer(
@@ -68,6 +81,7 @@ def performer(
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
     record = task_record.load(store, spec.id)
+    workspace.ward.rules.tasks.add(spec.id)
     executor = Continuing(
         root,
         workspace.journal(spec.id),

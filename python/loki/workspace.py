@@ -11,7 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki import assembly
 from loki.action.position import Position
+from loki.action.provider import register
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.action.task import TaskSpec
     from loki.action.undo import Undone
+    from loki.action.ward import Ward
     from loki.agents.command import CommandAgent
     from loki.agents.fallback import FallbackAgent
     from loki.agents.member import Ways
@@ -85,6 +88,7 @@ class Workspace:
             _ = self.gates
         self.store = ForgivingStore(FileStore(self.folder))
         self._position = Position(str(self.project))
+        register(self.root, self)
 
     @cached_property
     def config(self) -> Config:
@@ -99,6 +103,11 @@ class Workspace:
         from loki.action import gate_config
 
         return gate_config.load(self.folder / GATES)
+
+    @cached_property
+    def ward(self) -> Ward:
+        """How commands of agents and checks run here, and what they must leave as it is."""
+        return assembly.ward(self)
 
     @property
     def project(self) -> Path:
@@ -282,8 +291,6 @@ class Workspace:
 
     def review(self) -> Review:
         """What loki would like to learn here, for a person to decide on."""
-        from loki import assembly
-
         return assembly.review(self)
 
     def signs(self, branch: str | None = None, **rules: Any) -> Signs:
@@ -338,8 +345,6 @@ class Workspace:
             UsageError: there is none of that name, its program does not exist, its provider's
                 client is not installed, or there is no key.
         """
-        from loki import assembly
-
         return assembly.agent(self, name, timeout, reflect=reflect)
 
     def approve(
@@ -381,20 +386,14 @@ class Workspace:
 
     def performer(self, spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
         """Performs the loop's effects in this project."""
-        from loki import assembly
-
         return assembly.performer(self, spec, execution, cancelled)
 
     def commands(self) -> Mapping[str, Command]:
         """The commands that the project checks, builds and mends itself with, by kind."""
-        from loki import assembly
-
         return assembly.commands(self)
 
     def default_checks(
         self, kind: str, complexity: str = "medium", reviewer: Reviewer | None = None
     ) -> tuple[Check, ...]:
         """The checks of a task that names none; `assembly.default_checks` says more."""
-        from loki import assembly
-
         return assembly.default_checks(self, kind, complexity, reviewer)

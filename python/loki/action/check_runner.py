@@ -16,6 +16,7 @@ from loki.action import process, reporter
 from loki.action.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.gates.syntax import broken_files, is_parsable
 from loki.action.process import Finished
+from loki.action.ward import ward_of
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -152,14 +153,15 @@ class CheckRunner:
             yield reporter.ask(check.command, self.root, Path(folder), self.reports)
 
     def _start(self, check: Check, asked: reporter.Asked) -> Finished:
-        return process.run(
-            asked.command,
-            cwd=self.root,
-            timeout=check.timeout,
-            environment={**self.environment, **asked.environment},
-            cancelled=self.cancelled,
-            merge=True,
-        ).masked()
+        with ward_of(self.root).over(check.command):
+            return process.run(
+                asked.command,
+                cwd=self.root,
+                timeout=check.timeout,
+                environment={**self.environment, **asked.environment},
+                cancelled=self.cancelled,
+                merge=True,
+            ).masked()
 
     def _not_run(self, check: Check, error: UsageError) -> CheckResult:
         """A program of the project that does not exist yet, or not any more."""

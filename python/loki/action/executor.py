@@ -18,6 +18,7 @@ from loki.action.gates.syntax import broken_files
 from loki.action.journal import Journal
 from loki.action.place import State
 from loki.action.process import Finished
+from loki.action.ward import ward_of
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.memory.attempt import shorten
 from loki.people.command_approval import CommandApprovals
@@ -190,9 +191,10 @@ class Executor:
         """Run a command in the project; what it changes is recorded and can be undone."""
         close = self.watch()
         try:
-            finished = process.run(
-                command, cwd=self.root, timeout=self.command_seconds, cancelled=self.cancelled
-            ).masked()
+            with ward_of(self.root).over(command):
+                finished = process.run(
+                    command, cwd=self.root, timeout=self.command_seconds, cancelled=self.cancelled
+                ).masked()
         finally:
             files = close()
         return finished, files

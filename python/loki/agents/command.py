@@ -21,6 +21,7 @@ from loki.action.process import MAX_OUTPUT, Finished, run
 from loki.action.question import Question, Said
 from loki.action.specification import kept_command
 from loki.action.tree import Tree
+from loki.action.ward import ward_of
 from loki.action.words import assignments, split
 from loki.agents.last_words import is_outage, wait_asked
 from loki.agents.listener import Listener
@@ -250,7 +251,8 @@ class CommandAgent:
         failure: UsageError | None = None
         done = Finished(None)
         try:
-            done = self._start(briefing, scratch, listener)
+            with ward_of(briefing.root).over(self.command):
+                done = self._start(briefing, scratch, listener)
         except UsageError as error:
             failure = error
         report = listener.close(done.stderr) if listener is not None else None

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 WaitingKind: TypeAlias = Literal[
+    "rule",
     "human_review",
     "approval",
     "command",
@@ -23,7 +24,7 @@ WaitingKind: TypeAlias = Literal[
 """What it is; the most urgent first."""
 
 BY_ID: frozenset[WaitingKind] = frozenset(
-    {"human_review", "approval", "command", "stage", "escalation", "candidate"}
+    {"rule", "human_review", "approval", "command", "stage", "escalation", "candidate"}
 )
 """Kinds that ``loki approve`` and ``loki reject`` answer."""
 

@@ -11,7 +11,7 @@ from loki.base.error import UsageError
 from loki.people.human_review import Standing
 from loki.people.waiting import BY_ID, Waiting
 from loki.queueing import queue_of
-from loki.waiting import escalated, reviews
+from loki.waiting import escalated, reviews, rules
 from loki.waiting.sources import waiting
 
 if TYPE_CHECKING:
@@ -78,11 +78,13 @@ def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context
     Raises:
         UsageError: it waits no longer, or this is no answer to it.
     """
-    if context and one.kind in {"approval", "command", "candidate"}:
+    if context and one.kind in {"rule", "approval", "command", "candidate"}:
         raise UsageError(
             f"{one.id} wants a yes or a no: expected no --context; `loki reject {one.id} --note "
             '"what is missing"` tells the agent'
         )
+    if one.kind == "rule":
+        return Said(one, rules.answer(workspace, one.id, by, accepted=True))
     if one.kind == "human_review":
         said = Standing.CLARIFIED if context else Standing.APPROVED
         reviews.answer(workspace, one.id, said, by, context or note)
@@ -127,10 +129,17 @@ def reject(
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, approved=False, by=by, note=note)
         return _goes_on(workspace, one, f"rejected: {one.target}")
-    if one.kind == "candidate":
-        workspace.review().reject(one.id, note, by, workspace.clock.now())
-        return Said(one, f"not learned: {one.id}")
-    return Said(one, "", run=one.target, at_once=True)  # a stage
+    if one.kind == "stage":
+        return Said(one, "", run=one.target, at_once=True)
+    return Said(one, _refuse(workspace, one, by, note))
+
+
+def _refuse(workspace: Workspace, one: Waiting, by: str, note: str) -> str:
+    """Leave something as it is; what was done, a sentence."""
+    if one.kind == "rule":
+        return rules.answer(workspace, one.id, by, accepted=False)
+    workspace.review().reject(one.id, note, by, workspace.clock.now())
+    return f"not learned: {one.id}"
 
 
 def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:

@@ -15,6 +15,7 @@ from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
 from loki.signalling import merging
 from loki.waiting import reviews, standing
 from loki.waiting.escalated import escalations
+from loki.waiting.rules import rules
 from loki.waiting.stopped import stopped
 
 if TYPE_CHECKING:
@@ -259,6 +260,7 @@ def recommendations(
 
 
 SOURCES: Sequence[Source] = (
+    rules,
     human_reviews,
     approvals,
     commands,
