@@ -61,42 +61,68 @@ def resume(
     return Task(workspace, spec, help_, reviewer=reviewer)
 
 
-def abort(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
-    """Give a task up; `Workspace.abort` says more."""
+def abort(workspace: Workspace, task_id: str, *, force: bool, why: str = "") -> Undone:
+    """Give a task up, wherever it stands; `Workspace.abort` says more."""
+    from loki.action.undo import Undone
+    from loki.memory import task_record
+    from loki.working.stopping import given_up
+    from loki.working.taken_over import dropped
+
+    _must_be_open(workspace, task_id)
+    with given_up(workspace, task_id, user()):
+        record = task_record.load(workspace.store, task_id)
+        if not _must_be_open(workspace, task_id):
+            undone = Undone()
+        else:
+            with workspace.exclusive():
+                undone = _undo(workspace, record, force=force)
+            if undone.conflicts and not force:
+                return undone
+        dropped(workspace, task_id, why or "a person aborted the task; its changes were undone")
+    reviews.given_up(workspace, task_id, user())
+    return undone
+
+
+def _must_be_open(workspace: Workspace, task_id: str) -> bool:
+    """Whether there is work of a task to be undone; else it only stands in the queue.
+
+    Raises:
+        UsageError: there is no such task, or it has ended, also just now.
+    """
+    from loki.memory import task_record
+
+    record = task_record.load(workspace.store, task_id)
+    if record and resumption.is_open(record):
+        return True
+    if reviews.is_waiting_in_queue(workspace, task_id):
+        return False
+    if not record:
+        raise UsageError(f"no task {task_id!r} here: `loki show` lists them, and `loki queue`")
+    resumption.must_be_resumable(record)
+    return True
+
+
+def _undo(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
+    """Undo what a task changed, and note on its pages that it is given up."""
     from loki.memory import task_record
     from loki.memory.intervention import from_record
     from loki.people.answered import sentence, with_answer
     from loki.people.escalations import Escalations
-    from loki.working.taken_over import dropped
 
-    resumption.must_be_resumable(record)
-    with workspace.exclusive():
-        journal = workspace.journal(str(record["id"]))
-        journal.recover()
-        undone = journal.undo(force=force)
-        if undone.conflicts and not force:
-            return undone
-        after = resumption.aborted(record, isoformat(workspace.clock.now()))
-        answer = sentence(from_record(after)[-1])
-        Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
-        outcome = record.get("outcome") or {}
-        page = outcome.get("page") if resumption.awaits_approval(record) else None
-        if page and (text := workspace.store.get(page)):
-            workspace.store.put(page, with_answer(text, answer))
-        _abandon(workspace, str(record["id"]))
-        task_record.save(workspace.store, after)
-    dropped(workspace, str(record["id"]))
-    reviews.given_up(workspace, str(record["id"]), user())
+    journal = workspace.journal(str(record["id"]))
+    journal.recover()
+    undone = journal.undo(force=force)
+    if undone.conflicts and not force:
+        return undone
+    after = resumption.aborted(record, isoformat(workspace.clock.now()))
+    answer = sentence(from_record(after)[-1])
+    Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
+    outcome = record.get("outcome") or {}
+    page = outcome.get("page") if resumption.awaits_approval(record) else None
+    if page and (text := workspace.store.get(page)):
+        workspace.store.put(page, with_answer(text, answer))
+    task_record.save(workspace.store, after)
     return undone
-
-
-def _abandon(workspace: Workspace, task_id: str) -> None:
-    """Nobody is to work any more on what a person gave up."""
-    from loki.queueing import queue_of
-
-    queue = queue_of(workspace)
-    if queue.where(task_id) in {"pending", "failed", "dead-letter"}:
-        queue.abandon(task_id, "a person aborted the task; its changes were undone")
 
 
 def approve(

@@ -25,9 +25,11 @@ from loki.memory import task_record
 from loki.memory.intervention import Intervention
 from loki.memory.reflection import Reflection, as_reflection
 from loki.recognition.failure import Failure, recognize
+from loki.working.stopping import begins, listening
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
+    from loki.working.stopping import Word
     from loki.workspace import Workspace
 
 
@@ -87,6 +89,7 @@ class Task:
         if not self.has_project:
             self._stack.enter_context(self.workspace.exclusive())
         try:
+            begins(self.workspace.folder, self.spec.id)
             self.workspace.runs().close_ended()
             state, performer = self._prepare()
         except BaseException:
@@ -94,6 +97,7 @@ class Task:
             raise
         self._performer = performer
         self._session = Session(state, performer, self.workspace.clock)
+        self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
         return self
 
     def __exit__(
@@ -163,6 +167,10 @@ class Task:
         """Keep a reflection; it replaces what is noted on the same attempt."""
         assert self._performer is not None
         self._performer.recorder.reflections.add(reflection)
+
+    def _heard(self, word: Word) -> None:
+        if word != "drain":  # what is in hand is done
+            self._running().cancel()
 
     def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
         if isinstance(answer, Outcome):

@@ -233,22 +233,24 @@ class Workspace:
             reviewer,
         )
 
-    def abort(self, task: str, *, force: bool = False) -> Undone:
+    def abort(self, task: str, *, force: bool = False, why: str = "") -> Undone:
         """Give a task up: its changes are undone, and what asked for a person is answered.
 
+        Whoever works on it, in whichever process, is ended first; nothing of it lands.
+
         Args:
-            task: its id.
-            force: restore also files that somebody changed since.
+            task: its id, or that of a task of the queue.
+            force: restore also files that somebody changed since; why: for whoever wonders later.
 
         Returns:
             What was restored; where there are conflicts and no ``force``, nothing was done at all.
 
         Raises:
-            UsageError: there is no such task, or it has ended well.
+            UsageError: there is none, it has ended well, or whoever works on it does not end.
         """
         from loki import answering
 
-        return answering.abort(self, self._record(task), force=force)
+        return answering.abort(self, task, force=force, why=why)
 
     def _record(self, task: str) -> dict[str, Any]:
         from loki.memory import task_record

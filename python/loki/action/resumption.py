@@ -165,6 +165,12 @@ def is_help(record: Mapping[str, Any], context: str) -> bool:
     return bool(context) or status_of(record) in ENDED
 
 
+def is_open(record: Mapping[str, Any]) -> bool:
+    """Whether there is something of a task to go on with, or to be undone; a stage is its pipeline's."""
+    aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
+    return not (record.get("run") or aborted or status_of(record) in DONE)
+
+
 def must_be_resumable(record: Mapping[str, Any]) -> None:
     """Refuse what cannot be resumed.
 

@@ -110,12 +110,14 @@ def command(
     if recurring := recurring_id(workspace, task):
         resume_recurring(workspace, recurring, json=json)
         return
-    id_ = find(workspace.tasks(), task)
     if abort:
         if context is not None or context_file is not None:
             raise UsageError("--abort goes on with nothing: expected it without a context")
-        give_up(workspace, id_, force=force, json=json)
+        from loki.cli.stop import cancel
+
+        cancel(task, force=force, project=project, json=json)
         return
+    id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, reviewer_of, take_signals
     from loki.working.taken_over import taken_over
 
@@ -193,9 +195,11 @@ def _nobody(_briefing: object) -> None:
     )
 
 
-def give_up(workspace: Workspace, id_: str, *, force: bool = False, json: bool = False) -> None:
+def give_up(
+    workspace: Workspace, id_: str, *, force: bool = False, json: bool = False, why: str = ""
+) -> None:
     """Abort a task and say what was restored; where somebody changed files since, fail."""
-    undone = workspace.abort(id_, force=force)
+    undone = workspace.abort(id_, force=force, why=why)
     if undone.conflicts and not force:
         listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
         fail(
@@ -208,7 +212,13 @@ def give_up(workspace: Workspace, id_: str, *, force: bool = False, json: bool =
         return
     for path in undone.restored:
         typer.echo(f"restored {path}")
-    typer.echo(f"aborted {id_}: `loki show {shlex.quote(id_)}` still tells every attempt.")
+    shown = shlex.quote(id_)
+    told = (
+        f"`loki show {shown}` still tells every attempt"
+        if id_ in workspace.tasks()
+        else "it was never begun"
+    )
+    typer.echo(f"aborted {id_}: {told}.")
 
 
 def ask_person(workspace: Workspace, outcome: Outcome, agent: Any) -> Outcome:

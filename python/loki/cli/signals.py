@@ -190,19 +190,21 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     from loki.people.signal import FOLDER
     from loki.signalling.handling import handle as handle_all
     from loki.signalling.watch import changes
+    from loki.working.stopping import listening
 
     take_signals()
     workspace, cancelled = _open(project), threading.Event()
     told: dict[str, str] = {}
-    for _ in changes(workspace.folder / FOLDER, cancelled):
-        found = handle_all(workspace)
-        new = [one for one in found if one.done or told.get(one.signal.id) != one.told]
-        told = {one.signal.id: one.told for one in found if not one.done}
-        if json:
-            for one in new:
-                typer.echo(jsonlib.dumps(one.to_dict()))
-        else:
-            _tell(new)
+    with listening(workspace.folder, lambda _: cancelled.set()):
+        for _ in changes(workspace.folder / FOLDER, cancelled):
+            found = handle_all(workspace)
+            new = [one for one in found if one.done or told.get(one.signal.id) != one.told]
+            told = {one.signal.id: one.told for one in found if not one.done}
+            if json:
+                for one in new:
+                    typer.echo(jsonlib.dumps(one.to_dict()))
+            else:
+                _tell(new)
 
 
 def _open(project: Path) -> Workspace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 from contextlib import nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -16,7 +17,8 @@ from loki.cli.common import amount, line, log_to_console, speaks_plainly
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
-    from loki.recurrence.dispatcher import Round
+    from loki.recurrence.dispatcher import Dispatcher, Round
+    from loki.working.stopping import Word
 
 
 @speaks_plainly
@@ -49,6 +51,7 @@ def command(
     from loki.cli.dead_letter_text import say
     from loki.dead_letters.due import Daily
     from loki.signalling.following import attend, followed
+    from loki.working.stopping import listening
     from loki.working.upkeep import before_work
     from loki.workspace import Workspace
 
@@ -60,8 +63,9 @@ def command(
     if not watch:
         if for_ is not None or until is not None:
             raise UsageError("--for and --until are for --watch")
-        done = dispatcher.tick()
-        dispatcher.close()
+        with listening(workspace.folder, partial(_heard, dispatcher)):
+            done = dispatcher.tick()
+            dispatcher.close()
         attend(workspace)
         tell(done, json=json, also_nothing=True)
         return
@@ -69,13 +73,23 @@ def command(
     daily = Daily(workspace, say)
     if is_simulated:
         dispatcher.after_round.append(daily)
-    with nullcontext() if is_simulated else followed(workspace, daily):
+    with (
+        nullcontext() if is_simulated else followed(workspace, daily),
+        listening(workspace.folder, partial(_heard, dispatcher)),
+    ):
         dispatcher.watch(
             _end(for_, until, workspace.clock.now()),
             heard=lambda done: tell(done, json=json),
             has_changed=scheduling.Changes(workspace.folder),
             is_simulated=is_simulated,
         )
+
+
+def _heard(dispatcher: Dispatcher, word: Word) -> None:
+    """A person ends all that is at work here."""
+    if word == "stop":
+        dispatcher.cancelled.set()
+    dispatcher.draining.set()
 
 
 def _end(for_: str | None, until: str | None, now: datetime) -> datetime | None:

@@ -38,6 +38,7 @@ _TOLD = {
     "blocked": "needs a person",
     "paused": "paused",
     "interrupted": "interrupted, pending again",
+    "cancelled": "cancelled",
     "lost": "lost to another worker",
 }
 

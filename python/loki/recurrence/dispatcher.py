@@ -61,7 +61,7 @@ class Dispatcher:
         pool: where they run; threads of its own where nothing is said.
 
     Attributes:
-        cancelled: ends all runs when it is set.
+        cancelled: ends all runs when it is set; draining: no run is begun any more.
         tell: called with a task's id and what happened to it: ``done``, ``stopped``, ``interrupted``.
         after_round: called after each round with the time; says when it is to be called next, whatever
             is due then, or None.
@@ -80,7 +80,7 @@ class Dispatcher:
     ) -> None:
         self.tasks = tasks
         self.clock = clock
-        self.cancelled = threading.Event()
+        self.cancelled, self.draining = threading.Event(), threading.Event()
         self.tell: Callable[[str, Notice], None] = lambda _task, _notice: None
         self.after_round: list[Callable[[datetime], datetime | None]] = []
         self.closing: list[Callable[[], None]] = []
@@ -125,7 +125,7 @@ class Dispatcher:
             has_changed: whether another process changed a task; asked every `POLL` seconds.
             is_simulated: the clock's waits pass at once: runs end before time goes on.
         """
-        while until is None or self.clock.now() < until:
+        while not self.draining.is_set() and (until is None or self.clock.now() < until):
             self._begin()
             if is_simulated:
                 self._await_all()
@@ -160,10 +160,7 @@ class Dispatcher:
         busy: Sequence[str],
         is_simulated: bool,
     ) -> bool:
-        """Until the next task is due, a run ends or something changes; False: nothing ever is due.
-
-        Another dispatcher that dies changes no file: its runs are looked after here.
-        """
+        """Until the next task is due, a run ends or something changes; False: nothing ever is due."""
         others = {*busy, *self._under_way}
         try:
             while True:
@@ -175,9 +172,14 @@ class Dispatcher:
                 left = (min(times) - self.clock.now()).total_seconds() if times else POLL
                 if left <= 0:
                     return True
-                self.clock.wait(left if is_simulated else min(left, POLL), self.cancelled)
-                if has_changed() or any(one.done() for one in self._under_way.values()):
+                self.clock.wait(left if is_simulated else min(left, POLL), self.draining)
+                if (
+                    has_changed()
+                    or self.draining.is_set()
+                    or any(one.done() for one in self._under_way.values())
+                ):
                     return True
+                # Another dispatcher that dies changes no file: its runs are looked after here.
                 if not is_simulated and (busy or self._mend_all(idle)):
                     return True
         except BaseException:  # Ctrl-C

@@ -306,6 +306,12 @@ def is_queued(workspace: Workspace, task_id: str) -> bool:
     return bool(task_id) and queue_of(workspace).where(task_id) in {"pending", "in-progress"}
 
 
+def is_waiting_in_queue(workspace: Workspace, task_id: str) -> bool:
+    """Whether the queue has a task that is not achieved and not abandoned."""
+    where = queue_of(workspace).where(task_id) if task_id else None
+    return where not in {None, "completed", "abandoned"}
+
+
 def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     """Give a task up, and undo its changes.
 
@@ -317,17 +323,14 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     Raises:
         UsageError: files changed since; nothing was done.
     """
-    from loki.action.resumption import DONE, status_of
+    from loki.action.resumption import is_open
     from loki.memory import task_record
 
-    record = task_record.load(workspace.store, task_id)
-    is_over = not record or status_of(record) in DONE or record.get("run")
-    if is_over or (record.get("outcome") or {}).get("trigger") == "aborted":
-        # It ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo.
-        with suppress(UsageError):
-            queue_of(workspace).abandon(task_id, why or "given up by a person")
-        return
-    undone = workspace.abort(task_id)
+    if not is_open(task_record.load(workspace.store, task_id) or {"run": "none"}) and not (
+        is_waiting_in_queue(workspace, task_id)
+    ):
+        return  # it ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo
+    undone = workspace.abort(task_id, why=why or "given up by a person")
     if undone.conflicts:
         listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
         raise UsageError(

@@ -30,10 +30,12 @@ from loki.working.project import Stopped
 from loki.working.queued import DefaultAgent, agent_of, finished, task_of
 from loki.working.run import run_in_copy
 from loki.working.settle import EXIT_CODES, SEVERITY, Place, Settled, give_back, settle
+from loki.working.stopping import begins, is_cancelled, listening
 
 if TYPE_CHECKING:
     from loki.action.task import Outcome
     from loki.recurrence.claim import Claim
+    from loki.working.stopping import Word
     from loki.workspace import Workspace
 
 IDLE = 1.0
@@ -50,6 +52,7 @@ class Job:
     cancelled: threading.Event = field(default_factory=threading.Event)
     renewed: float = field(default_factory=time.monotonic)
     is_paused: bool = False
+    is_given_up: bool = False
 
 
 class Bell:
@@ -122,7 +125,7 @@ class Crew:
             workspace.breakers(), workspace.clock, workspace.config.work.parallel
         )
         self._jobs: dict[str, Job] = {}
-        self._is_stopping = False
+        self._is_stopping = self._is_draining = False
         self._bell = Bell()
         self._telling = threading.Lock()
         self.settled: list[Settled] = []
@@ -143,6 +146,7 @@ class Crew:
         with (
             Worker(self._workspace.folder) as worker,
             outlived_by_commands(worker.fileno()),
+            listening(self._workspace.folder, self._heard),
         ):
             try:
                 while not self._is_stopping and self._turn(worker):
@@ -154,6 +158,12 @@ class Crew:
     def stop(self) -> None:
         """End all tasks, which go back to pending; may be called from a signal handler."""
         self._is_stopping = True
+        self._bell.ring()
+
+    def _heard(self, word: Word) -> None:
+        if word == "stop":
+            self.stop()
+        self._is_draining = True
         self._bell.ring()
 
     @property
@@ -168,7 +178,7 @@ class Crew:
 
     def held_up(self) -> list[str]:
         """Ids of tasks that nothing but an open breaker keeps from being worked on."""
-        if self._left is not None and self._left <= 0:
+        if self._is_over:
             return []
         ready = claimable(self._queue.lists(), None)
         return [task.id for task in ready if not self._capacity.admits(task)]
@@ -178,7 +188,7 @@ class Crew:
     def _turn(self, worker: Worker) -> bool:
         """Claim one task, or wait for something to change; whether there is more to do."""
         self._look_after()
-        is_done = self._left is not None and self._left <= 0
+        is_done = self._is_over
         if not is_done and len(self._jobs) < self._workers:
             claim = self._queue.claim(worker, self._capacity)
             if claim is not None:
@@ -190,6 +200,11 @@ class Crew:
             return False
         self._bell.wait(self._pause())
         return True
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether it takes nothing more."""
+        return self._is_draining or (self._left is not None and self._left <= 0)
 
     def _pause(self) -> float:
         """Seconds until it is worth looking again."""
@@ -210,7 +225,9 @@ class Crew:
         for job in tuple(self._jobs.values()):
             if self._capacity.stops_background and job.claim.task.background:
                 job.is_paused = True
-            if self._is_stopping or job.is_paused:
+            if is_cancelled(self._workspace.folder, job.claim.id):
+                job.is_given_up = True
+            if self._is_stopping or job.is_paused or job.is_given_up:
                 job.cancelled.set()
             if now - job.renewed > LEASE / 3:
                 job.renewed = now
@@ -220,6 +237,7 @@ class Crew:
     def _begin(self, claim: Claim) -> None:
         if self._left is not None:
             self._left -= 1
+        begins(self._workspace.folder, claim.id)
         job = self._jobs[claim.id] = Job(claim)
         with self._telling:
             self._tell(claim, None)
@@ -258,7 +276,7 @@ class Crew:
         except ClaimLost:
             return "lost", "another worker has it by now", None
         except Stopped:
-            return (*give_back(queue, claim, "interrupted", "stopped before it began"), None)
+            return (*self._put_back(job, "stopped before it began"), None)
         except (LokiError, OSError) as error:
             return (*give_back(queue, claim, "blocked", f"it cannot be worked on: {error}"), None)
         except Exception as error:  # a defect of loki must not come round for ever
@@ -267,10 +285,18 @@ class Crew:
             return (*give_back(queue, claim, "blocked", reason), None)
         if outcome.status == "paused":
             self._capacity.hold(claim.id, outcome.retry_at)
-        if outcome.status == "interrupted" and job.is_paused and not self._is_stopping:
-            reason = "work in the background stops while a circuit breaker is open"
-            return (*give_back(queue, claim, "paused", reason), outcome)
+        if outcome.status == "interrupted":
+            return (*self._put_back(job, outcome.reason), outcome)
         return (*settle(queue, claim, outcome), outcome)
+
+    def _put_back(self, job: Job, reason: str) -> tuple[Place, str]:
+        """What was ended goes back to pending."""
+        if job.is_given_up or is_cancelled(self._workspace.folder, job.claim.id):
+            return give_back(self._queue, job.claim, "cancelled", "a person gave it up")
+        if job.is_paused and not self._is_stopping:
+            reason = "work in the background stops while a circuit breaker is open"
+            return give_back(self._queue, job.claim, "paused", reason)
+        return give_back(self._queue, job.claim, "interrupted", reason)
 
     def _run(self, job: Job) -> Outcome:
         queued, default = job.claim.task, self._default

@@ -19,6 +19,7 @@ from loki.action.transaction import ApplyError, Conflict, EditConflict
 from loki.base.log import tell
 from loki.recognition.failure import Failure
 from loki.working.project import Stopped, held, landing, undo_journal
+from loki.working.stopping import is_cancelled
 from loki.working.unfinished import change_in, move_over, work_of
 
 if TYPE_CHECKING:
@@ -121,6 +122,11 @@ class Lander:
         return self._apply(change) if is_sure else Landed(moved=True)
 
     def _apply(self, change: Change) -> Landed:
+        # What was ended before may have ended its checks: nothing they say then counts.
+        if is_cancelled(self.folder, self._task):
+            self.performer.cancelled.set()
+        if self.performer.cancelled.is_set():
+            raise Stopped
         journal = undo_journal(self.folder, self._task)
         try:
             with landing(self.folder, self._task):

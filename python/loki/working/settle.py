@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from loki.recurrence.queue import Queue
 
 Place: TypeAlias = Literal[
-    "completed", "failed", "dead-letter", "blocked", "paused", "interrupted", "lost"
+    "completed", "failed", "dead-letter", "blocked", "paused", "interrupted", "cancelled", "lost"
 ]
-"""What became of a claim; paused, interrupted and blocked tasks are pending again."""
+"""What became of a claim; paused, interrupted and blocked tasks are pending again, and so is a cancelled
+one until whoever gave it up has put it away."""
 
 EXIT_CODES: dict[Place, int] = {
     "completed": 0,
@@ -25,6 +26,7 @@ EXIT_CODES: dict[Place, int] = {
     "blocked": 3,
     "paused": 6,
     "interrupted": 130,
+    "cancelled": 0,
     "lost": 0,
 }
 """What ``loki work`` ends with for it."""
@@ -93,7 +95,10 @@ def settle(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
 
 
 def give_back(
-    queue: Queue, claim: Claim, place: Literal["blocked", "paused", "interrupted"], reason: str
+    queue: Queue,
+    claim: Claim,
+    place: Literal["blocked", "paused", "interrupted", "cancelled"],
+    reason: str,
 ) -> tuple[Place, str]:
     """Give a task back to the queue; ``blocked`` for nobody but a person.
 

@@ -61,11 +61,19 @@ def taken_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], 
                 _as_before(queue, claim, waited)
 
 
-def dropped(workspace: Workspace, task: str) -> None:
-    """A person gave a task up: what is left of it lands nowhere, and the queue knows."""
+def dropped(workspace: Workspace, task: str, why: str) -> None:
+    """A person gave a task up: what is left of it lands nowhere, and the queue knows.
+
+    Args:
+        workspace: the project.
+        task: its id.
+        why: for whoever wonders later.
+    """
     queue = queue_of(workspace)
+    if queue.where(task) == "in-progress":  # another program has it, or left it there
+        queue.take_back(task)
     if queue.where(task) in {"pending", "failed", "dead-letter"}:
-        queue.abandon(task, "aborted by a person")
+        queue.abandon(task, why)
     forget(workspace.folder, workspace.store, task)
 
 

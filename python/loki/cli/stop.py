@@ -1,0 +1,89 @@
+"""``loki cancel``, ``loki drain`` and ``loki stop``: a person ends what is under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loki.base.time import argument_seconds
+from loki.cli.common import fail, line, show_json, speaks_plainly
+from loki.cli.show import find
+
+if TYPE_CHECKING:
+    from loki.working.stopping import Word
+
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
+Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h.")]
+
+
+@speaks_plainly
+def cancel(
+    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Restore also files that somebody changed since.")
+    ] = False,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Give a task up, wherever it stands: waiting, under work in any process, or stopped.
+
+    Whoever works on it is ended, with all that it runs; nothing of it lands in the project, and what
+    it had changed there is restored. It is kept in abandoned; `loki queue retry` brings it back. The
+    same as `loki resume --abort`.
+
+    Exit codes: 0 given up, 1 files changed since, 2 it has ended already, or does not end.
+
+    Example: `loki cancel fix-login "the page is gone"`
+    """
+    from loki.cli.resume import give_up
+    from loki.queueing import queue_of
+    from loki.workspace import Workspace
+
+    workspace = Workspace(project)
+    known = {*workspace.tasks(), *(one.id for one in queue_of(workspace).tasks())}
+    give_up(workspace, find(sorted(known), task), force=force, json=json, why=reason)
+
+
+@speaks_plainly
+def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> None:
+    """Let every worker of the project end once it has done what it has in hand; wait for that.
+
+    Workers take nothing more from the queue, the dispatcher begins no run. What is begun afterwards is
+    not meant.
+
+    Exit codes: 0 nobody is at work, 1 somebody still is.
+
+    Example: `loki drain --wait 10m`
+    """
+    _say("drain", wait, project, json)
+
+
+@speaks_plainly
+def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> None:
+    """End all that is at work on the project, at once, in whichever process; wait for that.
+
+    Tasks of the queue go back to pending, others can be gone on with by `loki resume`; nothing is lost,
+    and nothing half done lands. What is begun afterwards is not meant.
+
+    Exit codes: 0 nobody is at work, 1 somebody still is.
+
+    Example: `loki stop`
+    """
+    _say("stop", wait, project, json)
+
+
+def _say(word: Word, wait: str, project: Path, json: bool) -> None:
+    from loki.working.stopping import say_to_all
+    from loki.workspace import Workspace
+
+    there = say_to_all(Workspace(project).folder, word, argument_seconds("--wait", wait))
+    if json:
+        show_json({"said": word, "at_work": there})
+    elif not there:
+        typer.echo("Nobody is at work on the project.")
+    if there:
+        fail(f"still at work: {line(', '.join(there))}; whoever hears it ends", 1)

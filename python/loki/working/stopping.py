@@ -1,0 +1,195 @@
+"""Ends what is under way, whichever process has it: a person's word in a file, for which each looks.
+
+``tasks/<id>/cancel`` ends one task for good: whoever works on it stops, and nothing of it lands.
+``state/stop.json`` ends all that is at work on the project: at once, or after what it has in hand.
+What stood in that file before a process began is not meant for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from loki.base import file
+from loki.base.error import StoreError, UsageError
+from loki.memory import task_record
+from loki.queueing import queue_of
+from loki.recurrence import worker
+
+if TYPE_CHECKING:
+    from loki.recurrence.queue import Queue
+    from loki.workspace import Workspace
+
+Word: TypeAlias = Literal["cancel", "drain", "stop"]
+"""What a person says: give this task up; take nothing more; end everything, to be gone on with later."""
+
+ALL = "state/stop.json"
+
+LOOK = 0.2
+"""Seconds between two looks for a person's word. Chosen, not measured."""
+
+PATIENCE = 30.0
+"""Seconds that whoever works on a task has to end: its programs get some of them. Chosen."""
+
+
+def is_cancelled(folder: Path, task: str) -> bool:
+    """Whether a person gives a task up just now.
+
+    Args:
+        folder: the workspace's folder, ``.loki``.
+        task: its id.
+    """
+    return os.path.exists(_mark(folder, task))
+
+
+def begins(folder: Path, task: str) -> None:
+    """Work on a task begins: a word that was left there by who was killed is not meant for it."""
+    with suppress(OSError):
+        _mark(folder, task).unlink(missing_ok=True)
+
+
+def _mark(folder: Path, task: str) -> Path:
+    return folder / "tasks" / task / "cancel"
+
+
+@contextmanager
+def listening(folder: Path, heard: Callable[[Word], object], task: str = "") -> Iterator[None]:
+    """Inside, a person's word is heard as soon as it is said, in a thread of its own.
+
+    Args:
+        folder: the workspace's folder.
+        heard: told each word, once.
+        task: the task that is worked on; "": only words to all are heard.
+    """
+    over, before = threading.Event(), _said_to_all(folder)
+
+    def listen() -> None:
+        last = before
+        while not over.wait(LOOK):
+            if task and is_cancelled(folder, task):
+                heard("cancel")
+                return
+            if (said := _said_to_all(folder)) != last:
+                last = said
+                heard("drain" if said.startswith("drain") else "stop")
+
+    thread = threading.Thread(target=listen, name=f"loki-listens-{task}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _said_to_all(folder: Path) -> str:
+    """The last word to all, and what tells it from the one before; "" where there is none."""
+    try:
+        said = json.loads((folder / ALL).read_bytes())
+        return f"{said['word']} {said['id']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+# --- saying it --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def given_up(workspace: Workspace, task: str, by: str) -> Iterator[None]:
+    """End whoever works on a task; inside, nobody does, and no worker takes it up.
+
+    Args:
+        workspace: the project.
+        task: its id.
+        by: who gives it up.
+
+    Raises:
+        UsageError: it had not ended in time; it is blocked, and ends as soon as it can.
+    """
+    queue, folder = queue_of(workspace), workspace.folder
+    _block(queue, task, f"{by} gives it up")
+    mark, end = _mark(folder, task), time.monotonic() + PATIENCE
+    try:
+        while holder := _holder(workspace, queue, task):
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"{holder} has not let go of {task} within {PATIENCE:g} s: nothing of it lands once "
+                    f"it has seen that you give it up; say it again, or end that process"
+                )
+            file.make_folder(mark.parent)
+            mark.touch()  # again and again: whoever begins just now takes the first for an old one
+            time.sleep(LOOK / 2)
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _block(queue: Queue, task: str, reason: str) -> None:
+    """From here on no worker takes it; it stays so where giving it up fails, for a person to see."""
+    known = queue.find(task)
+    if known is not None and known.blocked is None:
+        with suppress(UsageError):
+            queue.block(task, reason)
+
+
+def _holder(workspace: Workspace, queue: Queue, task: str) -> str:
+    """Who works on a task just now; "": nobody."""
+    known = queue.find(task)
+    if known is not None and known.claim is not None and queue.where(task) == "in-progress":
+        if not queue.is_lost(known):
+            return f"the worker {known.claim.worker}"
+        queue.reap()
+    record = task_record.load(workspace.store, task)
+    if not record or record.get("outcome"):
+        return ""
+    return "a run" if is_at_work(workspace.folder) else ""
+
+
+def is_at_work(folder: Path) -> bool:
+    """Whether a run has the project just now.
+
+    Args:
+        folder: the workspace's folder.
+    """
+    try:
+        with file.lock(folder / "run", timeout=0):
+            return False
+    except StoreError:
+        return os.path.exists(folder / "run.lock")
+
+
+def say_to_all(folder: Path, word: Word, patience: float) -> list[str]:
+    """End all that is at work on a project.
+
+    Args:
+        folder: the workspace's folder.
+        word: ``drain``: what is in hand is done; ``stop``: it is ended, to be gone on with later.
+        patience: seconds to wait for that.
+
+    Returns:
+        Who is still at work.
+
+    Raises:
+        StoreError: it could not be said.
+    """
+    said = {"word": word, "id": secrets.token_hex(8), "at": time.time()}
+    file.make_folder((folder / ALL).parent)
+    file.write_atomic(folder / ALL, json.dumps(said).encode() + b"\n")
+    end = time.monotonic() + patience
+    while (there := at_work(folder)) and time.monotonic() < end:
+        time.sleep(LOOK)
+    return there
+
+
+def at_work(folder: Path) -> list[str]:
+    """Who works on a project just now: ids of workers, and ``a run`` where one has the project."""
+    locks = sorted((folder / worker.FOLDER).glob("*.lock"))
+    found = [lock.stem for lock in locks if worker.is_alive(folder, lock.stem)]
+    return [*found, *(["a run"] if is_at_work(folder) else [])]
