@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loki import assembly
 from loki.action.position import Position
 from loki.action.provider import register
+from loki.base import below
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
@@ -289,7 +290,7 @@ class Workspace:
         """What a task has changed, and how to undo it."""
         from loki.action.journal import Journal
 
-        return Journal(self.folder / "tasks" / task / "undo", self.project)
+        return Journal(below.path(self.folder, "tasks", below.part(task), "undo"), self.project)
 
     def review(self) -> Review:
         """What loki would like to learn here, for a person to decide on."""

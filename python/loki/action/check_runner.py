@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from loki.action import process, reporter
 from loki.action.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.gates.syntax import broken_files, is_parsable
 from loki.action.process import Finished
+from loki.action.scratch_folder import scratch_folder
 from loki.action.ward import ward_of
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure, recognize
@@ -149,7 +149,7 @@ class CheckRunner:
         if check.kind not in RUN_TESTS or check.command in self._plain:
             yield reporter.Asked(check.command)
             return
-        with tempfile.TemporaryDirectory(prefix="loki-results-") as folder:
+        with scratch_folder() as folder:
             yield reporter.ask(check.command, self.root, Path(folder), self.reports)
 
     def _start(self, check: Check, asked: reporter.Asked) -> Finished:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from loki.action.record import STAGES, Record, Stage
-from loki.base import file
+from loki.base import below, file
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class DiskShelf:
         self._lines.update({name: (begin, len(data)) for name, data in small.items()})
         self._last = max(self._last, record.number)
         if self._running_number() == record.number:
-            file.remove(self._running, self.folder)
+            below.remove(self.folder, os.path.basename(self._running))
 
     def reach(self, number: int, stage: Stage) -> None:
         """Keep a stage: one short line."""
@@ -177,9 +177,7 @@ class DiskShelf:
 
     def tidy(self) -> None:
         """Remove what a crash left half-written."""
-        for folder, _, names in os.walk(self.folder):
-            for name in filter(file.is_temporary, names):
-                file.remove_quietly(os.path.join(folder, name))
+        below.sweep(self.folder)
 
     # --- contents ------------------------------------------------------------------------------
 

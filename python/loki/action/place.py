@@ -12,15 +12,10 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loki.action.tree import open_regular
+from loki.base.below import parent
 from loki.base.file import remove_quietly, write_new
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +54,8 @@ class Place:
         """Args: root: the folder."""
         self.root = os.path.realpath(root)
 
-    @contextlib.contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        *folders, name = path.split("/")
-        if not name or any(part in {"", ".", ".."} for part in (*folders, name)):
-            raise OSError(f"{path!r} is no plain relative path")
-        handle = os.open(self.root, _FOLDER & ~os.O_NOFOLLOW)
-        try:
-            for folder in folders:
-                below = os.open(folder, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = below
-            yield handle, name
-        finally:
-            os.close(handle)
+    def _parent(self, path: str) -> contextlib.AbstractContextManager[tuple[int, str]]:
+        return parent(self.root, path)
 
     def read(self, path: str) -> tuple[State, bytes] | None:
         """State and bytes of a file or link; None where there is nothing."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from loki.action.place import State
+from loki.base.below import path_in
 
 Kind: TypeAlias = Literal["change", "command", "undo"]
 Stage: TypeAlias = Literal["applying", "running", "applied", "rolled back"]
 
 STAGES = ("applying", "running", "applied", "rolled back")
 _VERSION = 1
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Record:
             if data["version"] != _VERSION or data["stage"] not in STAGES:
                 raise ValueError("of a version that this loki does not know")
             steps = (
-                Step(str(s["path"]), _to_state(s["before"]), _to_state(s["after"]))
+                Step(path_in(s["path"]), _to_state(s["before"]), _to_state(s["after"]))
                 for s in data["steps"]
             )
             return cls(
@@ -86,9 +89,9 @@ class Record:
                 cast("Kind", data["kind"]),
                 cast("Stage", data["stage"]),
                 tuple(steps),
-                tuple(map(str, data["made"])),
-                {str(path): int(mode) for path, mode in data["folders"].items()},
-                tuple(map(str, data["temporaries"])),
+                tuple(map(path_in, data["made"])),
+                {path_in(path): int(mode) for path, mode in data["folders"].items()},
+                tuple(map(path_in, data["temporaries"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a record of loki: {error!r}") from error
@@ -103,4 +106,6 @@ def _from_state(state: State | None) -> dict[str, Any] | None:
 def _to_state(data: Any) -> State | None:
     if data is None:
         return None
-    return State(str(data["hash"]), int(data["mode"], 8), bool(data["symlink"]))
+    if not _HASH.fullmatch(data["hash"]):
+        raise ValueError(f"found {data['hash']!r}, expected a SHA-256 in hex")
+    return State(data["hash"], int(data["mode"], 8), bool(data["symlink"]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import posixpath
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from loki.action.import_graph import Cache, ImportGraph
 from loki.action.imports import Files, Import, language_of, locate
 from loki.action.narrowing import Narrowed
 from loki.action.results.result import FAILED, PASSED, Results
+from loki.action.scratch_folder import scratch_folder
 from loki.action.tree import Tree
 from loki.action.work import Work
 from loki.base.glob import matches
@@ -172,7 +172,7 @@ class RegressionCheck:
         if not self.work.paths():
             self._take(self.runner, runs)
             return
-        with tempfile.TemporaryDirectory(prefix="loki-baseline-") as folder:
+        with scratch_folder() as folder:
             try:
                 root = self.work.copy_before(tree, os.path.join(folder, "tree"))
             except OSError as error:

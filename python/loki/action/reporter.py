@@ -7,13 +7,15 @@ people, and what cannot be asked runs as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from loki.action import results
 from loki.action.invocation import Invocation
 from loki.action.results import Results
+from loki.base import below
+from loki.base.glob import matches
 from loki.recognition.site import ResultsRequest, results_requests
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -136,7 +138,12 @@ def _set(environment: dict[str, str], request: ResultsRequest, file: Path) -> No
 
 def _stamps(root: Path, glob: str) -> dict[Path, tuple[int, int]]:
     found = {}
-    for path in root.glob(glob):
+    # Path.glob reaches every folder by recursion, and agents leave deep ones.
+    if "**" in glob:
+        paths: Iterable[Path] = (root / p for p in below.files(root) if matches(p, [glob]))
+    else:
+        paths = root.glob(glob)
+    for path in paths:
         try:
             status = path.stat()
         except OSError:

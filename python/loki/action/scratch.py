@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -11,7 +12,9 @@ import time
 from pathlib import Path
 
 from loki.action.git import git
+from loki.action.scratch_folder import remove_folder
 from loki.action.tree import Entry, Tree, open_regular, stamp_of
+from loki.base.below import parent
 
 _CHUNK = 1 << 20
 
@@ -59,11 +62,8 @@ def update(copied: Tree, now: Tree) -> Tree:
     taken = time.time_ns()
     for path in changed.paths:
         target = os.path.join(root, path)
-        # A link on the way could lead into the original.
-        if os.path.realpath(os.path.dirname(target)) != os.path.dirname(target):
-            raise NotADirectoryError(errno.ENOTDIR, "lies beyond a link in the copy", path)
-        if os.path.lexists(target):
-            os.unlink(target)
+        with contextlib.suppress(FileNotFoundError), parent(root, path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
         entries.pop(path, None)
         stats.pop(path, None)
     for path in (*changed.changed, *changed.added):
@@ -121,7 +121,11 @@ def _make_repository(tree: Tree, destination: str) -> str:
         "--template=", "--", source, destination,
     )  # fmt: skip
     if cloned is None:
-        shutil.rmtree(os.path.join(destination, ".git"), ignore_errors=True)
+        half = os.path.join(destination, ".git")
+        if os.path.lexists(half):  # git was ended
+            remove_folder(half)
+        if os.path.lexists(half):
+            raise OSError(errno.ENOTEMPTY, "holds half a repository", destination)
         return ""
     git(destination, "remote", "remove", "origin")
     git(destination, "read-tree", "HEAD")  # fails before the first commit: then it is empty

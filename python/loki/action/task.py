@@ -180,6 +180,10 @@ class Outcome:
         }
 
 
+LONGEST_ID = 200
+"""Bytes of an id: with ``unfinished-`` and ``.patch`` round it, it is still a file's name (255 bytes)."""
+
+
 def safe_id(text: str) -> str:
     """An id that a person chose, where it can name a folder.
 
@@ -188,6 +192,8 @@ def safe_id(text: str) -> str:
     """
     if not text.replace("-", "").replace("_", "").replace(".", "").isalnum() or text[0] == ".":
         raise UsageError(f"task id is {text!r}: expected letters, digits, '-', '_' and '.'")
+    if len(text.encode("utf-8", "replace")) > LONGEST_ID:
+        raise UsageError(f"task id begins with {text[:40]!r}: expected at most {LONGEST_ID} bytes")
     return text
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loki.action.change import file_diff
 from loki.action.executor import Executor
 from loki.action.imports import Files
+from loki.action.place import Place, State, ancestors
 from loki.action.tree import Tree
+from loki.base import below
 
 MAX_DIFF = 200_000
 """Characters of a difference that is shown to a reviewer; chosen, not measured."""
@@ -80,12 +82,8 @@ class Work:
             OSError: it could not be written.
         """
         root = Path(tree.copy_to(destination).root)
-        for path, state in self.executor.start().items():
-            target = root / path
-            if target.is_symlink() or target.exists():
-                target.unlink()
-            if state is not None:
-                _write(target, state[1], state[0].mode, is_symlink=state[0].is_symlink)
+        for path, state in sorted(self.executor.start().items()):  # what became a link: first
+            _write(Place(root), path, state)
         borrow(self.executor.root, root)
         return root
 
@@ -105,21 +103,22 @@ def _read(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _write(target: Path, content: bytes, mode: int, *, is_symlink: bool) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if is_symlink:
-        target.symlink_to(os.fsdecode(content))
-    else:
-        target.write_bytes(content)
-        target.chmod(mode | 0o600)
+def _write(place: Place, path: str, before: tuple[State, bytes] | None) -> None:
+    """Have a path be what it was; a link on the way is an error, for it may lead into the original."""
+    place.remove_quietly(path)
+    if before is None:
+        return
+    for folder in ancestors(path):
+        place.make_folder(folder, None)
+    state, content = before
+    place.stage(path, content, replace(state, mode=state.mode | 0o600))
 
 
 def borrow(root: Path, copy: Path) -> None:
     """Link the copy to the dependencies of the original, wherever one of its folders has some."""
-    for folder, names, _ in os.walk(copy):
-        names[:] = [name for name in names if name != ".git" and name not in BORROWED]
-        here = Path(folder).relative_to(copy)
+    leave = frozenset({".git", *BORROWED})
+    for folder in below.folders(copy, leave):
         for name in BORROWED:
-            source, target = root / here / name, Path(folder) / name
+            source, target = root / folder / name, copy / folder / name
             if source.is_dir() and not target.exists():
                 target.symlink_to(source.resolve())

@@ -19,6 +19,7 @@ from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
 from loki.action.process import MAX_OUTPUT, Finished, run
 from loki.action.question import Question, Said
+from loki.action.scratch_folder import repository, scratch_folder
 from loki.action.specification import kept_command
 from loki.action.tree import Tree
 from loki.action.ward import ward_of
@@ -29,7 +30,6 @@ from loki.agents.preset import breaker_of, preset_of
 from loki.agents.preset import preset as preset_named
 from loki.agents.project_touched import ProjectTouched
 from loki.agents.reported_error import error_of, last_error
-from loki.agents.scratch_folder import repository, scratch_folder
 from loki.agents.signal_files import with_signals
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import mask_output, mask_secrets

@@ -118,25 +118,6 @@ def _exchange(temporary: str, name: str, folder: int) -> bool:
     return True
 
 
-def remove(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> None:
-    """Remove a file if it is there, and the folders between it and ``root`` that are empty then.
-
-    Raises:
-        StoreError: it cannot be removed.
-    """
-    folder, end = os.path.dirname(os.path.abspath(path)), os.path.abspath(root)
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-            sync_folder(folder)
-    except OSError as error:
-        raise _store_error("remove", path, error) from error
-    with suppress(OSError):  # not empty, or somebody else was quicker
-        while folder != end and folder.startswith(end + os.sep):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
-
-
 def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = True) -> None:
     """Add a line to a file; when this returns, the line is on disk, if ``durable``.
 
@@ -309,21 +290,6 @@ def temporary_name(token: str = "") -> str:
 def is_temporary(name: str) -> bool:
     """Whether a file name is one that `temporary_name` makes."""
     return name.startswith(".loki-") and name.endswith(".tmp")
-
-
-def sweep(folder: str | os.PathLike[str], before: float) -> None:
-    """Remove what writers that were killed left half written, in a folder and below.
-
-    Args:
-        folder: the folder; what cannot be read or removed is passed over.
-        before: seconds since the epoch; later files may still be written by somebody.
-    """
-    for place, _, names in os.walk(folder):
-        for name in filter(is_temporary, names):
-            path = os.path.join(place, name)
-            with suppress(OSError):
-                if os.lstat(path).st_mtime < before:
-                    os.unlink(path)
 
 
 def write_new(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from loki.base import below
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets
 from loki.cli import trial
@@ -100,7 +101,8 @@ def _paths(files: list[Path], project: Path) -> list[Path]:
         if not path.is_dir():
             paths.append(path)
             continue
-        inside = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES and p.is_file())
+        found = (path / name for name in below.files(path))
+        inside = sorted(p for p in found if p.suffix in _SUFFIXES and p.is_file())
         if not inside:
             raise UsageError(f"no file in {path} ends with {' or '.join(_SUFFIXES)}")
         paths += inside

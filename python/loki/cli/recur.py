@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -116,6 +115,7 @@ def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur remove backup`
     """
+    from loki.base import below
     from loki.recurrence.recurring_tasks import FOLDER
     from loki.scheduling import Locks, recurring_tasks
 
@@ -125,7 +125,7 @@ def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
         if not is_ours:
             raise UsageError(f"{id_} is running: pause it, and remove it when the run has ended")
         recurring_tasks(workspace).remove(id_)
-        shutil.rmtree(workspace.folder / FOLDER / id_, ignore_errors=True)
+        below.remove_tree(workspace.folder, f"{FOLDER}/{id_}")
     if json:
         show_json({"id": id_, "removed": True})
     else:

@@ -16,6 +16,7 @@ from typing import IO, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from loki.base import below
 from loki.base.error import UsageError
 from loki.decision.tool_call import ToolCall
 from loki.decision.tool_result import tool_result
@@ -95,7 +96,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UsageError(f"{path}: found nothing, expected a file of runs or a folder with some")
-    found = [one for one in path.rglob("*.jsonl*") if one.name.endswith((".jsonl", ".jsonl.gz"))]
+    found = [path / name for name in below.files(path) if name.endswith((".jsonl", ".jsonl.gz"))]
     if not found:
         raise UsageError(f"{path}: found no .jsonl file, expected sessions or runs")
     return sorted(found)

@@ -33,6 +33,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.path = ""
+        self._folder = Path()
         self._handle = -1
         self._process = 0
         self._failures = 0
@@ -49,7 +50,7 @@ class Journal:
         from loki.base.error import StoreError
         from loki.stores.files import FileStore
 
-        self._process = os.getpid()
+        self._process, self._folder = os.getpid(), folder
         with suppress(StoreError, OSError):
             path = FileStore(folder).beside(f"{FOLDER}/{self._process}-{run.id}.jsonl")
             new = path.with_suffix(".new")  # nobody sees it before it is locked
@@ -110,7 +111,7 @@ class Journal:
         if self._handle < 0 or os.getpid() != self._process:
             return
         with suppress(OSError):
-            os.unlink(self.path)
+            _remove(self._folder, os.path.basename(self.path))
         os.close(self._handle)
         self._handle = -1
 
@@ -141,7 +142,14 @@ def left_behind(folder: Path) -> Iterator[Unfinished]:
                 if found is not None:
                     ended = os.fstat(handle).st_mtime
                     yield _lasted(found, ended)
-                os.unlink(folder / FOLDER / name)
+                _remove(folder, name)
+
+
+def _remove(folder: Path, name: str) -> None:
+    from loki.base.below import parent
+
+    with parent(folder, f"{FOLDER}/{name}") as (above, last):
+        os.unlink(last, dir_fd=above)
 
 
 def _lasted(found: Unfinished, ended: float) -> Unfinished:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from loki.base.below import is_part
 from loki.base.time import isoformat
 from loki.memory.quote import block, quoted, whole
 from loki.recognition.similarity import overlap
@@ -62,8 +63,7 @@ def parts_of(id_: str) -> tuple[str, int] | None:
     """
     task, dash, number = id_.removeprefix(_PREFIX).rpartition("-")
     is_plain = number.isascii() and number.isdigit() and len(number) <= _DIGITS
-    is_safe = bool(task) and "/" not in task and "\0" not in task and task not in {".", ".."}
-    if not (id_.startswith(_PREFIX) and dash and is_plain and is_safe):
+    if not (id_.startswith(_PREFIX) and dash and is_plain and is_part(task)):
         return None
     return task, int(number)
 

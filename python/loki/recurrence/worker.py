@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from loki.base import file
+from loki.base.below import is_part, parent
 from loki.base.error import StoreError, UsageError
 from loki.base.time import isoformat
 from loki.recurrence.queued import Lease, QueuedTask
@@ -56,7 +57,7 @@ class Worker:
         self.host, self.boot, self.pid = socket.gethostname(), boot_id(), os.getpid()
         host = "".join(c if c.isalnum() or c == "-" else "-" for c in self.host)[:40]
         self.id = id or f"{host}-{self.pid}-{secrets.token_hex(4)}"
-        self._path = lock_path(folder, self.id)
+        self._folder, self._path = folder, lock_path(folder, self.id)
         self._handle: int | None = None
         self.held: set[tuple[str, int]] = set()
 
@@ -68,7 +69,7 @@ class Worker:
             os.write(self._handle, self.boot.encode())
         except OSError as error:
             raise StoreError(f"could not lock {self._path}: {error.strerror or error}") from error
-        sweep(self._path.parent.parent.parent)
+        sweep(self._folder)
         return self
 
     def _locked(self) -> int:
@@ -95,7 +96,7 @@ class Worker:
         if handle is not None:
             os.close(handle)  # not unlocked: what was started may hold it still
             if os.getpid() == self.pid:
-                _remove_free(self._path)
+                _remove_free(self._folder, self._path.name)
 
     def lease(self, task: QueuedTask, now: datetime, until: str) -> Lease:
         """What a claim of a task by this worker says.
@@ -162,7 +163,7 @@ def sweep(folder: Path) -> None:
     with suppress(OSError):
         for path in (folder / FOLDER).glob("*.lock"):
             if path.read_text("ascii", "replace") == boot_id():
-                _remove_free(path)
+                _remove_free(folder, path.name)
 
 
 def lock_path(folder: Path, worker: str) -> Path:
@@ -171,7 +172,7 @@ def lock_path(folder: Path, worker: str) -> Path:
     Raises:
         UsageError: its id cannot name a file.
     """
-    if "/" in worker or "\0" in worker or worker.startswith(".") or not worker:
+    if not is_part(f"{worker}.lock") or worker.startswith(".") or not worker:
         raise UsageError(f"worker id is {worker!r}: expected letters, digits, '-', '_' and '.'")
     return folder / FOLDER / f"{worker}.lock"
 
@@ -214,12 +215,12 @@ def _is_free(path: Path) -> bool:
         os.close(handle)
 
 
-def _remove_free(path: Path) -> None:
+def _remove_free(folder: Path, name: str) -> None:
     """Remove a lock that nobody holds; held meanwhile, so that nobody takes it before it is gone."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    with suppress(OSError), parent(folder, f"{FOLDER}/{name}") as (above, last):
+        handle = os.open(last, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+            os.unlink(last, dir_fd=above)
         finally:
             os.close(handle)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loki.base import file
+from loki.base import below, file
 from loki.base.error import StoreError
 from loki.base.manual_clock import ManualClock
 from loki.recurrence import command_run
@@ -82,10 +82,10 @@ class Locks:
     def __call__(self, id_: str) -> Iterator[bool]:
         """Whether the lock was free; inside, it is held then."""
         with ExitStack() as stack:
-            place = self._folder / FOLDER / id_
+            place = below.path(self._folder, FOLDER, below.part(id_))
             file.make_folder(place)
             try:
-                stack.enter_context(file.lock(place / "run", timeout=0))
+                stack.enter_context(file.lock(f"{place}/run", timeout=0))
             except StoreError:
                 yield False
                 return

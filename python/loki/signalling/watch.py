@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from loki.base import below
 from loki.base.file import make_folder
 
 LOOK = 0.2
@@ -63,14 +64,12 @@ def changes(
 def _look(folder: Path) -> frozenset[tuple[str, int, int]]:
     """The files below a folder, each with when it was written and how large it is."""
     found = set()
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(place, name)
-            try:
-                status = os.lstat(path)
-            except OSError:
-                continue  # gone since
-            found.add((path, status.st_mtime_ns, status.st_size))
+    for path in below.files(folder):
+        try:
+            status = os.lstat(os.path.join(folder, path))
+        except OSError:
+            continue  # gone since
+        found.add((path, status.st_mtime_ns, status.st_size))
     return frozenset(found)
 
 

@@ -6,11 +6,11 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from loki.base import file
+from loki.base import below, file
 from loki.base.error import StoreError, UsageError
 from loki.memory.store import Record, Rewrite
 
@@ -48,11 +48,9 @@ class FileStore:
     def append(self, log: str, record: Record, *, durable: bool = True) -> None:
         """Add a record; on disk when this returns, if ``durable``."""
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        self._prepare()
+        path = self._place(log)
         # A lone surrogate (a file name that is not UTF-8) is escaped, not an error.
-        file.append_line(
-            self.folder / log, line.encode("utf-8", "backslashreplace"), durable=durable
-        )
+        file.append_line(path, line.encode("utf-8", "backslashreplace"), durable=durable)
 
     def records(self, log: str) -> list[dict[str, Any]]:
         """A log's records; a torn or damaged line is skipped with a warning."""
@@ -60,6 +58,8 @@ class FileStore:
 
     def scan(self, log: str) -> Iterator[dict[str, Any]]:
         """The same, one by one."""
+        if not below.is_path(log):
+            return  # nothing can be kept under such a name
         path = self.folder / log
         for number, line in enumerate(file.scan_lines(path), 1):
             try:
@@ -76,13 +76,14 @@ class FileStore:
 
     def put(self, document: str, text: str) -> None:
         """Replace a document; on disk when this returns."""
-        self._prepare()
-        path = self.folder / document
+        path = self._place(document)
         file.make_folder(path.parent)
         file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
     def get(self, document: str) -> str | None:
         """A document's text, or None."""
+        if not below.is_path(document):
+            return None  # nothing can be kept under such a name
         try:
             with open(os.path.join(self.folder, document), "rb") as file:
                 return file.read().decode("utf-8", "replace")
@@ -97,13 +98,12 @@ class FileStore:
         All updates of a workspace pass one lock: beside each document it would stay behind when
         the document goes.
         """
-        self._prepare()
-        path = self.folder / document
+        path = self._place(document)
         with file.lock(self.folder / "documents"):
             old = self.get(document)
             text = change(old)
             if text is None:
-                file.remove(path, self.folder)
+                below.remove(self.folder, document)
             elif text != old:
                 file.make_folder(path.parent)
                 file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
@@ -118,8 +118,7 @@ class FileStore:
         Raises:
             StoreError: somebody else held it for a minute, or there can be none here.
         """
-        self._prepare()
-        path = self.folder / name
+        path = self._place(name)
         with ExitStack() as turn:
             # Whoever lets go of the lock and wants it again at once queues up behind who waits.
             turn.enter_context(file.lock(f"{path}-next", LOCK_TIMEOUT, LOCK_POLL))
@@ -133,23 +132,24 @@ class FileStore:
         Raises:
             StoreError: the folder cannot be made.
         """
-        self._prepare()
-        path = self.folder / name
+        path = self._place(name)
         file.make_folder(path.parent)
         return path
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""
-        start = self.folder / prefix.rpartition("/")[0]
-        skip = len(os.path.join(self.folder, ""))
-        names = []
-        for folder, _, files in os.walk(start, onerror=_refuse):
-            beginning = os.path.join(folder, "")[skip:].replace(os.sep, "/")
-            names += [beginning + name for name in files if _is_kept(name)]
-        return sorted(name for name in names if name.startswith(prefix))
+        start = prefix.rpartition("/")[0]
+        if start and not below.is_path(start):
+            return []
+        found = below.files(self.folder, start, _refuse)
+        return sorted(
+            name for name in found if name.startswith(prefix) and _is_kept(name.rpartition("/")[2])
+        )
 
     def written_at(self, name: str) -> float | None:
         """When a file was last written, in seconds since the epoch; None where there is none."""
+        if not below.is_path(name):
+            return None
         path = self.folder / name
         try:
             return path.stat().st_mtime
@@ -157,6 +157,16 @@ class FileStore:
             return None
         except OSError as error:
             raise StoreError(_sentence("look at", path, error)) from error
+
+    def _place(self, name: str) -> Path:
+        """Where something that is written stands; the folder of memory is prepared.
+
+        Raises:
+            StoreError: the name would lead out of that folder.
+        """
+        path = Path(below.path(self.folder, name))
+        self._prepare()
+        return path
 
     def _prepare(self) -> None:
         ignore = os.path.join(self.folder, ".gitignore")
@@ -217,14 +227,9 @@ def exclusive(folder: Path, now: float) -> Iterator[None]:
             if (folder / "run.lock").exists() and _is_writable(folder):
                 raise UsageError(f"another loki run is at work in {folder.parent}") from error
             logger.warning("Could not persist: %s. Going on without a lock.", error)
-        file.sweep(folder, now - STALE)
+        below.sweep(folder, now - STALE)
         yield
 
 
 def _is_writable(folder: Path) -> bool:
-    probe = folder / ".probe"
-    with suppress(OSError):
-        probe.touch()
-        probe.unlink()
-        return True
-    return False
+    return os.access(folder, os.W_OK)

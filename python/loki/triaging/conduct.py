@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.base import file
+from loki.base import below, file
 from loki.base.error import LokiError, StoreError
 from loki.memory.store import Masked
 from loki.recurrence import triage, triage_prompt
@@ -192,11 +192,11 @@ class Conductor:
     @contextmanager
     def _lock(self, id_: str) -> Iterator[bool]:
         """Whether a task's triage is ours; the system takes the lock from a process that dies."""
-        folder = self._workspace.folder / "recurring" / id_
         with ExitStack() as stack:
             try:
+                folder = below.path(self._workspace.folder, "recurring", below.part(id_))
                 file.make_folder(folder)
-                stack.enter_context(file.lock(folder / "triage", timeout=0))
+                stack.enter_context(file.lock(f"{folder}/triage", timeout=0))
             except StoreError:
                 yield False
                 return

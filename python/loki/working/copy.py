@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.scratch import update
+from loki.action.scratch_folder import remove_folder, scratch_folder
 from loki.action.tree import Tree
 from loki.action.work import borrow
-from loki.agents.scratch_folder import remove_folder, scratch_folder
 from loki.working.project import held
 
 if TYPE_CHECKING:

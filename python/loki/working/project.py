@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loki.action.journal import Journal
-from loki.base import file
+from loki.base import below, file
+from loki.base.below import path_in
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
@@ -72,11 +73,13 @@ def recover(folder: Path) -> None:
     """
     path = folder / MARK
     try:
-        task = str(json.loads(path.read_bytes())["task"])
+        task = path_in(json.loads(path.read_bytes())["task"])
     except OSError:  # there is none, as nearly always
         return
-    except (ValueError, KeyError, TypeError):
-        task = ""  # killed before it was written whole: nothing had begun
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        # It is written whole before a landing begins: a person or another program changed it.
+        logger.warning("%s names no task, so nothing is taken back: %s", path, error)
+        task = ""
     if task:
         found = undo_journal(folder, task).recover()
         for conflict in found.conflicts:
@@ -95,5 +98,9 @@ def landing(folder: Path, task: str) -> Iterator[None]:
 
 
 def undo_journal(folder: Path, task: str) -> Journal:
-    """What a task has changed in the project itself."""
-    return Journal(folder / "tasks" / task / "undo", folder.parent)
+    """What a task has changed in the project itself.
+
+    Raises:
+        StoreError: its id can name no folder.
+    """
+    return Journal(below.path(folder, "tasks", below.part(task), "undo"), folder.parent)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +20,8 @@ from loki.action.journal import Journal
 from loki.action.place import Place, State
 from loki.action.transaction import EditConflict
 from loki.action.undo import net
+from loki.base import below
+from loki.base.error import StoreError
 from loki.base.log import tell
 from loki.working.project import undo_journal
 
@@ -40,7 +41,18 @@ def patch_name(task: str) -> str:
 
 def work_of(folder: Path, task: str) -> Path:
     """Where the journal of a task's copy stands."""
-    return folder / "tasks" / task / WORK
+    return _of(folder, task, WORK)
+
+
+def _of(folder: Path, task: str, name: str) -> Path:
+    return Path(below.path(folder, "tasks", below.part(task), name))
+
+
+def _remove(folder: Path, task: str, name: str) -> None:
+    try:
+        below.remove_tree(folder, f"tasks/{below.part(task)}/{name}")
+    except StoreError as error:
+        tell(task, f"{error}; it can be removed by hand", warning=True)
 
 
 def change_in(work: str | os.PathLike[str]) -> Change:
@@ -94,9 +106,9 @@ def move_over(folder: Path, task: str, change: Change, root: Path) -> Journal:
         EditConflict: it does not fit; the journal is new and empty.
         StoreError: the journal cannot be written.
     """
-    work, before = work_of(folder, task), folder / "tasks" / task / BEFORE
+    work, before = work_of(folder, task), _of(folder, task, BEFORE)
     if before.exists():  # somebody was killed here: it holds all that the newer one may lack
-        shutil.rmtree(work, ignore_errors=True)
+        _remove(folder, task, WORK)
     elif work.exists():
         os.rename(work, before)
     journal = Journal(work, root)
@@ -104,7 +116,7 @@ def move_over(folder: Path, task: str, change: Change, root: Path) -> Journal:
         if change.edits:
             journal.apply(change)
     finally:
-        shutil.rmtree(before, ignore_errors=True)
+        _remove(folder, task, BEFORE)
     return journal
 
 
@@ -114,14 +126,14 @@ def left(folder: Path, task: str) -> Change:
     Raises:
         StoreError: it cannot be read.
     """
-    before = folder / "tasks" / task / BEFORE
+    before = _of(folder, task, BEFORE)
     return change_in(before if before.exists() else work_of(folder, task))
 
 
 def forget(folder: Path, store: Store, task: str) -> None:
     """What was unfinished is in the project."""
     for name in (WORK, BEFORE):
-        shutil.rmtree(folder / "tasks" / task / name, ignore_errors=True)
+        _remove(folder, task, name)
     store.update(patch_name(task), lambda _: None)
 
 

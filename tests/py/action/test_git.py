@@ -15,8 +15,8 @@ from loki.action.files_since import files_since
 from loki.action.git import git, run_git
 from loki.action.listing import list_files
 from loki.action.position import Position
+from loki.action.scratch_folder import repository
 from loki.action.tree import Tree
-from loki.agents.scratch_folder import repository
 
 HOOKS = (
     "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-checkout", "post-merge",

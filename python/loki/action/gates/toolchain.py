@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from loki.action import process
 from loki.action.gates.parsing import Problem
+from loki.action.scratch_folder import scratch_folder
 from loki.action.words import which
 from loki.recognition.failure import recognize
 
@@ -47,7 +47,7 @@ def check(
         Problem: the tool refuses the text.
         TooSlow: it was ended.
     """
-    with tempfile.TemporaryDirectory(prefix="loki-syntax-") as folder:
+    with scratch_folder() as folder:
         file = Path(folder, PurePosixPath(name).name.lstrip("-") or "file")
         file.write_bytes(content)
         finished = process.run(

@@ -17,13 +17,19 @@ def sweep(folder: str, most: int = MOST) -> None:
         most: how many files are kept.
     """
     try:
-        with os.scandir(folder) as found:
-            names = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # also where somebody has put a link: what it leads to is not loki's
+        return
+    try:
+        with os.scandir(handle) as found:
+            names = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
         if len(names) <= most:
             return
-        by_age = sorted(names, key=lambda name: os.stat(name).st_mtime_ns)
+        by_age = sorted(names, key=lambda name: os.stat(name, dir_fd=handle).st_mtime_ns)
+        for name in by_age[: len(names) - most]:
+            with suppress(OSError):  # another process was quicker
+                os.unlink(name, dir_fd=handle)
     except OSError:
         return
-    for name in by_age[: len(names) - most]:
-        with suppress(OSError):  # another process was quicker
-            os.unlink(name)
+    finally:
+        os.close(handle)

@@ -98,11 +98,14 @@ def take(folder: str, session: str) -> list[Call]:
         handle = os.open(_path(folder, session), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return []
+    from loki.base.below import parent
+
     with os.fdopen(handle, "r+b") as file:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             data = file.read(2 * LARGEST)
-            os.unlink(_path(folder, session))  # under the lock: nobody keeps a call in it any more
+            with parent(os.path.join(folder, ".loki"), _name(session)) as (above, name):
+                os.unlink(name, dir_fd=above)  # under the lock: nobody keeps a call in it any more
             _remember(_path(folder, session), data)
         except OSError:
             return []
@@ -195,4 +198,8 @@ def _short(name: str, value: object) -> object:
 
 
 def _path(folder: str, session: str) -> str:
-    return os.path.join(folder, ".loki", FOLDER, f"{quote(session[:80], safe='')}.jsonl")
+    return os.path.join(folder, ".loki", _name(session))
+
+
+def _name(session: str) -> str:
+    return f"{FOLDER}/{quote(session[:80], safe='')}.jsonl"

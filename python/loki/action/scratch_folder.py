@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
-import shutil
 import stat
 import subprocess
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.action.git import run_git
-from loki.base.error import AgentError
+from loki.base import below
+from loki.base.error import AgentError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+logger = logging.getLogger("loki")
 
 _STALE = 60.0  # seconds: a younger scratch folder may be one that is just being set up
 _GIT = 300.0  # seconds that a step of git may take; chosen
 
 
+def scratch_parent() -> str:
+    """The folder that holds all scratch folders of this user."""
+    return os.path.join(tempfile.gettempdir(), below.scratch_name())
+
+
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
     """A folder that is gone afterwards; if loki is killed, the next one removes it."""
-    parent = os.path.join(tempfile.gettempdir(), f"loki-scratch-{os.getuid()}")
+    parent = scratch_parent()
     os.makedirs(parent, mode=0o700, exist_ok=True)
     status = os.lstat(parent)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
@@ -60,19 +68,16 @@ def _remove_stale(parent: str) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder and all in it, also what was made read-only."""
+    """Remove what is in the folder of this user's scratch folders; what cannot be is told in the log.
 
-    def unlock(remove: Callable[..., Any], path: str, _: object) -> None:
-        # Agents leave folders that cannot be written, such as module caches.
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.chmod(path, 0o700)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                remove(path)
-
-    shutil.rmtree(folder, onerror=unlock)
+    Args:
+        folder: a scratch folder, or a folder in one.
+    """
+    parent = scratch_parent()
+    try:
+        below.remove_tree(parent, os.path.relpath(folder, parent))
+    except StoreError as error:
+        logger.warning("%s", error)
 
 
 def repository(folder: str | os.PathLike[str]) -> None:
