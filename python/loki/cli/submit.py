@@ -102,6 +102,9 @@ def command(
 
     Commands that hold a secret are not kept: let the program take it from its environment.
 
+    The same submission again changes nothing and is a success, so a program that was interrupted can
+    say it once more; another task of the same id is refused.
+
     Exit codes: 0 queued, 1 the queue could not be read or written, 2 usage: nothing was queued.
 
     Example: `loki submit --task "fix the login test" --check "pytest -q" --agent claude --priority high`
@@ -154,7 +157,12 @@ def command(
         return
     lists = queueing.queue_of(workspace).lists()
     for one in queued:
-        typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
+        if (there := lists.where(one.id)) not in {"pending", None}:
+            typer.echo(
+                f"{one.id} was submitted before, and is in {there}: loki queue show {one.id}"
+            )
+        else:
+            typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
     where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
     count = amount(len(lists.of("pending")), "task")
     typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")

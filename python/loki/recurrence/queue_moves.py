@@ -41,37 +41,44 @@ MOST_LOST = 10
 
 
 def submit(lists: Lists, tasks: Sequence[QueuedTask], now: str) -> list[QueuedTask]:
-    """New tasks come in, numbered in their order.
+    """New tasks come in, numbered in their order; what was submitted to the word before is there.
 
     Raises:
-        UsageError: an id is taken, or tasks would wait for each other.
+        UsageError: an id is taken by another task, or tasks would wait for each other.
     """
-    known = [task for name in LISTS for task in lists.of(name)]
-    _must_be_new(lists, known, tasks)
-    last = max((task.sequence or 0 for task in known), default=0)
     clean = [queued_form.read(masked(queued_form.write(task))) for task in tasks]
+    new = _new(lists, clean)
+    known = [task for name in LISTS for task in lists.of(name)]
+    waiting = {task.id: task.dependencies for task in (*known, *new)}
+    if names := cycle(waiting, {task.id: None for task in new}):
+        raise UsageError(f"tasks would wait for each other for ever: {' -> '.join(names)}")
+    last = max((task.sequence or 0 for task in known), default=0)
     lists.add(
         [
             replace(task, sequence=n, submitted_at=task.submitted_at or now, claim=None)
-            for n, task in enumerate(clean, last + 1)
+            for n, task in enumerate(new, last + 1)
         ]
     )
-    return [lists.files["pending"].tasks[task.id] for task in tasks]
+    return [task for one in tasks if (task := lists.find(one.id)) is not None]
 
 
-def _must_be_new(lists: Lists, known: Sequence[QueuedTask], tasks: Sequence[QueuedTask]) -> None:
-    ids: dict[str, None] = {}
+def _new(lists: Lists, tasks: Sequence[QueuedTask]) -> list[QueuedTask]:
+    """Those that are not there; who was killed after it had submitted one says it again."""
+    ids: set[str] = set()
+    new = []
     for task in tasks:
-        if where := lists.where(safe_id(task.id)):
+        where, known = lists.where(safe_id(task.id)), lists.find(task.id)
+        if where and (known is None or queued_form.asked(known) != queued_form.asked(task)):
             raise UsageError(
-                f"task {task.id!r} is in the queue already ({where}): expected another id"
+                f"task {task.id!r} is in the queue already ({where}), and is another one: expected "
+                "another id"
             )
         if task.id in ids:
             raise UsageError(f"task {task.id!r} is submitted twice: expected an id for each")
-        ids[task.id] = None
-    waiting = {task.id: task.dependencies for task in (*known, *tasks)}
-    if names := cycle(waiting, ids):
-        raise UsageError(f"tasks would wait for each other for ever: {' -> '.join(names)}")
+        ids.add(task.id)
+        if not where:
+            new.append(task)
+    return new
 
 
 def claimable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:

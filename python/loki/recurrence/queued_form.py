@@ -32,6 +32,13 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What other orchestrators call a field; letter case, dashes and underscores make no difference."""
 
+_OF_ITS_LIFE = frozenset(
+    {
+        "submitted_at", "sequence", "lifetime_attempts", "lost", "generation", "taken_from",
+        "blocked", "claim", "raw",
+    }
+)  # fmt: skip
+
 ALWAYS = frozenset(
     {"id", "title", "description", "priority", "dependencies", "kind", "complexity", "checks"}
 )
@@ -103,6 +110,18 @@ def fresh(task: QueuedTask, **changes: Any) -> QueuedTask:
     """A task with changes, whose ``raw`` is what will be written."""
     changed = replace(task, **changes)
     return replace(changed, raw=write(changed))
+
+
+def asked(task: QueuedTask) -> dict[str, Any]:
+    """What a task asks for, whatever has become of it since.
+
+    Example:
+        >>> one, other = read({"id": "a", "title": "A"}), read({"id": "a", "title": "A", "lost": 2})
+        >>> asked(one) == asked(other), asked(one) == asked(replace(other, kind="refactor"))
+        (True, False)
+    """
+    names = (one.name for one in fields(task) if one.name not in _OF_ITS_LIFE)
+    return {name: getattr(task, name) for name in names}
 
 
 def digest(task: QueuedTask) -> str:

@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from loki.cli.app import app
+from loki.queueing import queue_of
+from loki.workspace import Workspace
 
 
 def submit(project: Path, *words: str, stdin: str | None = None) -> Result:
@@ -173,3 +175,17 @@ def test_a_wrong_kind_is_told_where_no_command_of_the_project_is_known_either(
 ) -> None:
     result = submit(tmp_path, "--task", "A", "--kind", "bug")
     assert (result.exit_code, "kind is 'bug': expected one of" in result.stderr) == (2, True)
+
+
+def test_the_same_submission_again_is_a_success(tmp_path: Path) -> None:
+    words = ("--task", "A", "--id", "a", "--check", "true", "--max-cost", "1.5", "--priority", "7")
+    for _ in range(2):
+        result = submit(tmp_path, *words)
+        assert (result.exit_code, "queued a: A" in result.output) == (0, True), result.output
+    assert len(pending(tmp_path)) == 1
+    other = submit(tmp_path, *words[:-1], "8")
+    assert (other.exit_code, "another one" in other.stderr) == (2, True)
+    queue_of(Workspace(tmp_path)).abandon("a", "no")
+    again = submit(tmp_path, *words)
+    assert (again.exit_code, "is in abandoned" in again.output) == (0, True)
+    assert pending(tmp_path) == []

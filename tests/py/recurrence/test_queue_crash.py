@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from loki.base.error import UsageError
 from loki.recurrence.claim import Claim
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, ListName, QueuedTask
@@ -184,3 +185,29 @@ def stands(folder: Path, name: ListName) -> Iterator[str]:
     if path.exists():
         for one in json.loads(path.read_text("utf-8"))["tasks"]:
             yield one.get("id") or one["task_id"]
+
+
+def test_who_is_killed_while_submitting_says_it_again() -> None:
+    """At every call that changes the disk: the same submission again is a success, and is there once."""
+    tasks = [
+        QueuedTask("a", "Make a", checks=("pytest -q --password=hunter2hunter2",), max_cost=1.5),
+        QueuedTask("b", "Make b", dependencies=("a",), tags=("x",), scope=("src/*",)),
+    ]
+    after_the_write = 0
+    for number in range(1, 100):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            queue = Queue(FileStore(Path(folder)), ManualClock())
+
+            def die(number: int = number, queue: Queue = queue) -> None:
+                die_at_call(number)
+                queue.submit_all(tasks)
+
+            was_killed = killed(die)
+            after_the_write += was_killed and queue.where("a") == "pending"
+            assert [task.id for task in queue.submit_all(tasks)] == ["a", "b"]
+            assert [task.id for task in queue.tasks()] == ["a", "b"]
+            with pytest.raises(UsageError, match="is another one"):
+                queue.submit(QueuedTask("b", "Make b", dependencies=("a",), tags=("y",)))
+        if not was_killed:
+            break
+    assert after_the_write
