@@ -5,17 +5,30 @@ Under test: ``tests/py/agents/test_anthropic.py``. What is sent and why: ``docs/
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loki.action.llm import Answer, Ending, Request
-from loki.agents import model_call
-from loki.agents.model_call import CONNECT, STALL, Draft, checked_url, collect, key_of, perform
+from loki.agents import kept_client
+from loki.agents.kept_client import KeptClient
+from loki.agents.model_call import (
+    CONNECT,
+    STALL,
+    Draft,
+    Options,
+    breaker_name,
+    checked_url,
+    collect,
+    key_of,
+    perform,
+)
 from loki.agents.model_error import Service, is_about_force
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 
 if TYPE_CHECKING:
     import anthropic
+    import httpx2
 
 VARIABLE = "ANTHROPIC_API_KEY"
 
@@ -51,6 +64,11 @@ class AnthropicLLM:
         *,
         api_key: str | None = None,
         base_url: str | None = None,
+        temperature: float | None = None,
+        effort: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        breaker: str | None = None,
         stall: Duration = STALL,
         clock: Clock | None = None,
     ) -> None:
@@ -60,6 +78,13 @@ class AnthropicLLM:
             model: its name.
             api_key: None: ``ANTHROPIC_API_KEY``, or whatever else the client finds.
             base_url: of a compatible service; None: ``ANTHROPIC_BASE_URL``, else Anthropic's.
+            temperature: None: the model's own; many that think first take no other.
+            effort: how hard it thinks, as the service names it (``low``, ``high``, …); None: its own.
+            headers: sent with each request, for gateways and the like.
+            http_client: an ``httpx2.AsyncClient`` to speak through, with proxies or certificates of its
+                own; it stays its owner's, who closes it.
+            breaker: name of the circuit breaker; None: by provider and model, and by the host where it
+                is not the provider's.
             stall: time without a byte after which the answer counts as stalled.
             clock: what a Retry-After date is seen from.
 
@@ -68,8 +93,8 @@ class AnthropicLLM:
         """
         self._client_class = _client_class()
         self.model = model
-        self.breaker = f"api/anthropic/{model}"
         self.base_url = checked_url(base_url)
+        self._options = Options(temperature, effort, headers or {}, http_client)
         self._stall = argument_seconds("stall", stall)
         self._clock: Clock = clock or SystemClock()
         self._can_force = True
@@ -83,6 +108,8 @@ class AnthropicLLM:
         known = "found" if has_one else None
         self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
         self._service = Service(self.provider, model, VARIABLE, where)
+        self.breaker = breaker or breaker_name(self.provider, model, where, "anthropic.com")
+        self._kept = KeptClient(self._client, closes=http_client is None)
 
     def complete(self, request: Request) -> Answer:
         """The model's answer.
@@ -90,7 +117,7 @@ class AnthropicLLM:
         Raises:
             LLMError: there is none; ``kind`` says why.
         """
-        return model_call.run(self.acomplete(request))
+        return kept_client.run(self.acomplete(request))
 
     async def acomplete(self, request: Request) -> Answer:
         """The same without blocking the event loop."""
@@ -100,24 +127,29 @@ class AnthropicLLM:
 
     def _client(self) -> anthropic.AsyncAnthropic:
         return self._client_class(
-            api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=None
+            api_key=self._api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers=self._options.headers,
+            http_client=self._options.http_client,
         )
 
     async def _ask(self, request: Request, draft: Draft) -> None:
         import anthropic
 
-        async with self._client() as client:
-            timeout = anthropic.Timeout(min(self._stall, request.timeout), connect=CONNECT)
-            try:
-                stream = await client.messages.create(**self._body(request), timeout=timeout)
-            except anthropic.BadRequestError as error:
-                if request.tool is None or not self._can_force or not is_about_force(str(error)):
-                    raise
-                self._can_force = False
-                stream = await client.messages.create(**self._body(request), timeout=timeout)
-            async with stream:
-                draft.opened(stream.response.headers, "request-id")
-                await collect(stream, _read, draft, self._service, request)
+        client = await self._kept.client()
+        timeout = anthropic.Timeout(min(self._stall, request.timeout), connect=CONNECT)
+        try:
+            stream = await client.messages.create(**self._body(request), timeout=timeout)
+        except anthropic.BadRequestError as error:
+            if request.tool is None or not self._can_force or not is_about_force(str(error)):
+                raise
+            self._can_force = False
+            stream = await client.messages.create(**self._body(request), timeout=timeout)
+        async with stream:
+            draft.opened(stream.response.headers, "request-id")
+            await collect(stream, _read, draft, self._service, request)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -126,6 +158,10 @@ class AnthropicLLM:
             "messages": [{"role": m.role, "content": m.text} for m in request.messages],
             "stream": True,
         }
+        if self._options.temperature is not None:  # the client knows it no longer, services do
+            body["extra_body"] = {"temperature": self._options.temperature}
+        if self._options.effort is not None:
+            body["output_config"] = {"effort": self._options.effort}
         if request.system:
             # What comes before the mark is cached: tools, then the system text.
             mark = {"type": "ephemeral"}

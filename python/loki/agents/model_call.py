@@ -1,27 +1,24 @@
 """One call to a model over the wire: in time, cancelled soon, no longer than it may be.
 
 What the adapters of the official clients share. They are asynchronous inside: only there can a read
-that waits be ended at once. ``complete`` runs that in an event loop of its own.
+that waits be ended at once. ``complete`` runs that in an event loop that is kept for it (`kept_client`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
-from loki.action.asking import run_coroutine
 from loki.action.llm import Answer, Ending, Request, TokenUsage
 from loki.agents.model_error import Service, client_error
 from loki.base.error import LLMError, UsageError
 from loki.base.secret import holds_secret
 from loki.base.time import Clock
 from loki.base.usage import tokens_said
-
-_T = TypeVar("_T")
 
 STALL = 300.0
 """Seconds without a byte after which a stream counts as stalled, where nothing else is said.
@@ -44,7 +41,35 @@ LONGEST_NAME = 200
 GLANCE = 0.05
 """Seconds between two looks at whether the call is to be ended. Chosen: nobody notices."""
 
+HOTTEST = 2
+"""The highest temperature that any service takes: OpenAI's Chat Completions."""
+
 _allowed = True
+
+
+@dataclass(frozen=True)
+class Options:
+    """What goes with every request to one model.
+
+    Attributes:
+        temperature: None: the model's own.
+        effort: how hard it thinks, in the service's words; None: its own.
+        headers: of HTTP, besides the client's.
+        http_client: the caller's own; None: the client's.
+
+    Raises:
+        UsageError: the temperature can be none.
+    """
+
+    temperature: float | None = None
+    effort: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    http_client: Any = None
+
+    def __post_init__(self) -> None:
+        value = self.temperature
+        if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= HOTTEST):
+            raise UsageError(f"temperature is {value!r}: expected a number from 0 to {HOTTEST}")
 
 
 def allow_calls(allowed: bool) -> bool:
@@ -196,14 +221,14 @@ async def collect(
         if piece and request.on_text is not None:
             try:
                 request.on_text(piece)
-            except Exception as error:
+            except BaseException as error:  # also what ends a program: it would end the loop, too
                 raise _Caller(error) from error
 
 
 class _Caller(Exception):
     """The caller's own code raised; no error of the service."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
 
@@ -268,21 +293,6 @@ async def _in_time(work: Awaitable[None], service: Service, request: Request, dr
             task.exception()  # Ctrl-C in one of its steps left the loop; asyncio would print it, too
 
 
-def run(work: Coroutine[Any, Any, _T]) -> _T:
-    """The outcome of a coroutine, also inside a running event loop, which it blocks."""
-    if _is_in_loop():
-        return run_coroutine(work)  # type: ignore[no-any-return]
-    return asyncio.run(work)
-
-
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 def key_of(
     model: str, variable: str, given: str | None, base_url: str | None, found: str | None = None
 ) -> str | None:
@@ -320,6 +330,27 @@ def is_local(base_url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def breaker_name(provider: str, model: str, where: str, own: str) -> str:
+    """The name of a model's circuit breaker: the same model elsewhere has one of its own.
+
+    Args:
+        provider, model: who is asked.
+        where: its address.
+        own: the provider's own host, or the end of it.
+
+    Example:
+        >>> breaker_name("openai", "gpt-5", "https://api.openai.com/v1", "openai.com")
+        'api/openai/gpt-5'
+        >>> breaker_name("openai", "qwen3", "http://localhost:11434/v1", "openai.com")
+        'api/openai@localhost:11434/qwen3'
+    """
+    parts = urlsplit(where)
+    host = parts.hostname or ""
+    if host == own or host.endswith(f".{own}"):
+        return f"api/{provider}/{model}"
+    return f"api/{provider}@{parts.netloc.rpartition('@')[2]}/{model}"
 
 
 def checked_url(base_url: str | None) -> str | None:

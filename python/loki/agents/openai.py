@@ -9,17 +9,28 @@ import hashlib
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from loki.action.llm import Answer, Ending, Request
-from loki.agents import model_call
-from loki.agents.model_call import CONNECT, STALL, Draft, checked_url, collect, key_of, perform
+from loki.agents import kept_client
+from loki.agents.kept_client import KeptClient
+from loki.agents.model_call import (
+    CONNECT,
+    STALL,
+    Draft,
+    Options,
+    breaker_name,
+    checked_url,
+    collect,
+    key_of,
+    perform,
+)
 from loki.agents.model_error import Service, is_about_force, status_error
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.usage import dollars_said
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
 VARIABLE = "OPENAI_API_KEY"
@@ -59,6 +70,11 @@ class OpenAILLM:
         api_key: str | None = None,
         base_url: str | None = None,
         api: Literal["responses", "chat"] | None = None,
+        temperature: float | None = None,
+        effort: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        breaker: str | None = None,
         stall: Duration = STALL,
         clock: Clock | None = None,
     ) -> None:
@@ -70,6 +86,13 @@ class OpenAILLM:
             base_url: of a compatible service, up to ``/v1``; None: ``OPENAI_BASE_URL``, else OpenAI's.
             api: ``responses`` or ``chat`` (Chat Completions); None: ``responses`` at OpenAI's,
                 ``chat`` elsewhere, as most compatible services know nothing else.
+            temperature: None: the model's own; many that think first take no other.
+            effort: how hard it thinks, as the service names it (``low``, ``high``, …); None: its own.
+            headers: sent with each request, for gateways and the like.
+            http_client: an ``httpx2.AsyncClient`` to speak through, with proxies or certificates of its
+                own; it stays its owner's, who closes it.
+            breaker: name of the circuit breaker; None: by provider and model, and by the host where it
+                is not the provider's.
             stall: time without a byte after which the answer counts as stalled.
             clock: what a Retry-After date is seen from.
 
@@ -80,18 +103,21 @@ class OpenAILLM:
             raise UsageError(f"api is {api!r}: expected 'responses' or 'chat'")
         self._client_class = _client_class()
         self.model = model
-        self.breaker = f"api/openai/{model}"
         self.base_url = checked_url(base_url)
+        self._options = Options(temperature, effort, headers or {}, http_client)
         self._stall = argument_seconds("stall", stall)
         self._clock: Clock = clock or SystemClock()
         self._can_force = True
         # The client refuses to begin without a key; one stands in until it is known where it goes.
-        where = str(self._client("none").base_url)
+        self._api_key: str | None = "none"
+        where = str(self._client().base_url)
         found = os.environ.get(VARIABLE)
         self._api_key = key_of(f"openai:{model}", VARIABLE, api_key, where, found)
         self._service = Service(self.provider, model, VARIABLE, where)
-        host = urlsplit(where).hostname or ""
-        self._is_own = host == "openai.com" or host.endswith(".openai.com")
+        own = breaker_name(self.provider, model, where, "openai.com")
+        self.breaker = breaker or own
+        self._is_own = "@" not in own.split("/", 2)[1]
+        self._kept = KeptClient(self._client, closes=http_client is None)
         self.api = api or ("responses" if self._is_own else "chat")
 
     def complete(self, request: Request) -> Answer:
@@ -100,7 +126,7 @@ class OpenAILLM:
         Raises:
             LLMError: there is none; ``kind`` says why.
         """
-        return model_call.run(self.acomplete(request))
+        return kept_client.run(self.acomplete(request))
 
     async def acomplete(self, request: Request) -> Answer:
         """The same without blocking the event loop."""
@@ -108,26 +134,31 @@ class OpenAILLM:
             lambda draft: self._ask(request, draft), self._service, request, self._clock
         )
 
-    def _client(self, api_key: str | None) -> openai.AsyncOpenAI:
+    def _client(self) -> openai.AsyncOpenAI:
         return self._client_class(
-            api_key=api_key, base_url=self.base_url, max_retries=0, timeout=None
+            api_key=self._api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers=self._options.headers,
+            http_client=self._options.http_client,
         )
 
     async def _ask(self, request: Request, draft: Draft) -> None:
         import openai
 
-        async with self._client(self._api_key) as client:
-            try:
-                stream = await self._begin(client, request)
-            except openai.BadRequestError as error:
-                if request.tool is None or not self._can_force or not is_about_force(str(error)):
-                    raise
-                self._can_force = False
-                stream = await self._begin(client, request)
-            async with stream:
-                draft.opened(stream.response.headers, "x-request-id")
-                read = self._read_response if self.api == "responses" else _read_chunk
-                await collect(stream, read, draft, self._service, request)
+        client = await self._kept.client()
+        try:
+            stream = await self._begin(client, request)
+        except openai.BadRequestError as error:
+            if request.tool is None or not self._can_force or not is_about_force(str(error)):
+                raise
+            self._can_force = False
+            stream = await self._begin(client, request)
+        async with stream:
+            draft.opened(stream.response.headers, "x-request-id")
+            read = self._read_response if self.api == "responses" else _read_chunk
+            await collect(stream, read, draft, self._service, request)
 
     async def _begin(self, client: openai.AsyncOpenAI, request: Request) -> Any:
         import openai
@@ -147,6 +178,10 @@ class OpenAILLM:
             "store": False,
             "stream": True,
         }
+        if self._options.temperature is not None:
+            body["temperature"] = self._options.temperature
+        if self._options.effort is not None:
+            body["reasoning"] = {"effort": self._options.effort}
         if request.system:
             body["instructions"] = request.system
         if self._is_own:
@@ -166,6 +201,10 @@ class OpenAILLM:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        if self._options.temperature is not None:
+            body["temperature"] = self._options.temperature
+        if self._options.effort is not None:
+            body["reasoning_effort"] = self._options.effort
         if self._is_own:
             body["max_completion_tokens"] = request.max_tokens
             body["prompt_cache_key"] = _cache_key(request)

@@ -56,6 +56,7 @@ class Received:
         headers: names in lower case.
         body: its JSON; {} where there is none.
         wire: the format, by the path; None: another path.
+        peer: the client's address, one for each connection.
     """
 
     method: str
@@ -63,6 +64,7 @@ class Received:
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     wire: Wire | None
+    peer: tuple[str, int] = ("", 0)
 
     @property
     def streams(self) -> bool:
@@ -128,7 +130,10 @@ class LLMService:
     Attributes:
         url: where it is, without ``/v1``.
         received: the requests that took a reply, in order.
+        keeps_alive: a connection may be used again after a stream.
     """
+
+    keeps_alive = False
 
     def __init__(self, script: Script = ()) -> None:
         self.received: list[Received] = []
@@ -223,7 +228,7 @@ def _read(handler: BaseHTTPRequestHandler) -> Received:
     except ValueError:
         body = {}
     headers = {name.lower(): value for name, value in handler.headers.items()}
-    return Received(handler.command, path, headers, body, wire)
+    return Received(handler.command, path, headers, body, wire, handler.client_address)
 
 
 def _answer(
@@ -278,11 +283,11 @@ def _stream(
     events: Iterator[Event],
     breaks: Broken | None,
 ) -> None:
-    handler.close_connection = True
+    handler.close_connection = not service.keeps_alive or breaks is not None
     handler.send_response(200)
     for name, value in {"content-type": "text/event-stream", "transfer-encoding": "chunked",
-                        "connection": "close", "request-id": "req_1",
-                        "x-request-id": "req_1"}.items():  # fmt: skip
+                        "connection": "close" if handler.close_connection else "keep-alive",
+                        "request-id": "req_1", "x-request-id": "req_1"}.items():  # fmt: skip
         handler.send_header(name, value)
     handler.end_headers()
     pieces = 0
