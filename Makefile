@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins litellm py lint types stubs stubs-check format format-check fuzz dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -177,7 +177,17 @@ build/plugins.stamp: build/tools.stamp pyproject.toml
 
 plugins: build/plugins.stamp ## the pytest plugins that tests run beside --loki
 
-py: install node plugins ## Python tests
+build/litellm.stamp: build/tools.stamp pyproject.toml
+	$(call say,litellm in an environment of its own: its releases want other clients than ours)
+	@rm -rf build/litellm && $(PYTHON) -m venv build/litellm && build/litellm/bin/python -m pip install -q --upgrade 'pip>=25.1'
+	@build/litellm/bin/python -m pip install -q --group litellm
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  "$$(build/litellm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/loki.pth"
+	@touch $@
+
+litellm: build/litellm.stamp ## litellm, for the tests of models that go by it
+
+py: install node plugins litellm ## Python tests
 	$(call say,Python tests)
 	@$(BIN)/python -m pytest -n $(JOBS)
 

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from loki.agents.anthropic import AnthropicLLM as AnthropicLLM
     from loki.agents.command import CommandAgent as CommandAgent
     from loki.agents.fallback import FallbackAgent as FallbackAgent
+    from loki.agents.litellm import LiteLLM as LiteLLM
     from loki.agents.model import ModelAgent as ModelAgent
     from loki.agents.openai import OpenAILLM as OpenAILLM
+    from loki.agents.pydantic_ai import PydanticAILLM as PydanticAILLM
     from loki.agents.resilient import ResilientLLM as ResilientLLM
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
@@ -87,9 +89,11 @@ _ROOMS = {
     "loki.action.task": ("Outcome",),
     "loki.agents.anthropic": ("AnthropicLLM",),
     "loki.agents.command": ("CommandAgent",),
+    "loki.agents.litellm": ("LiteLLM",),
     "loki.agents.model": ("ModelAgent",),
     "loki.agents.openai": ("OpenAILLM",),
     "loki.agents.fallback": ("FallbackAgent",),
+    "loki.agents.pydantic_ai": ("PydanticAILLM",),
     "loki.agents.resilient": ("ResilientLLM",),
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": (

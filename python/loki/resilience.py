@@ -143,7 +143,13 @@ def _llm_of(said: AgentConfig) -> LLM:
 
     assert said.model is not None
     found = llm_of(
-        said.model, base_url=said.base_url, api=said.api, api_key_variable=said.api_key_variable
+        said.model,
+        base_url=said.base_url,
+        api=said.api,
+        api_key_variable=said.api_key_variable,
+        temperature=said.temperature,
+        effort=said.effort,
+        headers=said.headers,
     )
     found.breaker = said.breaker or found.breaker
     return found

@@ -79,6 +79,12 @@ class AgentConfig(BaseModel):
     """The environment variable of the key; None: the provider's own."""
     api: Literal["responses", "chat"] | None = None
     """Which of OpenAI's; None: ``responses`` at OpenAI's, ``chat`` elsewhere."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """Of the model; None: its own."""
+    effort: str | None = Field(default=None, min_length=1)
+    """How hard the model thinks, as its service names it; None: its own."""
+    headers: dict[str, str] | None = None
+    """Sent with each request to the model's service. For keys there is ``api_key_variable``."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Of one answer of the model."""
     files_tokens: int | None = Field(default=None, ge=0)
@@ -95,7 +101,8 @@ class AgentConfig(BaseModel):
         is_command = self.command is not None or self.preset is not None
         if is_command == (self.model is not None):
             raise ValueError("expected either `command` or `model` (or `preset`)")
-        of_model = ("base_url", "api_key_variable", "api", "max_tokens", "files_tokens")
+        of_model = ("base_url", "api_key_variable", "api", "max_tokens", "files_tokens",
+                    "temperature", "effort", "headers")  # fmt: skip
         wrong = of_model if is_command else ("briefing", "pass_environment")
         for name in wrong:
             if getattr(self, name) is not None:

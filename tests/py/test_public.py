@@ -70,11 +70,13 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "ResilientLLM": lambda: repr(loki.ResilientLLM(loki.testing.ScriptedLLM([]))),
         "LLM": lambda: inspect.isclass(loki.LLM),
         "LLMError": lambda: loki.LLMError("spent", "quota").retryable,
+        "LiteLLM": lambda: inspect.isclass(loki.LiteLLM),
         "LokiError": lambda: str(loki.LokiError("x")),
         "Match": lambda: isinstance(loki.recognize(text).match, loki.Match),
         "Message": lambda: loki.Message("user", "Hello").text,
         "ModelAgent": lambda: loki.ModelAgent(loki.testing.ScriptedLLM([])).name,
         "OpenAILLM": lambda: loki.OpenAILLM("gpt-test", api_key="k").api,
+        "PydanticAILLM": lambda: loki.PydanticAILLM("test").breaker,
         "Outcome": lambda: loki.Outcome("t", "success", 1).exit_code,
         "Monitor": lambda: loki.Monitor(project()).ending("All tests pass.").kind,
         "Pattern": lambda: isinstance(

@@ -157,7 +157,7 @@ class OpenAILLM:
             stream = await self._begin(client, request)
         async with stream:
             draft.opened(stream.response.headers, "x-request-id")
-            read = self._read_response if self.api == "responses" else _read_chunk
+            read = self._read_response if self.api == "responses" else read_chunk
             await collect(stream, read, draft, self._service, request)
 
     async def _begin(self, client: openai.AsyncOpenAI, request: Request) -> Any:
@@ -270,18 +270,18 @@ def _complete(draft: Draft, response: Any) -> None:
         )
 
 
-def _read_chunk(draft: Draft, chunk: Any) -> str:
+def read_chunk(draft: Draft, chunk: Any) -> str:
     """Take over what a chunk of Chat Completions says; the piece of text in it."""
     draft.named(chunk.model)
-    if chunk.usage is not None:
-        _count(draft, chunk.usage)
+    if usage := getattr(chunk, "usage", None):
+        _count(draft, usage)
     piece = ""
     for choice in (chunk.choices or ())[:1]:
         delta = choice.delta
         if delta is not None:
             piece = draft.say(delta.content)
-            if delta.refusal:
-                draft.refuse(delta.refusal)
+            if refusal := getattr(delta, "refusal", None):  # services leave it out
+                draft.refuse(refusal)
             for call in delta.tool_calls or ():
                 draft.call(call.index, call.function.arguments if call.function else None)
         if choice.finish_reason:  # the client shows nothing of the [DONE] that follows
@@ -292,7 +292,7 @@ def _read_chunk(draft: Draft, chunk: Any) -> str:
 
 
 def _count(draft: Draft, usage: Any) -> None:
-    details = usage.prompt_tokens_details
+    details = getattr(usage, "prompt_tokens_details", None)
     draft.count(
         input=usage.prompt_tokens,
         output=usage.completion_tokens,

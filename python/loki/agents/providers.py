@@ -6,17 +6,24 @@ Under test: ``tests/py/agents/test_providers.py``.
 from __future__ import annotations
 
 import os
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from loki.action.llm import LLM
 from loki.base.error import UsageError
 from loki.recognition.definition import hint
 
-EXAMPLES = {"anthropic": "anthropic:claude-opus-4-5", "openai": "openai:gpt-5"}
+EXAMPLES = {
+    "anthropic": "anthropic:claude-opus-4-5",
+    "openai": "openai:gpt-5",
+    "pydantic-ai": "pydantic-ai:google:gemini-3-pro",
+    "litellm": "litellm:groq/llama-3.3-70b-versatile",
+}
 """A model of each provider, to be shown."""
 
 PROVIDERS = tuple(EXAMPLES)
-"""Whose official client loki speaks through; compatible services go by one of these with a base URL."""
+"""Whose client loki speaks through: two official ones, for compatible services, too, with a base URL; and
+two libraries that know many others."""
 
 
 def is_model(name: str) -> bool:
@@ -36,21 +43,26 @@ def llm_of(
     base_url: str | None = None,
     api: Literal["responses", "chat"] | None = None,
     api_key_variable: str | None = None,
+    temperature: float | None = None,
+    effort: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> LLM:
     """A model by its short name.
 
     Args:
-        name: ``anthropic:<model>`` or ``openai:<model>``.
+        name: ``anthropic:<model>``, ``openai:<model>``, or ``pydantic-ai:<model>`` and
+            ``litellm:<model>`` with a model as those name it.
         base_url: of a compatible service; None: the provider's.
         api: which of OpenAI's.
         api_key_variable: the environment variable of the key; None: the provider's own.
+        temperature, effort, headers: of each request, as the models' classes take them.
 
     Raises:
         UsageError: there is no such provider, its client is not installed, or there is no key.
 
     Example:
         >>> llm_of("openai:qwen3", base_url="http://localhost:11434/v1").breaker
-        'api/openai/qwen3'
+        'api/openai@localhost:11434/qwen3'
     """
     provider, _, model = name.partition(":")
     if not model:
@@ -67,10 +79,25 @@ def llm_of(
         key = os.environ.get(api_key_variable)
         if not key:
             raise UsageError(f"no key for {name}: set the environment variable {api_key_variable}")
+    told: dict[str, Any] = {"temperature": temperature, "effort": effort, "headers": headers}
+    if provider == "pydantic-ai":
+        if base_url is not None or key is not None:
+            raise UsageError(
+                f"{name}: pydantic-ai finds address and key by itself; expected no base_url and no "
+                "api_key_variable (in Python, give loki.PydanticAILLM a model of its own)"
+            )
+        from loki.agents.pydantic_ai import PydanticAILLM
+
+        return PydanticAILLM(model, **told)
+    told |= {"api_key": key, "base_url": base_url}
+    if provider == "litellm":
+        from loki.agents.litellm import LiteLLM
+
+        return LiteLLM(model, **told)
     if provider == "anthropic":
         from loki.agents.anthropic import AnthropicLLM
 
-        return AnthropicLLM(model, api_key=key, base_url=base_url)
+        return AnthropicLLM(model, **told)
     from loki.agents.openai import OpenAILLM
 
-    return OpenAILLM(model, api_key=key, base_url=base_url, api=api)
+    return OpenAILLM(model, api=api, **told)

@@ -88,7 +88,7 @@ class ResilientLLM:
         if not llms or len(set(names)) < len(names):
             raise UsageError(
                 f"found the models {', '.join(names) or '(none)'}: expected one or more, each of them "
-                "once"
+                "once (breaker= gives one a name of its own)"
             )
         if retries < 0:
             raise UsageError(f"retries is {retries}: expected 0 or more")

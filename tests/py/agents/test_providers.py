@@ -26,7 +26,7 @@ def test_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     assert llm_of("openai:ft:gpt-4o:org::id").model == "ft:gpt-4o:org::id"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", KEYS)
 def test_without_a_key_the_variable_is_named(provider: str) -> None:
     with pytest.raises(UsageError, match=f"set the environment variable {KEYS[provider]}"):
         llm_of(f"{provider}:m")
@@ -44,7 +44,7 @@ def test_a_key_of_another_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_its_client_the_extra_is_named(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, provider, None)
+    monkeypatch.setitem(sys.modules, provider.replace("-", "_"), None)
     with pytest.raises(UsageError, match=rf"pip install 'loki-core\[{provider}\]'"):
         llm_of(f"{provider}:m")
 
@@ -52,7 +52,10 @@ def test_without_its_client_the_extra_is_named(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("antropic:m", "unknown provider 'antropic': expected one of anthropic, openai"),
+        (
+            "antropic:m",
+            "unknown provider 'antropic': expected one of anthropic, openai, pydantic-ai",
+        ),
         ("gpt-6", "model 'gpt-6': expected provider:model, like 'openai:gpt-6'"),
         ("anthropic:", "expected provider:model"),
     ],
