@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from loki import assembly
 from loki.action.position import Position
 from loki.action.provider import register
-from loki.base import below
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
@@ -48,8 +47,7 @@ if TYPE_CHECKING:
     from loki.session import Task
 
 FOLDER = ".loki"
-CONFIG = "config.toml"
-GATES = "verification-gates.yml"
+CONFIG, GATES = "config.toml", "verification-gates.yml"
 
 
 class Workspace:
@@ -288,9 +286,9 @@ class Workspace:
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
-        from loki.action.journal import Journal
+        from loki.working.project import undo_journal
 
-        return Journal(below.path(self.folder, "tasks", below.part(task), "undo"), self.project)
+        return undo_journal(self.folder, task)
 
     def review(self) -> Review:
         """What loki would like to learn here, for a person to decide on."""

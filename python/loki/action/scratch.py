@@ -32,9 +32,10 @@ def copy(tree: Tree, destination: str) -> Tree:
     taken = time.time_ns()
     entries: dict[str, Entry] = {}
     stats: dict[str, tuple[int, ...]] = {}
+    made: set[str] = set()
     for path in tree.entries:
         target = os.path.join(root, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _make_folder(os.path.dirname(target), made)
         try:
             entries[path], stats[path] = _copy_file(os.path.join(tree.root, path), target)
         except FileNotFoundError:
@@ -66,9 +67,10 @@ def update(copied: Tree, now: Tree) -> Tree:
             os.unlink(name, dir_fd=folder)
         entries.pop(path, None)
         stats.pop(path, None)
+    made: set[str] = set()
     for path in (*changed.changed, *changed.added):
         target = os.path.join(root, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _make_folder(os.path.dirname(target), made)
         try:
             entries[path], stats[path] = _copy_file(os.path.join(now.root, path), target)
         except FileNotFoundError:
@@ -76,6 +78,18 @@ def update(copied: Tree, now: Tree) -> Tree:
         if not entries[path].is_symlink:
             os.utime(target)  # what was built from the file before is out of date
     return Tree(copied.root, entries, dict(now.skipped), copied.is_git, stats, taken)
+
+
+def _make_folder(folder: str, made: set[str]) -> None:
+    """Make a folder with those above it; it may lie deeper than recursion, as `os.makedirs`, goes."""
+    missing = []
+    while folder not in made and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    made.add(folder)
+    for new in reversed(missing):
+        os.mkdir(new)
+        made.add(new)
 
 
 def _copy_file(source: str, target: str) -> tuple[Entry, tuple[int, ...]]:

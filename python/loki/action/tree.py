@@ -218,11 +218,15 @@ class _Scanner:
 
     def _is_folder(self, folder: str) -> bool:
         # Git calls a file deleted when a folder above it became a link; lstat would look behind it.
-        if folder not in self.folders:
-            self.folders[folder] = self._is_folder(folder.rpartition("/")[0]) and stat.S_ISDIR(
-                _mode(os.path.join(self.root, folder))
-            )
-        return self.folders[folder]
+        unknown = []
+        while folder not in self.folders:  # a folder may lie very deep: no recursion
+            unknown.append(folder)
+            folder = folder.rpartition("/")[0]
+        found = self.folders[folder]
+        for below in reversed(unknown):
+            found = found and stat.S_ISDIR(_mode(os.path.join(self.root, below)))
+            self.folders[below] = found
+        return found
 
 
 def _mode(path: str) -> int:

@@ -119,6 +119,6 @@ def borrow(root: Path, copy: Path) -> None:
     leave = frozenset({".git", *BORROWED})
     for folder in below.folders(copy, leave):
         for name in BORROWED:
-            source, target = root / folder / name, copy / folder / name
-            if source.is_dir() and not target.exists():
-                target.symlink_to(source.resolve())
+            source, target = os.path.join(root, folder, name), os.path.join(copy, folder, name)
+            if os.path.isdir(source) and not os.path.exists(target):
+                os.symlink(os.path.realpath(source), target)
