@@ -104,6 +104,7 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
 
 def _undo(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
     """Undo what a task changed, and note on its pages that it is given up."""
+    from loki.action.drafts import forget
     from loki.memory import task_record
     from loki.memory.intervention import from_record
     from loki.people.answered import sentence, with_answer
@@ -114,6 +115,7 @@ def _undo(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
     undone = journal.undo(force=force)
     if undone.conflicts and not force:
         return undone
+    forget(workspace.store, str(record["id"]))
     after = resumption.aborted(record, isoformat(workspace.clock.now()))
     answer = sentence(from_record(after)[-1])
     Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.asking import AnyAgent, as_event, breaker_of, is_resilient, record_of
 from loki.action.driver import Session, adrive, drive
-from loki.action.event import Ask, Edited, Event, Interrupted
+from loki.action.event import Answered, Ask, Edited, Event, Interrupted
 from loki.action.llm import LLM
 from loki.action.performer import Performer
 from loki.action.resumption import standing
@@ -29,6 +29,7 @@ from loki.working.stopping import begins, listening
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
+    from loki.action.change import Change
     from loki.working.stopping import Word
     from loki.workspace import Workspace
 
@@ -247,18 +248,32 @@ class OpenAttempt:
         self._session = session
         self._close_watch = task.watch()
 
-    def propose(self, change: Any, description: str = "") -> Outcome | None:
+    def propose(
+        self, change: Any, description: str = "", *, afresh: bool = False
+    ) -> Outcome | None:
         """Validate a change, apply it and run the checks.
+
+        What was proposed before and refused (`draft`) is part of it, where it does not say otherwise
+        of a file.
 
         Args:
             change: a `loki.Change`, a `loki.Proposal`, or a mapping of paths to contents.
             description: what it does, for the record and the next briefing.
+            afresh: it stands for itself; nothing that was refused before is part of it.
 
         Returns:
             The outcome where the task has ended, else None: another attempt follows.
         """
         self._close_watch()
-        return self._give(as_event(change, "caller", description))
+        event = as_event(change, "caller", description)
+        if afresh and isinstance(event, Answered):
+            event = Answered(replace(event.proposal, afresh=True))
+        return self._give(event)
+
+    @property
+    def draft(self) -> Change | None:
+        """What was proposed before and refused; None: the attempt begins with the project as it is."""
+        return self.briefing.draft
 
     def evaluate(self, description: str = "") -> Outcome | None:
         """Run the checks after the caller edited the project by itself."""

@@ -140,15 +140,13 @@ class Workspace:
                 many: the failing pattern's ``max_auto_retries``, else 4, without those that made progress.
             max_time: wall time for all of them: seconds or text like ``"2h"``.
             max_tokens: tokens for all of them, as far as the agent tells how many it took.
-            max_cost: money for all of them in US dollars, likewise. The configuration's ``[limits]``
-                say where nothing is said of these three.
+            max_cost: US dollars for all of them, likewise; else the ``[limits]`` of the configuration.
             wait: whether to wait while the agent's circuit breaker is open, as long as
                 ``max_time`` allows; None: only where there is a ``max_time``. Else the task is
                 paused, and goes on when it is run again.
             scope: files, folders and globs that the task is about: what a change does elsewhere is
                 pointed out as scope creep; nothing is where nothing is said.
-            reviewer: judges criteria that no command can check (``review: …``); see
-                `loki.action.agent.Reviewer`.
+            reviewer: a `loki.action.agent.Reviewer` for criteria that no command can check.
             id: names the task's folder; made from the title where nothing is said, so that the
                 same title goes on with the same task.
 

@@ -33,6 +33,8 @@ class Briefing:
             nothing less to ask for.
         work: full, simpler or minimal: how much of the work it asks for.
         is_fresh: the context was cleared: an agent that keeps a conversation begins another.
+        draft: what was proposed last and refused: nothing of it is in the project, and this attempt
+            begins with it; None: it begins with the project as it is.
     """
 
     text: str
@@ -44,6 +46,7 @@ class Briefing:
     simpler: Callable[[], Briefing] | None = field(default=None, compare=False, repr=False)
     work: str = "full"
     is_fresh: bool = False
+    draft: Change | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -64,6 +67,8 @@ class Proposal:
         output: all that it printed, where it is a program.
         is_described: the description is loki's, as whoever made it said nothing.
         question: what a person has to answer before it can go on; the change is not made then.
+        afresh: it stands for itself; else what was refused before is part of it, where its change
+            does not say otherwise of a file.
     """
 
     change: Change
@@ -76,6 +81,7 @@ class Proposal:
     output: str = ""
     is_described: bool = False
     question: str = ""
+    afresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class Facts:
         signals: how an agent tells loki something, or "".
         carried: the ledger and handoffs of earlier sessions, Markdown.
         drifts: how the last proposal left the task, each with its severity.
+        refused: of the last proposal, which was refused: that nothing of it was applied, and where.
     """
 
     title: str
@@ -92,6 +93,7 @@ class Facts:
     signals: str = ""
     carried: str = ""
     drifts: Sequence[tuple[str, str]] = ()
+    refused: str = ""
 
 
 LESS = {
@@ -142,6 +144,7 @@ def compose(
         (_task(facts), True),
         (_person(facts), True),
         (_drifts(facts), True),
+        (f"# The last proposal was refused\n\n{facts.refused}" if facts.refused else "", True),
         (LESS[facts.work][1] if facts.work in LESS else "", True),
         (_error(facts), False),
         (_strategy(facts), False),

@@ -30,6 +30,7 @@ from loki.action.event import (
     Answered,
     Ask,
     Begin,
+    Edited,
     Event,
     Interrupted,
     Reflect,
@@ -99,6 +100,8 @@ class Session:
         An interrupt on the way is taken as the answer to whatever was under way: the attempt is
         recorded and the outcome says so.
         """
+        if isinstance(event, Edited):
+            self._performer.drafts.drop()  # who edits the project has seen it as it is
         if isinstance(event, Answered):
             proposal = self._performer.taken(event.proposal)
             event = Answered(proposal, self._performer.shown_digest())

@@ -129,14 +129,15 @@ class Executed:
     """The change was applied and its commands ran, as far as they came.
 
     Attributes:
-        files: paths that differ now.
-        commands: what each command did.
+        files: paths that differ now; commands: what each command did.
         failure: what went wrong, or None.
+        was_applied: its edits are in the project.
     """
 
     files: tuple[str, ...]
     commands: tuple[Mapping[str, Any], ...] = ()
     failure: Failure | None = None
+    was_applied: bool = True
 
 
 @dataclass(frozen=True, slots=True)

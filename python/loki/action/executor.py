@@ -120,7 +120,7 @@ class Executor:
                 files = self._journaled(lambda journal: journal.apply(change)).paths
             except (LokiError, OSError) as error:
                 refused = Failure.of(str(error), tool="loki", error_code="not-applied")
-                return Executed((), (), refused)
+                return Executed((), (), refused, was_applied=False)
         commands: list[Mapping[str, Any]] = []
         written: list[str] = []
         for command in change.commands:

@@ -21,6 +21,7 @@ from loki.recognition.pattern import PatternSet
 if TYPE_CHECKING:
     from loki.action.gate_config import Gates
     from loki.action.gates.subject import Subject
+    from loki.action.task import TaskSpec
 
 logger = logging.getLogger("loki")
 
@@ -177,6 +178,27 @@ def validate(
         if name in FIRST and any(v.severity == BLOCKING for v in found):
             break
     return Validation(tuple(durations), tuple(found), False, tuple(warnings), durations)
+
+
+def of_task(
+    task: TaskSpec,
+    change: Change,
+    root: Path,
+    tree: Tree,
+    config: Gates,
+    cancelled: threading.Event,
+) -> Validation:
+    """`validate` for a task."""
+    return validate(
+        change,
+        root,
+        tree,
+        kind=task.kind,
+        complexity=task.complexity,
+        scope=task.scope,
+        config=config,
+        cancelled=cancelled,
+    )
 
 
 FIRST = ("change_check", "syntax_check")

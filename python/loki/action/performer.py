@@ -16,6 +16,7 @@ from loki.action.briefing import Facts
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.conversation import Conversation
+from loki.action.drafts import Draft, Drafts
 from loki.action.drift_event import ReportDrift, ReviewDrift
 from loki.action.drift_watch import DriftWatch
 from loki.action.event import (
@@ -112,6 +113,8 @@ class Performer:
         self.root = self.executor.root
         if self.reviewing is not None:
             self.recorder.review_page = self.reviewing.page
+        recorder = self.recorder
+        self.drafts = Drafts(recorder.store, self.task.id, recorder.execution, self.root)
         self._report = Report()
         self._failed_check: Check | None = None
         self._failed_output = ""
@@ -163,6 +166,7 @@ class Performer:
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
         self._fresh = None
         carried = self._talk.begin(self._watch)
+        draft = self.drafts.standing(self._seen)
         cleared = self._talk.cleared
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
@@ -193,18 +197,21 @@ class Performer:
             carried=carried,
             drifts=[(one.severity, one.detected_drift) for one in self._watch.told()],
             signals=told(self.task.kind) if self.signals is not None else "",
+            refused=draft.told if draft else "",
         )
-        made = self._briefing(facts, left, 0)
+        made = self._briefing(facts, left, 0, draft)
         self._talk.heard(made.text)
         return made
 
-    def _briefing(self, facts: Facts, left: Budget, work: int) -> Briefing:
+    def _briefing(
+        self, facts: Facts, left: Budget, work: int, draft: Draft | None = None
+    ) -> Briefing:
         """The briefing for as much of the work as one of `WORKS` says."""
         facts = replace(facts, work=WORKS[work])
         text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
         simpler = None
         if work + 1 < len(WORKS):
-            simpler = partial(self._briefing, facts, left, work + 1)
+            simpler = partial(self._briefing, facts, left, work + 1, draft)
         return Briefing(
             text,
             self.task.id,
@@ -215,6 +222,7 @@ class Performer:
             simpler,
             facts.work,
             self._talk.is_fresh,
+            draft.change if draft else None,
         )
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:
@@ -278,26 +286,24 @@ class Performer:
         if drifted is not None:
             return drifted
         change = effect.proposal.change.based_on(self._shown())
-        validation = gate.validate(
-            change,
-            self.root,
-            self._shown(),
-            kind=self.task.kind,
-            complexity=self.task.complexity,
-            scope=self.task.scope,
-            config=self.gates,
-            cancelled=self.cancelled,
-        )
-        for warning in validation.warnings:
+        shown = self._shown()
+        validation = gate.of_task(self.task, change, self.root, shown, self.gates, self.cancelled)
+        for warning in dict.fromkeys(validation.warnings):
             if warning not in self._warned:
-                self._warned.add(warning)
                 tell(self.task.id, warning, warning=True)
+        self._warned.update(validation.warnings)
+        if not validation.passed:
+            self.drafts.refused(change, self._shown(), validation)
         return Validated(validation)
 
     def _execute(self, effect: Execute) -> Event:
         change = effect.proposal.change.based_on(self._shown())
         done = self.executor.execute(change, commands_only=effect.commands_only)
         self._own_files().update(done.files)
+        if done.was_applied:
+            self.drafts.drop()
+        else:
+            self.drafts.refused(change, Tree.scan(self.root, self._shown()))
         return done
 
     def _own_files(self) -> set[str]:
@@ -309,6 +315,7 @@ class Performer:
     def taken(self, proposal: Proposal) -> Proposal:
         """The proposal, described where whoever made it did not say; its signals have been given."""
         self._talk.answered(proposal)
+        proposal = self.drafts.taken(proposal, self._shown())
         gave = ""
         if self.signals is not None:
             proposal, given = giving.give(proposal, self.task, self.signals)
@@ -359,6 +366,7 @@ class Performer:
             effect.files,
             self.executor.allowed,
             self._seen,
+            draft.change if (draft := self.drafts.standing(self._shown())) else None,
         )
         helped = strategy.carry_out(effect.strategy, situation)
         self._own_files().update(helped.files)
@@ -374,6 +382,8 @@ class Performer:
         self.executor.settle()
         if effect.outcome.status != "success":
             self.recorder.tree = Tree.scan(self.root, self._seen).digest()
+        else:
+            self.drafts.drop()
         self.recorder.finish(effect)
         self._talk.end(effect.outcome)
         self._watch.settle()

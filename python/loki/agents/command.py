@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from loki.action import draft
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
 from loki.action.process import MAX_OUTPUT, Finished, run
@@ -61,9 +62,10 @@ class CommandAgent:
     """An agent that is a program: claude, codex, gemini, aider, a shell script.
 
     It gets the briefing on its standard input or as an argument, and works in a scratch copy of the
-    project as it is, uncommitted and untracked files included; ignored files are not copied. What
-    is different afterwards is its change, its last message (or the end of what it printed) the
-    description. Its environment has ``LOKI_TASK`` and ``LOKI_ATTEMPT``.
+    project as it is, uncommitted and untracked files included, ignored ones not, with what it proposed
+    last where that was refused. What is different from the project afterwards is its change, its last
+    message (or the end of what it printed) the description. Its environment has ``LOKI_TASK`` and
+    ``LOKI_ATTEMPT``.
 
     Example:
         >>> import tempfile
@@ -175,13 +177,15 @@ class CommandAgent:
         """
         before = Tree.scan(briefing.root)
         with self._copy(before) as start:
+            laid = draft.lay(briefing.draft, start)
             done, report = self._run(briefing, start.root, before)
-            end = Tree.scan(start.root, previous=start, also=start.entries)
-            change = self._without_leavings(Change.between(start, end), start)
-            change = with_signals(change, start.root)
+            end = Tree.scan(start.root, previous=laid, also={*start.entries, *laid.entries})
+            change = draft.own(Change.between(start, end), briefing.draft, laid, end)
+            change = with_signals(self._without_leavings(change, start), start.root)
         if report is None:
             printed = done.stdout.decode("utf-8", "replace")
-            return Proposal(change, _last_lines(printed), agent=self.name, output=printed)
+            said = _last_lines(printed)
+            return Proposal(change, said, agent=self.name, output=printed, afresh=True)
         return Proposal(
             change,
             _last_lines(report.text or report.plain),
@@ -190,6 +194,7 @@ class CommandAgent:
             tokens=report.usage.total if report.usage else None,
             cost=report.cost,
             output=report.said or report.plain,
+            afresh=True,  # the copy had what was refused before in it
         )
 
     def ask(self, question: Question) -> Said:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.asking import is_resilient
 from loki.action.briefing import LESS
+from loki.action.draft import drafted
 from loki.action.llm import LLM, MAX_TOKENS, TIMEOUT, Answer, Message, Request, Role, TokenUsage
 from loki.action.question import Question, Said
 from loki.action.tree import Tree
@@ -162,7 +163,8 @@ class ModelAgent:
     ) -> Request:
         """What is asked for a briefing; kept in ``shown``, by how much of the work it asks for."""
         share = LESS[briefing.work][0] if briefing.work in LESS else 1.0
-        context = model_context.show(tree, briefing.text, round(self.files_tokens * share))
+        shown_tree = drafted(tree, briefing.draft)
+        context = model_context.show(shown_tree, briefing.text, round(self.files_tokens * share))
         less = briefing.simpler
         request = Request(
             (_message("user", f"{briefing.text.rstrip()}\n\n{context.text}\n"),),

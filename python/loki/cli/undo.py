@@ -25,6 +25,7 @@ def command(
     Files that somebody changed since are left alone, and then nothing is done at all, unless you
     say `--force`.
     """
+    from loki.action.drafts import forget
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
@@ -33,6 +34,8 @@ def command(
         journal = workspace.journal(id_)
         journal.recover()
         undone = journal.undo(force=force)
+        if force or not undone.conflicts:
+            forget(workspace.store, id_)
     if json:
         conflicts = [{"path": c.path, "reason": c.reason} for c in undone.conflicts]
         show_json({"restored": list(undone.restored), "conflicts": conflicts})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action import pipeline_record
 from loki.action.asking import AnyAgent
 from loki.action.check import Check
+from loki.action.drafts import forget
 from loki.action.pipeline import step
 from loki.action.pipeline_outcome import PipelineOutcome, outcome_of
 from loki.action.pipeline_spec import StageSpec
@@ -290,6 +291,7 @@ class PipelineSession:
         if undone.conflicts:
             found = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
             return RolledBack("conflict", f"nothing was restored: {found}")
+        forget(self.workspace.store, self.state.task_id(stage))
         return RolledBack("done", f"restored {', '.join(undone.restored) or 'nothing'}")
 
     def _run_command(self, command: str) -> Event:

@@ -29,6 +29,8 @@ def auto_fix(situation: Situation) -> Helped:
     Raises:
         CannotHelp: no command is known, or none did anything.
     """
+    if situation.draft is not None:
+        raise CannotHelp("nothing of what was proposed is in the project: there is nothing to mend")
     told: list[str] = []
     files: tuple[str, ...] = ()
     cured = False

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loki.action.change import Change
 from loki.action.check import Check
+from loki.action.draft import drafted
 from loki.action.imports import Files, imports_of, resolve
 from loki.action.process import Finished
 from loki.action.tree import Tree
@@ -41,6 +43,7 @@ class Situation:
         changed: paths that the task has changed so far.
         allowed: globs of commands that may be run without a person's leave.
         seen: the project as it was seen last; what has not changed since is not read again.
+        draft: what was proposed and refused, and the next attempt begins with; None: nothing is.
     """
 
     root: Path
@@ -53,17 +56,18 @@ class Situation:
     changed: Sequence[str] = ()
     allowed: Sequence[str] = ()
     seen: Tree | None = None
+    draft: Change | None = None
 
     @functools.cached_property
     def project(self) -> Project:
-        """The project's files as they are now."""
-        return Project(self.root, self.seen)
+        """The project's files as the next attempt finds them."""
+        return Project(self.root, self.seen, self.draft)
 
     @property
     def looked_at(self) -> Tree | None:
         """The project as a strategy saw it, or None where none has looked."""
         project = self.__dict__.get("project")
-        return project.tree if isinstance(project, Project) else None
+        return project.scanned if isinstance(project, Project) else None
 
     @property
     def text(self) -> str:
@@ -77,15 +81,17 @@ class Project:
     Args:
         root: its folder.
         seen: it as it was seen last, or None.
+        draft: what its files are taken for, though nothing of it is applied; None: nothing.
 
     Example:
         >>> Project(Path("/usr/include/arpa")).read("no-such-file")
         ''
     """
 
-    def __init__(self, root: Path, seen: Tree | None = None) -> None:
+    def __init__(self, root: Path, seen: Tree | None = None, draft: Change | None = None) -> None:
         self.root = root
-        self.tree = Tree.scan(root, seen)
+        self.scanned = Tree.scan(root, seen)
+        self.tree = drafted(self.scanned, draft)
         self._left = MAX_READ_BYTES
         self._read: dict[str, str] = {}
 
