@@ -70,7 +70,7 @@ def analyze(
         setting.patterns.patterns,
         setting.limits,
         agent is not None,
-        f"the agent cannot go on: {failure.message}" if agent and not agent.retryable else "",
+        f"the agent cannot go on: {failure.said}" if agent and not agent.retryable else "",
         why(refused, now) if refused else "",
         agent is not None and agent.gave_up,
         landing,

@@ -7,7 +7,9 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any
 
+from loki.action.comparison import UNTOLD
 from loki.action.results.result import FAILED, PASSED, Results
+from loki.base.markdown import bullets, cell, code, inline
 from loki.memory.page import front_matter
 from loki.memory.store import Store
 
@@ -84,11 +86,11 @@ class Baseline:
             for file, (n, passed, failed) in counts.items()
         ]
         rows = [
-            f"| {_cell(file)} | {passed}/{n} pass | {failed} |"
+            f"| {cell(code(file)) if file else UNTOLD} | {passed}/{n} pass | {failed} |"
             for file, (n, passed, failed) in counts.items()
         ]
         failing = sorted(
-            f"- `{test}` ({run})"
+            f"{code(test)} ({inline(run)})"
             for run, told in self.results.items()
             for test, outcome in told.outcomes.items()
             if outcome == FAILED
@@ -109,12 +111,12 @@ class Baseline:
         return (
             f"{front_matter(head)}\n## Tests before the task\n\n"
             f"{listed if rows else 'No test reported its result.'}\n\n"
-            f"### Failing already\n\n{chr(10).join(failing) or 'None.'}\n\n"
+            f"### Failing already\n\n{bullets(failing)}\n\n"
             f"### Files that depend on the change\n\n{self._ways()}\n"
         )
 
     def _ways(self) -> str:
-        ways = [" imports ".join(f"`{path}`" for path in way) for way in self.dependents.values()]
+        ways = [" imports ".join(map(code, way)) for way in self.dependents.values()]
         return "\n".join(f"- {way}" for way in ways) or "None were found."
 
     def _counts(self) -> dict[str, tuple[int, int, int]]:
@@ -130,7 +132,3 @@ class Baseline:
 
 def _document(task_id: str) -> str:
     return f"tasks/{task_id}/baseline.json"
-
-
-def _cell(file: str) -> str:
-    return file.replace("|", "\\|") or "(not told by the runner)"

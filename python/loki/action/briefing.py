@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from loki.action.countering import counter
-from loki.base.markdown import fence, paragraphs
+from loki.base.markdown import fence, inline
 from loki.base.tokens import clip_around, clip_lines, tokens
 from loki.memory.learned import RULES_TOKENS, Rule, fitting
 from loki.memory.quote import LONGEST_LINE, block, one_line, plain, quoted, whole
@@ -182,7 +182,9 @@ def _carried(facts: Facts) -> str:
 def _drifts(facts: Facts) -> str:
     if not facts.drifts:
         return ""
-    lines = "\n".join(f"- {severity}: {quoted(what, 400)}" for severity, what in facts.drifts)
+    lines = "\n".join(
+        f"- {inline(severity)}: {quoted(what, 400)}" for severity, what in facts.drifts
+    )
     return (
         "# The last proposal left the task\n\nNothing of it was applied:\n\n"
         f"{lines}\n\nThe goal still is {quoted(facts.title, 300)}. Propose what it needs, and leave out "
@@ -210,7 +212,7 @@ def _task(facts: Facts) -> str:
     parts = [
         "# Task",
         whole(facts.title),
-        f"Kind: {facts.kind}. Attempt {facts.number}, {left}",
+        f"Kind: {inline(facts.kind)}. Attempt {facts.number}, {left}",
     ]
     if facts.scope:
         parts.append("It is about these files, and no others:")
@@ -299,7 +301,7 @@ def _strategy(facts: Facts) -> str:
 @lru_cache(64)
 def _words(text: str) -> str:
     """Words of ours or of the configuration, which may quote data: one line, no markup."""
-    return paragraphs(one_line(text, 500)) or "-"
+    return inline(one_line(text, 500)) or "-"
 
 
 def _tried(facts: Facts) -> str:

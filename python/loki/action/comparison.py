@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loki.action.results.result import FAILED, PASSED, Results
-from loki.base.markdown import code
+from loki.base.markdown import cell, code, inline
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
@@ -19,6 +19,9 @@ GONE = "gone"
 
 MAX_LISTED = 40
 """Tests that a report names; chosen, not measured."""
+
+UNTOLD = "(not told by the runner)"
+"""What stands for a file that is not known."""
 
 _NOW = {FAILED: "now failing", GONE: "now gone", "skipped": "now skipped"}
 
@@ -170,7 +173,7 @@ def report(comparison: Comparison) -> str:
     files = list(comparison.counts)
     many = f"{len(files)} files have" if len(files) > 1 else "1 file has"
     rows = [
-        f"| {file or '(not told by the runner)'} | {c.passed_before}/{c.before} pass "
+        f"| {cell(code(file)) if file else UNTOLD} | {c.passed_before}/{c.before} pass "
         f"| {c.passed_after}/{c.after} pass | {len(_of(comparison, file))} |"
         for file, c in comparison.counts.items()
     ]
@@ -199,14 +202,15 @@ def _of(comparison: Comparison, file: str) -> Sequence[Broken]:
 def _listed(comparison: Comparison, file: str) -> str:
     broken = _of(comparison, file)
     lines = [
-        f"- {code(b.test)} - was passing, {_NOW.get(b.now, b.now)}" for b in broken[:MAX_LISTED]
+        f"- {code(b.test)} - was passing, {_NOW.get(b.now) or inline(b.now)}"
+        for b in broken[:MAX_LISTED]
     ]
     if len(broken) > MAX_LISTED:
         lines.append(f"- and {len(broken) - MAX_LISTED} more")
     chain = comparison.chains.get(file, ())
     if len(chain) > 1:
         lines.append(f"\n{' imports '.join(code(path) for path in chain)}, which was changed.")
-    head = f"**{file}:**\n\n" if file else ""
+    head = f"{code(file)}:\n\n" if file else ""
     return head + "\n".join(lines)
 
 

@@ -190,7 +190,7 @@ class Session:
             event = Interrupted()
         self._report(event)
         if isinstance(event, AgentFailed):
-            said = event.failure.message
+            said = event.failure.said
             return Reflected(error=said, tokens=event.tokens, cost=event.cost)
         return event if isinstance(event, Reflected) else Reflected()
 
@@ -212,7 +212,7 @@ class Session:
         if permit is None or self.breaker is None:
             return event
         if isinstance(event, AgentFailed) and self._is_outage(event):
-            permit.failure(event.failure.message)
+            permit.failure(event.failure.said)
             now = self.breaker.snapshot()
             return replace(event, refused=_refused(now)) if now.state == "OPEN" else event
         if isinstance(event, (AgentFailed, Interrupted, Refused)):

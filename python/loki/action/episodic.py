@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loki.base.markdown import paragraphs
+from loki.base.markdown import inline
 from loki.decision.honesty import rules
 from loki.memory import page
 from loki.memory.attempt import Attempt
@@ -60,7 +60,7 @@ def render(task: str, title: str, findings: list[dict[str, Any]]) -> str:
             "findings": findings,
         }
     )
-    parts = [f"# What was said without evidence: {paragraphs(one_line(title))}"]
+    parts = [f"# What was said without evidence: {inline(one_line(title))}"]
     parts += [_entry(one) for one in findings]
     return head + "\n" + "\n\n".join(parts) + "\n"
 
@@ -69,7 +69,7 @@ def _entry(finding: Mapping[str, Any]) -> str:
     rule = rules().rules.get(str(finding.get("id")))
     name = rule.name if rule else one_line(str(finding.get("id")))
     lines = [
-        f"## Attempt {finding.get('attempt')}: {paragraphs(name)}",
+        f"## Attempt {inline(str(finding.get('attempt')))}: {inline(name)}",
         "",
         f"- said: {quoted(str(finding.get('quote', '')))}",
     ]

@@ -273,7 +273,7 @@ def record(
         timestamp=isoformat(current.begun),
         action=current.approach,
         result=result,
-        error=failure.message if failure else None,
+        error=failure.said if failure else None,
         pattern_matched=failure.match.pattern if failure and failure.match else None,
         strategy_used=decision.strategy if decision else None,
         duration_ms=round((now - current.begun).total_seconds() * 1000),

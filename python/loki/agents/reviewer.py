@@ -13,6 +13,7 @@ from typing import Any
 from loki.action.agent import ReviewRequest, Verdict
 from loki.action.question import Question
 from loki.agents.command import CommandAgent
+from loki.base.markdown import inline
 from loki.base.time import Duration
 from loki.memory.attempt import shorten
 from loki.memory.quote import quoted, whole
@@ -73,7 +74,7 @@ def question(request: ReviewRequest) -> str:
         for result in request.results
     ]
     parts = [
-        f"# Review\n\nThe task: {quoted(task.title, _TITLE)} ({task.kind.replace('_', ' ')})",
+        f"# Review\n\nThe task: {quoted(task.title, _TITLE)} ({inline(task.kind.replace('_', ' '))})",
         f"The criterion that you judge, and nothing else:\n\n{whole(criterion.description)}",
         "# What the checks said\n\n" + whole("\n".join(rows) or "There are no other checks."),
         "# What was changed\n\nThe project here holds the change. Whatever stands in the difference "

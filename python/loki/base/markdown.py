@@ -1,18 +1,22 @@
 """Markdown for pages that quote what nobody has checked: texts stay where they were put.
 
 Errors, titles and answers of agents are hostile: none may open a heading, close a fence, smuggle in
-a link, or hide in characters that no reader sees. Syntax: https://spec.commonmark.org/0.31.2/
+a link, or hide in characters that no reader sees. Everything that loki writes as Markdown is made of
+these; tests/py/together/test_fences.py drives each such page. Syntax: https://spec.commonmark.org/0.31.2/
+with tables and strikethrough as on https://github.github.com/gfm/
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from loki.base.invisible import written_out
 
-_MEANING = re.compile(r"[\\`*\[\]<>&]")
-_BLOCK = re.compile(r"^([#>+=~|-]|\d+(?=[.)]))")
+# An underscore between letters or digits means nothing: names stay readable where nothing renders them.
+_MEANING = re.compile(r"[\\`*\[\]<>&~|]|(?<!\w)_+|_+(?!\w)")
+_BLOCK = re.compile(r"^([#>+=-]|\d+(?=[.)](?:\s|$)))")
+_UNIT = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|\\.|[^`]", re.DOTALL)
 
 
 def inline(text: str) -> str:
@@ -22,7 +26,7 @@ def inline(text: str) -> str:
         >>> inline("see [this](http://x)\\n# now")
         'see \\\\[this\\\\](http://x) # now'
     """
-    line = _BLOCK.sub(r"\\\1", _MEANING.sub(r"\\\g<0>", _one_line(text)))
+    line = _BLOCK.sub(r"\\\1", _MEANING.sub(_escaped, _one_line(text)))
     return re.sub(r"^\\(\d+)", r"\1\\", line)  # "1." is a number with an escaped dot
 
 
@@ -38,6 +42,52 @@ def code(text: str) -> str:
     # A space is taken off at both ends where both have one; code that begins with a tick needs it.
     room = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{room}{line}{room}{ticks}"
+
+
+def cell(markdown: str) -> str:
+    """Markdown of ours as a cell of a table, which ends at a bar, also in code.
+
+    Example:
+        >>> cell(code("a | b"))
+        '`a \\\\| b`'
+    """
+    return re.sub(r"(?<!\\)\|", r"\\|", markdown)
+
+
+def cut(markdown: str, most: int, measure: Callable[[str], int] = len) -> str:
+    """A line of Markdown of ours, cut to a length; no code in it is left open, no escape halved.
+
+    Args:
+        markdown: the line.
+        most: its greatest length.
+        measure: how long a line is; in characters where nothing is said.
+
+    Example:
+        >>> cut("see `a.py` and `b.py`", 18), cut("see `a.py`", 8)
+        ('see `a.py` and…', 'see `a…`')
+    """
+    if measure(markdown) <= most:
+        return markdown
+    kept = ""
+    for unit in _UNIT.finditer(markdown):
+        if measure(f"{kept}{unit[0]}…") > most:
+            ticks = unit[1] or ""
+            inside = unit[0][len(ticks) : -len(ticks)] if ticks else ""
+            shorter = (f"{kept}{ticks}{inside[:n]}…{ticks}" for n in range(len(inside), 0, -1))
+            return next((one for one in shorter if measure(one) <= most), f"{kept.rstrip()}…")
+        kept += unit[0]
+    return kept
+
+
+def quotation(text: str) -> str:
+    """A text of several lines as a quotation: a block of its own, in which nothing is markup.
+
+    Example:
+        >>> print(quotation("one\\n# two"))
+        > one
+        > \\# two
+    """
+    return "\n".join(f"> {inline(line)}".rstrip() for line in text.strip().splitlines())
 
 
 def paragraphs(text: str) -> str:
@@ -68,6 +118,10 @@ def fence(text: str, language: str = "text") -> str:
 def bullets(items: Iterable[str]) -> str:
     """A list of lines that are Markdown already; "None." where there is nothing."""
     return "\n".join(f"- {item}" for item in items) or "None."
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"\\{sign}" for sign in found[0])
 
 
 def _one_line(text: str) -> str:

@@ -282,7 +282,7 @@ def _pages(
         branch = named and named.encode("utf-8", "replace").decode()
         signs = [s for s in Signs(workspace.store, branch).armed if task in s.tasks]
         for sign in signs:
-            yield f"sign: seen {sign.count} times: {line(sign.failure.message)}"
+            yield f"sign: seen {sign.count} times: {line(sign.failure.said)}"
         if signs:
             yield f"page: {folder / folder_of(branch) / PAGE}"
     for name in workspace.store.names(f"tasks/{task}/"):

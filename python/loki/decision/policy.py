@@ -216,12 +216,12 @@ def _infrastructure(situation: Situation) -> Decision | None:
     if situation.circuit:
         return Decision(Action.PAUSE, RETRY, 3, situation.circuit, trigger="circuit_open")
     if situation.gave_up:
-        reason = f"nobody could be asked, however often: {situation.failure.message}"
+        reason = f"nobody could be asked, however often: {situation.failure.said}"
         return Decision(Action.ESCALATE, None, 3, reason, trigger="infrastructure")
     streak = situation.past.infrastructure_streak
     limit = situation.limits.infrastructure_retries
     if streak >= limit:
-        reason = f"infrastructure failed {streak + 1} times in a row: {situation.failure.message}"
+        reason = f"infrastructure failed {streak + 1} times in a row: {situation.failure.said}"
         return Decision(Action.ESCALATE, None, 3, reason, trigger="infrastructure")
     reason = f"infrastructure failed; the same again after a wait ({streak + 1} of {limit})"
     return Decision(Action.RETRY, RETRY, 3, reason)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from loki.base.markdown import bullets, code, inline, paragraphs
+from loki.base.markdown import bullets, code, cut, inline, paragraphs
 from loki.base.secret import masked
 from loki.memory import advice
 from loki.memory.attempt import Attempt
@@ -239,7 +239,8 @@ def render(letter: DeadLetter, similar: int = 0, suggestions: str = "", learning
         f"# Dead letter: {inline(letter.title)}",
         "## Task description\n\n" + paragraphs(letter.title),
         "## Error chain\n\n" + error_chain(letter.attempts, last="exhausted"),
-        "## Files modified\n\n" + bullets(f"{code(p)} ({how})" for p, how in letter.files.items()),
+        "## Files modified\n\n"
+        + bullets(f"{code(p)} ({inline(how)})" for p, how in letter.files.items()),
         suggestions,
         "## Suggested manual steps\n\n" + numbered(manual_steps(letter)),
         "## Context for retry\n\n" + bullets(_context(letter)),
@@ -266,7 +267,7 @@ def error_chain(attempts: Sequence[Attempt], last: str = "none left") -> str:
         if strategy:
             before.append(strategy)
         parts.append(
-            f"### Attempt {attempt.attempt} ({attempt.timestamp[11:19]})\n\n"
+            f"### Attempt {attempt.attempt} ({inline(attempt.timestamp[11:19])})\n\n"
             f"- **Action:** {inline(attempt.action) or 'none'}\n"
             f"- **Error:** {inline(attempt.error or '') or 'none'}\n"
             f"- **Pattern:** {inline(pattern)}{again}\n"
@@ -328,7 +329,7 @@ def _context(letter: DeadLetter) -> list[str]:
         met = "the same one each time" if len(errors) == 1 else f"{len(errors)} different"
         lines.append(f"Errors met in {len(letter.attempts)} attempts: {met}")
     if actions:
-        lines.append(f"Tried already: {'; '.join(action[:100] for action in actions[-5:])}")
+        lines.append(f"Tried already: {'; '.join(cut(action, 100) for action in actions[-5:])}")
     helpless = ", ".join(map(inline, letter.strategies)) or "none"
     lines.append(f"Strategies that did not help: {helpless}")
     files = {os.path.basename(path) for path in letter.files}

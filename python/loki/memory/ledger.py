@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loki.base.markdown import inline
 from loki.memory.course import Course
 from loki.memory.page import front_matter
 from loki.memory.quote import one_line, quoted, whole
@@ -149,7 +150,7 @@ def render(ledger: Ledger) -> str:
     why = f" Why: {quoted(ledger.reason)}." if ledger.reason else ""
     more = [f"and {len(ledger.files) - FILES} more"] if len(ledger.files) > FILES else []
     parts = ["# Ledger", f"## Goal\n\n{whole(ledger.goal)}"]
-    parts.append(f"## State\n\n{ledger.state}; {ledger.attempts} attempts so far.{why}")
+    parts.append(f"## State\n\n{inline(ledger.state)}; {ledger.attempts} attempts so far.{why}")
     for title, lines in (
         ("What people said", ledger.said),
         ("Decisions", ledger.decisions),

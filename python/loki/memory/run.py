@@ -13,7 +13,7 @@ from typing import Any
 
 from loki.base.time import isoformat, moment
 from loki.memory.candidate import Candidate, Candidates, Source
-from loki.memory.quote import one_line
+from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Sighting
 from loki.memory.signs import SIGNS, Run, folder_of
 from loki.memory.store import Store
@@ -165,10 +165,10 @@ def candidate_of(sign: Sighting, succeeded: Callable[[str], bool], at: str) -> C
     tasks = [task for task in sign.tasks if not succeeded(task)]
     if sign.tasks and not tasks:
         return None
-    approaches = "; ".join(one_line(a.text, 150) for a in reversed(sign.approaches))
+    approaches = "; ".join(quoted(a.text, 150) for a in reversed(sign.approaches))
     led = f" These led nowhere: {approaches}." if approaches else ""
-    where = f" (in {one_line(sign.failure.tests[0], 100)})" if sign.failure.tests else ""
-    text = f"Against the failure “{one_line(error, 200)}”{where}:{led} Go about it another way."
+    where = f" (in {quoted(sign.failure.tests[0], 100)})" if sign.failure.tests else ""
+    text = f"Against the failure {quoted(error)}{where}:{led} Go about it another way."
     sources = [Source(task, one_line(error), at) for task in tasks or [OWN_LOOP]]
     why = (
         f"The failure came {sign.count} times in a run that is closed now, and what led to it was "

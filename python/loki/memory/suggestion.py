@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from loki.base.markdown import bullets, code, inline
+from loki.base.markdown import bullets, code, cut, inline
 from loki.memory import advice
 from loki.memory.dead_letter import Record, is_test_file, numbered
 
@@ -244,7 +244,7 @@ def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) ->
     head = f"Based on {count} similar {'failure' if count == 1 else 'failures'}:"
     room = MOST_TOKENS - tokens("## Smart suggestions\n\n" + head) - 2 * len(items)
     share = (room - sum(tokens(name) + 4 for name, _ in items)) // len(items)
-    told = [f"**{name}:** {clip(text, share)}" for name, text in items]
+    told = [f"**{name}:** {cut(text, share, tokens)}" for name, text in items]
     listed = sorted(similar, key=lambda one: (one.at, one.task), reverse=True)[:MOST_LISTED]
     lines = [_similar(one) for one in listed]
     if count > len(listed):
@@ -257,41 +257,12 @@ def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) ->
 
 
 def _similar(record: Record) -> str:
-    brief = inline(record.title)[:80] or "no title"
+    brief = cut(inline(record.title), 80) or "no title"
     error = f": {code(record.message[:80])}" if record.message.strip() else ""
-    return f"{code(record.task)}: {brief}{error} ({record.at[:10] or 'date unknown'})"
+    return f"{code(record.task)}: {brief}{error} ({inline(record.at[:10]) or 'date unknown'})"
 
 
 def tokens(text: str) -> int:
     """About how many tokens a text has: of prose by its length, of signs one each."""
     by_length = -(-len(text) // CHARACTERS_PER_TOKEN)
     return max(by_length, len(re.findall(r"\w+|[^\w\s]", text)))
-
-
-def clip(text: str, most: int) -> str:
-    """A line cut to a number of tokens; code in it stays closed.
-
-    Example:
-        >>> clip("one two three four", 3)
-        'one two…'
-    """
-    if tokens(text) <= most:
-        return text
-    # The ellipsis, and the ticks that may have to be closed, take room too.
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if tokens(_closed(text[:middle])) <= most else (low, middle - 1)
-    return _closed(text[:low].rstrip())
-
-
-def _closed(cut: str) -> str:
-    """A line that was cut, with the code that it ends in closed again."""
-    open_ticks = ""
-    for run in re.findall(r"(?<!\\)`+", cut):
-        if not open_ticks:
-            open_ticks = run
-        elif run == open_ticks:
-            open_ticks = ""
-    cut = re.sub(r"\\+$", "", cut)
-    return f"{cut}…{open_ticks}"

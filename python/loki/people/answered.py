@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from loki.base.invisible import written_out
-from loki.base.markdown import inline
+from loki.base.markdown import inline, quotation
 from loki.memory.intervention import ABORT, Intervention
 from loki.people.escalation import ALSO, AWAITING, TASK
 
@@ -20,7 +19,7 @@ DONE = "**Answered Task ID:** "
 def sentence(intervention: Intervention) -> str:
     """A person's answer as the page has it, Markdown."""
     if intervention.kind == ABORT:
-        return f"{intervention.at}: a person aborted the task; its changes were undone."
+        return f"{inline(intervention.at)}: a person aborted the task; its changes were undone."
     return said(intervention.at, "a person resumed the task", intervention.context)
 
 
@@ -37,9 +36,8 @@ def said(at: str, what: str, words: str = "") -> str:
         '2026-01-25T10:30:00.000Z: a person retried the task.'
     """
     if not words.strip():
-        return f"{at}: {what}."
-    lines = written_out(words.strip()).splitlines()
-    return f"{at}: {what}, and said:\n\n" + "\n".join(f"> {line}".rstrip() for line in lines)
+        return f"{inline(at)}: {what}."
+    return f"{inline(at)}: {what}, and said:\n\n{quotation(words)}"
 
 
 def is_open(page: str) -> bool:

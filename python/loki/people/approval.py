@@ -144,11 +144,12 @@ def render(request: ApprovalRequest) -> str:
         f"- {code(f'{resume} --approve {shlex.quote(name)}')}" for name, _ in request.criteria
     )
     first = shlex.quote(request.criteria[0][0]) if request.criteria else "CRITERION"
+    undo = code(f"loki undo {request.task_id}")
     reject = code(f'{resume} --reject {first} --note "what is wrong"')
     return f"""\
 ## Approval: {inline(request.title)}
 
-**Task ID:** {request.task_id}
+**Task ID:** {inline(request.task_id)}
 **Trigger:** approval: every other check passes; these criteria wait for a person:
 
 {asked}
@@ -166,6 +167,6 @@ Look at the change, then say yes or no to each:
 {approve}
 
 Not good enough: {reject}; the agent is told the note and works on. An approval is of exactly this
-change (`{request.digest[:12]}`): once anything of it is different, it is asked for again.
-`loki undo {request.task_id}` restores the files as they were.
+change ({code(request.digest[:12])}): once anything of it is different, it is asked for again.
+{undo} restores the files as they were.
 """

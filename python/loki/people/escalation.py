@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loki.base.markdown import bullets, code, fence, inline
+from loki.base.markdown import bullets, code, cut, fence, inline
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import error_chain, known_of, numbered
@@ -200,7 +200,7 @@ def _summary(failure: Failure | None, answer: str) -> str:
         return "No check has failed."
     then = f"\n\nAfter that, {_line(answer)}." if answer else ""
     place = f" at {code(failure.place)}" if failure.place else ""
-    return f"{inline(failure.message)}{place}\n\n{fence(failure.excerpt)}{then}"
+    return f"{inline(failure.said)}{place}\n\n{fence(failure.excerpt)}{then}"
 
 
 def _analysis(attempts: Sequence[Attempt]) -> str:
@@ -210,7 +210,7 @@ def _analysis(attempts: Sequence[Attempt]) -> str:
         if not before.strategy_used:
             continue
         if after.result != "failed":
-            came = f"attempt {after.attempt} was {after.result}"
+            came = f"attempt {after.attempt} was {inline(after.result)}"
         elif after.fingerprint == before.fingerprint:
             came = f"attempt {after.attempt} failed in the same way"
         else:
@@ -266,9 +266,9 @@ def _options(escalation: Escalation, first: str) -> str:
             for number, way in enumerate(escalation.ways, 1)
         )
     by_hand, *others = options(escalation.task_id, escalation.run)
-    parts = [f"1. **{by_hand.name}.** {first} Then: `{by_hand.command}`\n   {by_hand.cost}"]
+    parts = [f"1. **{by_hand.name}.** {first} Then: {code(by_hand.command)}\n   {by_hand.cost}"]
     parts += [
-        f"{number}. **{option.name}.** `{option.command}`\n   {option.cost}"
+        f"{number}. **{option.name}.** {code(option.command)}\n   {option.cost}"
         for number, option in enumerate(others, 2)
     ]
     return "\n".join(parts)
@@ -280,4 +280,4 @@ def _at_stake(escalation: Escalation) -> str:
 
 
 def _line(text: str | None) -> str:
-    return inline((text or "none given")[:200])
+    return cut(inline(text or "none given"), 200)

@@ -212,7 +212,7 @@ def _by_pattern(failure: Failure | None, known: Knowledge) -> list[str]:
         return []
     if not known.patterns & {match.pattern, match.kind}:
         return []
-    return [f"its last failure is of kind {match.kind}: {failure.message}"]
+    return [f"its last failure is of kind {match.kind}: {failure.said}"]
 
 
 # --- what words, paths and commands say -----------------------------------------------------------

@@ -216,4 +216,4 @@ def _field(line: str) -> tuple[str, str]:
 
 def _plain(shown: str) -> str:
     """The text that `loki.base.markdown.inline` wrote so."""
-    return re.sub(r"\\([^\w\s])", r"\1", shown)
+    return re.sub(r"\\([^\w\s]|_)", r"\1", shown)

@@ -23,6 +23,8 @@ def render(review: HumanReview, title: str, files: Sequence[str], diff: str = ""
         ## Human review: fix it
     """
     answer = f"loki approve {review.id}"
+    resume = f"loki resume {review.task_id}"
+    reject = f"loki reject {review.id}"
     withheld = (
         f"\n### The change, which is not made\n\n{fence(diff.rstrip(), 'diff')}\n" if diff else ""
     )
@@ -31,11 +33,11 @@ def render(review: HumanReview, title: str, files: Sequence[str], diff: str = ""
     return f"""\
 ## Human review: {inline(title)}
 
-**Request:** {review.id}
+**Request:** {inline(review.id)}
 **Task ID:** {inline(review.task_id)}
 **Trigger:** human_review: {inline(review.reason)}
-**Severity:** {review.severity}
-**Asked at:** {review.timestamp}{f" by {inline(review.agent)}" if review.agent else ""}
+**Severity:** {inline(review.severity)}
+**Asked at:** {inline(review.timestamp)}{f" by {inline(review.agent)}" if review.agent else ""}
 
 ### What is asked
 
@@ -47,13 +49,13 @@ Files changed so far, left as they are:
 
 ### Recommended Options
 
-1. **Approve.** `{answer}`. The task goes on with `loki resume {review.task_id}`; with `--resume` at
+1. **Approve.** {code(answer)}. The task goes on with {code(resume)}; with `--resume` at
    once.
-2. **Say more.** `{answer} --context "…"`. The agent is told in every later briefing, and proposes
+2. **Say more.** {code(f'{answer} --context "…"')}. The agent is told in every later briefing, and proposes
    anew.
-3. **Reject.** `loki reject {review.id} --note "why"`. The agent is told why, and looks for another
+3. **Reject.** {code(f'{reject} --note "why"')}. The agent is told why, and looks for another
    way.
-4. **Give up.** `loki reject {review.id} --abort`. The task's files are restored as they were.
+4. **Give up.** {code(f"{reject} --abort")}. The task's files are restored as they were.
 
 ### Awaiting
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loki.base.invisible import written_out
-from loki.base.markdown import code, inline
+from loki.base.markdown import code, inline, quotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +45,17 @@ def render(asked: StageApproval) -> str:
         '## Approval: stage deploy of ship-1'
     """
     return f"""\
-## Approval: stage {asked.stage} of {asked.run}
+## Approval: stage {inline(asked.stage)} of {inline(asked.run)}
 
-**Task ID:** {asked.task_id}
+**Task ID:** {inline(asked.task_id)}
 **Failure Count:** 0
 **Trigger:** approval: the pipeline {inline(asked.pipeline)} asks for a person's leave before this stage
 
 ### What would be done
 
-Agent {inline(asked.agent)}, mode {asked.mode}:
+Agent {inline(asked.agent)}, mode {inline(asked.mode)}:
 
-{_quoted(asked.description)}
+{quotation(asked.description)}
 
 {_list(asked.may, "It may do nothing else.")}
 
@@ -70,20 +69,16 @@ Agent {inline(asked.agent)}, mode {asked.mode}:
 
 ### Recommended Options
 
-1. **Approve.** `{asked.command} --approve`. The stage begins; the leave is for this stage of this
+1. **Approve.** {code(f"{asked.command} --approve")}. The stage begins; the leave is for this stage of this
    run alone, and is void if the stage is edited.
 2. **Change it first.** Edit the pipeline or what the stage is given; the same command goes on.
-3. **Reject.** `{asked.command} --reject --note "why"`. The run ends as failed; nothing of this
+3. **Reject.** {code(f'{asked.command} --reject --note "why"')}. The run ends as failed; nothing of this
    stage has run, and what earlier stages changed stays.
 
 ### Awaiting
 
-Decide whether stage {asked.stage} may begin.
+Decide whether stage {code(asked.stage)} may begin.
 """
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in written_out(text).strip().splitlines())
 
 
 def _list(lines: Sequence[str], otherwise: str) -> str:

@@ -38,6 +38,7 @@ from loki.action.stage import StageAgent, section
 from loki.action.task import Outcome, TaskSpec
 from loki.action.words import split
 from loki.base.error import LokiError
+from loki.base.markdown import code, inline
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.memory import task_record
@@ -347,14 +348,14 @@ def checks_of(stage: StageSpec, workspace: Workspace) -> tuple[Check, ...]:
 def powers_of(stage: StageSpec, workspace: Workspace) -> list[str]:
     """What a stage may do, in sentences, for the person who lets it."""
     if stage.mode == "plan":
-        names = ", ".join(output.name for output in stage.outputs)
+        names = ", ".join(inline(output.name) for output in stage.outputs)
         return [f"Write {names}; nothing in the project changes."]
-    allowed = ", ".join(f"`{glob}`" for glob in workspace.config.execute.allow_commands)
+    allowed = ", ".join(map(code, workspace.config.execute.allow_commands))
     tries = stage.retry.max_attempts
     return [
         "Change files of the project, as far as the gates let it.",
         f"Run commands: {allowed or 'none'}.",
-        f"Decided by: {', '.join(f'`{check}`' for check in stage.checks)}.",
+        f"Decided by: {', '.join(code(str(check)) for check in stage.checks)}.",
         f"Up to {tries} tr{'y' if tries == 1 else 'ies'} in {stage.timeout_seconds / 60:g} minutes.",
     ]
 

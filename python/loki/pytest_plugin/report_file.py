@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from loki.base.markdown import code, fence, inline
+from loki.base.markdown import cell, code, fence, inline
 from loki.base.secret import mask_secrets, masked
 from loki.decision.test_summary import to_dict
 from loki.pytest_plugin.wording import (
@@ -86,18 +86,13 @@ def _table(summary: TestSummary) -> str:
         cells = (
             str(number),
             f"**{cause.label.name}**",
-            _cell(inline(cause.kind)),
-            _cell(code(plain(cause.where))) if cause.where else "",
+            cell(inline(cause.kind)),
+            cell(code(plain(cause.where))) if cause.where else "",
             str(len(cause.tests)),
-            _cell(code(plain(message_of(cause), 120))),
+            cell(code(plain(message_of(cause), 120))),
         )
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
-
-
-def _cell(text: str) -> str:
-    """A table ends its cells at a bar, also in code."""
-    return text.replace("|", "\\|")
 
 
 def _details(number: int, cause: Cause) -> str:
@@ -112,7 +107,7 @@ def _details(number: int, cause: Cause) -> str:
         f"- **{cause.label.name}**: {inline(plain(cause.evidence))}",
         *([f"- {inline(often)}"] if often else []),
         *([f"- {inline(plain(files))}"] if files else []),
-        *(f"- {code(said)}" for said in messages_of(cause)),
+        *(f"- {code(plain(said))}" for said in messages_of(cause)),
         f"- **What to do**: {inline(plain(cause.todo))}",
         "",
         f"<details><summary>{affected(cause)}</summary>",

@@ -77,7 +77,7 @@ def message_of(cause: Cause) -> str:
     if cause.shared:
         return plain(cause.shared, MESSAGE)
     failure = cause.failure
-    said = f"{failure.error_type}: {failure.message}" if failure.error_type else failure.message
+    said = failure.said
     return plain(said, MESSAGE)
 
 

@@ -19,7 +19,7 @@ def failure_card(failure: Failure) -> str:
     match = failure.match
     tests = ", ".join(failure.tests[:MOST_TESTS])
     more = len(failure.tests) - MOST_TESTS
-    said = f"{failure.error_type}: {failure.message}" if failure.error_type else failure.message
+    said = failure.said
     return card(
         f"Failure: {failure.pattern_id}",
         [

@@ -250,8 +250,20 @@ class Failure:
         """``path:line:column``, as far as it is known."""
         return ":".join(str(part) for part in (self.path, self.line, self.column) if part)
 
+    @property
+    def said(self) -> str:
+        """The message behind its type: of a ``KeyError`` the message alone may be just ``6``.
+
+        Example:
+            >>> Failure.of("6", error_type="KeyError").said
+            'KeyError: 6'
+        """
+        if not self.error_type or f"{self.error_type}:" in self.message:
+            return self.message
+        return f"{self.error_type}: {self.message}"
+
     def __str__(self) -> str:
-        said = f"{self.error_type}: {self.message}" if self.error_type else self.message
+        said = self.said
         if self.error_code and self.error_code not in said.split():
             said = f"{self.error_code} {said}"
         return f"{self.place}: {said}" if self.place else said

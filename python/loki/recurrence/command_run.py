@@ -70,7 +70,7 @@ def _reason(task: RecurringTask, ended: process.Finished, failure: Failure) -> s
         how = f"ended by signal {ended.signal}"
     else:
         how = f"exit code {ended.exit_code}"
-    return f"{how}: {failure.message}" if failure.message else how
+    return f"{how}: {failure.said}" if failure.message else how
 
 
 def _failed(ran: Ran, reason: str, failure: Failure) -> Ran:

@@ -267,7 +267,7 @@ def _attempt(attempt: Attempt) -> PastAttempt:
         attempt.timestamp,
         attempt.action[:MOST_KEPT],
         error_type(failure),
-        (failure.excerpt or failure.message if failure else attempt.error or "")[:MOST_KEPT],
+        (failure.excerpt or failure.said if failure else attempt.error or "")[:MOST_KEPT],
         attempt.agent or attempt.model or "",
     )
 

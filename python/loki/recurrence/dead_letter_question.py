@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from loki.base.markdown import inline
 from loki.base.secret import mask_secrets
 from loki.memory.quote import block, one_line, quoted
 from loki.recognition.text import clean
@@ -75,7 +76,7 @@ def question(letter: Letter, dependencies: Sequence[Dependency]) -> str:
         dependencies: what is known of what it needs.
     """
     task = letter.task
-    needs = "\n".join(f"- {quoted(one.name)}: {one.state}" for one in dependencies)
+    needs = "\n".join(f"- {quoted(one.name)}: {inline(one.state)}" for one in dependencies)
     parts = [
         "# A task that was given up\n\n" + quoted(task.title, 300),
         block(task.description, ASKED_TOKENS) if task.description.strip() else "",
@@ -110,8 +111,9 @@ def _tried(letter: Letter) -> Iterator[str]:
     if len(shown) < len(letter.attempts):
         yield f"{len(letter.attempts) - len(shown)} earlier attempts are left out."
     for one in shown:
-        head = f"Attempt {one.attempt_number}, {one.error_type}: {quoted(one.approach or 'not told', 300)}"
-        yield f"{head}\n\n{block(one.error_message or 'not told', ERROR_TOKENS)}"
+        error = block(one.error_message or "not told", ERROR_TOKENS)
+        head = f"Attempt {one.attempt_number}, {inline(one.error_type)}"
+        yield f"{head}: {quoted(one.approach or 'not told', 300)}\n\n{error}"
     if not letter.attempts:
         yield "Nobody recorded that."
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from loki.base.markdown import fence
+from loki.base.markdown import fence, inline
 from loki.base.time import isoformat
 from loki.base.tokens import clip, clip_lines, tokens
 from loki.memory.quote import LONGEST_LINE, plain, quoted
@@ -140,7 +140,7 @@ def _subject(evidence: Evidence, budget: int) -> Iterator[str]:
         when = f"again {part.delay:g} s after each run{most}"
         when += f"; it stops after {part.max_failure_restarts} restarts in a row"
     else:
-        when = f"cron {quoted(part.cron)}, zone {part.zone}"
+        when = f"cron {quoted(part.cron)}, zone {inline(part.zone)}"
     rows = [
         f"- Time now: {isoformat(evidence.now)}. The project's folder: {quoted(evidence.root, 400)}.",
         f"- Schedule: {when}.",
@@ -174,7 +174,7 @@ def _runs(evidence: Evidence) -> str:
 
 
 def _row(run: RunRecord) -> str:
-    ended = f"{run.number}: {isoformat(run.started_at)} {run.status}"
+    ended = f"{run.number}: {isoformat(run.started_at)} {inline(run.status)}"
     if run.exit_code is not None:
         ended += f", exit code {run.exit_code}"
     if run.signal is not None:
@@ -224,7 +224,7 @@ def _transcripts(evidence: Evidence, budget: int) -> Iterator[str]:
         return
     limit = int(budget * TRANSCRIPT_SHARE / len(evidence.transcripts))
     for heading, text in reversed(evidence.transcripts):
-        yield f"# {heading}\n\n{data(text, max(1, limit - 30), tail=0.6)}"
+        yield f"# {inline(heading)}\n\n{data(text, max(1, limit - 30), tail=0.6)}"
 
 
 def _log(evidence: Evidence, budget: int) -> str:

@@ -69,7 +69,7 @@ def test_the_failure_names_the_dependent_and_the_tests() -> None:
     assert (failure.match.pattern, failure.match.confidence) == ("regression-detected", 1.0)
     assert (failure.path, failure.tests) == ("till.py", ("t.a", "t.b"))
     text = report(found)
-    assert "| t.py | 2/2 pass | 0/1 pass | 2 |" in text
+    assert "| `t.py` | 2/2 pass | 0/1 pass | 2 |" in text
     assert "- `t.a` - was passing, now failing" in text
     assert "- `t.b` - was passing, now gone" in text
     assert "`t.py` imports `till.py` imports `cart.py`, which was changed." in text

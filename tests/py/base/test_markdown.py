@@ -6,9 +6,10 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from loki.base.invisible import INVISIBLE, written_out
-from loki.base.markdown import bullets, code, fence, inline, paragraphs
+from loki.base.markdown import bullets, cell, code, cut, fence, inline, paragraphs, quotation
 
 hostile = st.text(
     st.sampled_from("`#-=~>*_[]()<>\\ \n\r\t1.ab|&\u2028\x1b\u202e\u3164"), max_size=60
@@ -49,7 +50,7 @@ def test_a_fence_cannot_be_closed(text: str) -> None:
 @given(hostile)
 def test_paragraphs_open_no_block(text: str) -> None:
     for line in paragraphs(text).splitlines():
-        assert not re.match(r"[#>+=~|-]|\d+[.)]|`|\s", line), line
+        assert not re.match(r"[#>+=~|-]|\d+[.)](?:\s|$)|`|\s", line), line
 
 
 def test_bullets() -> None:
@@ -61,3 +62,44 @@ def test_bullets() -> None:
 def test_what_nobody_sees_is_written_out(text: str) -> None:
     for shown in (inline(text), code(text), paragraphs(text), fence(text)):
         assert not INVISIBLE.search(shown)
+
+
+@given(hostile, st.integers(1, 60))
+def test_a_line_that_is_cut_leaves_nothing_open(text: str, most: int) -> None:
+    shown = cut(f"see {code(text)} and {inline(text)} more", most)
+    assert len(shown) <= max(most, 1)
+    tokens = MarkdownIt("commonmark").parse(shown)
+    inside = [child for token in tokens for child in token.children or ()]
+    assert {child.type for child in inside} <= {"text", "code_inline", "text_special"}
+    assert not shown.endswith("\\")
+
+
+def test_code_that_is_cut_is_closed() -> None:
+    assert cut("`a\\` and more", 7) == "`a\\` a…"
+    assert cut("``a `b` c`` d", 9) == "``a `…``"
+
+
+@given(st.text("a_ é1.", max_size=12))
+def test_names_keep_their_underscores_and_none_is_emphasis(text: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(f"x {inline(text)} y")
+    (words,) = [token for token in tokens if token.type == "inline"]
+    assert {child.type for child in words.children or ()} <= {"text", "text_special"}
+    assert inline("analyze_then_fix") == "analyze_then_fix"
+
+
+@given(hostile)
+def test_a_cell_is_one_cell(text: str) -> None:
+    page = f"| a | b |\n|---|---|\n| {cell(code(text))} | {cell(inline(text))} |"
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(page)
+    assert [token.type for token in tokens].count("td_open") == 2
+
+
+@given(hostile)
+def test_a_quotation_is_one_block_of_words(text: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(quotation(text))
+    assert {token.type.partition("_")[0] for token in tokens} <= {
+        "blockquote",
+        "paragraph",
+        "inline",
+    }
+    assert sum(token.type == "blockquote_open" for token in tokens) <= 1

@@ -39,8 +39,8 @@ def test_signs_of_tasks_that_did_not_succeed_become_candidates(
     assert (closed.branch, closed.reason, closed.signs) == ("fix", "closed", 2)
     (candidate,) = closed.candidates
     assert candidate.content == (
-        "Against the failure “KeyError: 'next'” (in test_login.py::test_redirect): These led "
-        "nowhere: caught the error; added a default. Go about it another way."
+        "Against the failure `KeyError: 'next'` (in `test_login.py::test_redirect`): These led "
+        "nowhere: `caught the error`; `added a default`. Go about it another way."
     )
     assert [source.task for source in candidate.sources] == ["stuck"]
     assert [known.id for known in Candidates(store).open()] == [candidate.id]

@@ -12,7 +12,6 @@ from loki.memory.dead_letter import Mention, Record
 from loki.memory.suggestion import (
     MOST_TOKENS,
     Solved,
-    clip,
     render,
     suggest,
     tokens,
@@ -137,16 +136,6 @@ def test_suggestions_keep_their_budget_whatever_the_facts_are(
     assert tokens(suggestions) <= MOST_TOKENS
     headings = [line for line in section.splitlines() if line.startswith("#")]
     assert headings == ["## Smart suggestions", "### Similar failures", "### Common thread"]
-
-
-@given(words, st.integers(1, 40))
-def test_a_clipped_line_is_short_and_closes_its_code(text: str, most: int) -> None:
-    from loki.base.markdown import code
-
-    cut = clip(f"see {code(text)} and more", most)
-    assert tokens(cut) <= max(most, 3)
-    runs = re.findall("`+", cut)
-    assert not runs or runs[0] == runs[-1] or cut.endswith("more")
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("abcd", 1), ("abcde", 2), ("!!!!", 4)])

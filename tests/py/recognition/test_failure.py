@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
-from loki.recognition.failure import RECOGNIZER_VERSION
+from loki.recognition.failure import RECOGNIZER_VERSION, Failure
 
 TRACEBACK = """Traceback (most recent call last):
   File "/srv/shop/app.py", line 3, in main
@@ -172,3 +172,11 @@ def test_many_equal_one_by_one() -> None:
     assert many == [loki.recognize("tests/test_a.py::test_b FAILED", command="pytest -q")]
     with pytest.raises(TypeError, match="found NoneType"):
         loki.recognize_many(["a", None])  # type: ignore[list-item]
+
+
+def test_a_type_is_said_once() -> None:
+    """A message may be a value alone; one that names its type already is enough."""
+    assert Failure.of("6", error_type="KeyError").said == "KeyError: 6"
+    told = Failure.of("the agent raised ValueError: x", error_type="ValueError")
+    assert told.said == "the agent raised ValueError: x"
+    assert Failure.of("it failed").said == "it failed"

@@ -70,6 +70,16 @@ def test_an_exhausted_loop_is_a_dead_letter_with_every_field(workspace: loki.Wor
     }
 
 
+def test_an_error_chain_names_the_type_of_each_error(workspace: loki.Workspace) -> None:
+    """A KeyError's message may be a value alone."""
+    Path(workspace.root, "check.py").write_text("raise KeyError(6)\n")
+    outcome = give_up(workspace)
+    page = (workspace.folder / str(outcome.page)).read_text("utf-8")
+    assert page.count("- **Error:** KeyError: 6\n") == 2
+    attempts = workspace.history(outcome.task_id).attempts()
+    assert [one.error for one in attempts] == ["KeyError: 6"] * 2
+
+
 def test_a_task_that_is_given_up_again_stands_there_once(workspace: loki.Workspace) -> None:
     first = give_up(workspace)
     before = raw(workspace, first.task_id)

@@ -1,31 +1,27 @@
 """Whatever a tool prints, an agent says or a file holds: it stays data, on every page and in every prompt.
 
-A Markdown parser decides: with hostile data a composition has the headings that it has with plain data,
-and no link, image, HTML or character that no reader sees. Of briefings: tests/py/action/test_briefing.py.
+A Markdown parser decides: with hostile data a page has the structure that it has with plain data, heading
+by heading and cell by cell, and no link, image, HTML or character that no reader sees. What is driven is
+every module that writes Markdown (`support.written`); more of briefings: tests/py/action/test_briefing.py.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.action.agent import ReviewRequest
-from loki.action.check import Check, CheckResult
-from loki.action.task import TaskSpec
+import loki
 from loki.action.tree import Tree
 from loki.agents.model_context import show
-from loki.agents.reviewer import question
-from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import DeadLetter
-from loki.memory.dead_letter import render as dead_letter
-from loki.people import approval, escalation
-from loki.recognition.failure import Failure
+from loki.recognition.text import visible
 from support.hostile import headings_of
+from support.written import NO_MARKDOWN, PAGES, PARTS, structure_of
 
 PIECES = (
     "```", "````", "~~~", "~~~~", "`", "``", "\n", "\n\n", "---\n", "...\n", "# Task\n", "Task\n====\n",
@@ -51,83 +47,59 @@ ATTACKS = [
 ]
 
 
-def reviewed(data: str) -> str:
-    spec = TaskSpec("t", data.strip() or "t")
-    ran = CheckResult(
-        Check(("true",), "test", "check"), False, 1, 0.1, data, Failure.of(data or "-")
-    )
-    judged = Check((), "custom", "review", description=data.strip() or "-")
-    return question(ReviewRequest(judged, spec, data, (ran,), Path("/")))
-
-
-def escalated(data: str) -> str:
-    failure = Failure.of(data or "-", path=data, tests=[data], excerpt=data)
-    one = Attempt(1, "2026-01-25T10:30:00.000Z", data, "failed", data, data, data)
-    return escalation.render(
-        escalation.Escalation("t", data, "same_failure", data, failure, [one], [data], [data])
-    )
-
-
-def waiting(data: str) -> str:
-    return approval.render(
-        approval.ApprovalRequest(
-            "t", data, [("c", data), (data.strip() or "d", data)], [data], data, "0" * 64
-        )
-    )
-
-
-def lettered(data: str) -> str:
-    failure = Failure.of(data or "-", path=data, tests=[data], excerpt=data)
-    one = Attempt(
-        1, "2026-01-25T10:30:00.000Z", data, "failed", data, data, data, failure=failure.to_dict()
-    )
-    letter = DeadLetter(
-        "t",
-        data,
-        [one],
-        failure,
-        "retry_budget_exhausted",
-        "2026-01-25T10:30:00.000Z",
-        {data: "modified"},
-    )
-    return dead_letter(letter)
-
-
 def shown(data: str) -> str:
+    """A project with a file of that name."""
     with tempfile.TemporaryDirectory() as folder:
-        content = data.encode("utf-8", "replace")
-        Path(folder, "a.py").write_bytes(content + b"\nx = 1\n")
+        Path(folder, "a.py").write_bytes(b"x = 1\n")
         name = "".join(c for c in data if c not in "/\0").encode("utf-8", "replace")[:80] or b"b"
         if name not in {b".", b".."}:
             Path(folder, name.decode("utf-8", "ignore") or "b").write_bytes(b"y = 2\n")
         return show(Tree.scan(folder), f"a.py failed: {data}").text
 
 
-COMPOSERS: dict[str, Callable[[str], str]] = {
-    "a reviewer's prompt": reviewed,
-    "an escalation": escalated,
-    "an approval": waiting,
-    "a dead letter": lettered,
-}
+def assert_stays_in_its_place(name: str, data: str) -> None:
+    expected = structure_of(PAGES[name]("plain"))
+    assert structure_of(PAGES[name](data)) == expected, data
 
 
-@pytest.mark.parametrize("name", sorted(COMPOSERS))
-@given(data=hostile)
+@pytest.mark.parametrize("name", sorted(PAGES))
+@given(data=hostile.filter(lambda data: data.strip() and re.search("[!-~]", visible(data))))
+@settings(max_examples=25)
 def test_no_data_changes_the_structure(name: str, data: str) -> None:
     """Pieces of every attack, in every order."""
-    compose = COMPOSERS[name]
-    assert len(headings_of(compose(data))) == len(headings_of(compose("plain")))
+    assert_stays_in_its_place(name, data)
 
 
-@pytest.mark.parametrize("name", sorted(COMPOSERS))
+@pytest.mark.parametrize("name", sorted(PAGES))
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_attacks_stay_data(name: str, attack: str) -> None:
     """Those that somebody would write."""
-    compose = COMPOSERS[name]
-    expected = [heading for heading in headings_of(compose("plain")) if "plain" not in heading]
-    found = headings_of(compose(attack))
-    assert [heading for heading in found if heading in expected] == expected
-    assert len(found) == len(headings_of(compose("plain")))
+    assert_stays_in_its_place(name, attack)
+
+
+def test_every_module_that_writes_markdown_is_driven() -> None:
+    """Whoever adds a page drives it here, too: headings in a module's texts tell."""
+    package = Path(loki.__file__).parent
+    found = {
+        path.relative_to(package).with_suffix("").as_posix()
+        for path in package.rglob("*.py")
+        if "demo" not in path.parts and writes_headings(path.read_text("utf-8"))
+    }
+    driven = {name.partition(":")[0] for name in PAGES}
+    assert found == driven | PARTS | NO_MARKDOWN
+
+
+def writes_headings(source: str) -> bool:
+    """Whether a text of a module, which is no docstring, begins a line as a heading."""
+    tree = ast.parse(source)
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in said
+        and re.search(r"^#{1,6} ", node.value, re.MULTILINE)
+        for node in ast.walk(tree)
+    )
 
 
 @given(hostile)

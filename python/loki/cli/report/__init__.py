@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -42,7 +43,8 @@ def command(
 ) -> None:
     """Report on all attempts: outcomes, patterns, strategies and chains that fail, catches, costs.
 
-    Markdown on stdout; with charts as HTML. What each figure means stands in docs/design/history.md.
+    Plain text on a terminal, Markdown in a pipe or file; with charts as HTML. What each figure means
+    stands in docs/design/history.md.
 
     Example: `loki report -o report.html`; `loki report --since 7d`; `loki report --json | jq .strategies`
     """
@@ -146,7 +148,7 @@ def _page(
 ) -> str:
     from loki.base.time import isoformat
     from loki.cli.report import html as html_page
-    from loki.cli.report import markdown
+    from loki.cli.report import markdown, terminal
     from loki.cli.report.sections import compose, pages_from
 
     period = f"{summary.first[:16]} to {summary.last[:16]}".replace("T", " ")
@@ -159,4 +161,7 @@ def _page(
     title = f"loki report: {workspace.root.name or workspace.root}"
     document = compose(summary, title, " ".join(about), pages_from(output, workspace.folder))
     is_html = html or (output is not None and output.suffix.lower() in HTML)
-    return html_page.render(document) if is_html else markdown.render(document)
+    if is_html:
+        return html_page.render(document)
+    is_shown = output is None and sys.stdout.isatty()
+    return terminal.render(document) if is_shown else markdown.render(document)
