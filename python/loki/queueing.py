@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.base.secret import holds_mask, holds_secret, mask_secrets
@@ -53,6 +54,34 @@ def submit(
     return queue_of(workspace).submit_all(tasks)
 
 
+def edit(workspace: Workspace, id_: str, changes: Mapping[str, Any]) -> tuple[QueuedTask, bool]:
+    """Change what a task of the queue asks for.
+
+    Args:
+        workspace: the project.
+        id_: its id.
+        changes: fields of `loki.recurrence.queued.QueuedTask`.
+
+    Returns:
+        The task; whether it was blocked because it could not be worked on, and no longer is.
+
+    Raises:
+        UsageError: it could not begin so, a command holds a secret, or it is completed or unknown.
+    """
+    from loki.recurrence import dead_letter_form
+    from loki.working.settle import CANNOT
+
+    queue = queue_of(workspace)
+    if (known := queue.find(id_)) is not None:
+        wanted = replace(dead_letter_form.task_of(known), **changes)
+        _keep_no_secret(wanted)
+        _must_be_workable(workspace, wanted, begins=False)
+    task = queue.edit(id_, **changes)
+    if task.blocked is None or not task.blocked.reason.startswith(CANNOT):
+        return task, False
+    return queue.unblock(id_), True
+
+
 def must_be_whole(task: QueuedTask) -> None:
     """Refuse a task whose commands cannot be run as they were kept.
 
@@ -67,12 +96,12 @@ def must_be_whole(task: QueuedTask) -> None:
             )
 
 
-def _must_be_workable(workspace: Workspace, task: QueuedTask) -> None:
+def _must_be_workable(workspace: Workspace, task: QueuedTask, *, begins: bool = True) -> None:
     from loki.working import queued
 
     if task.agent and task.agent_command:
         raise UsageError("who works? Expected --agent or --agent-command, not both")
-    queued.task_of(workspace, task)
+    queued.task_of(workspace, task, asks=not begins)
     if task.agent or task.agent_command:
         queued.agent_of(workspace, task, queued.DefaultAgent())
 

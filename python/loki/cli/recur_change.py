@@ -146,16 +146,21 @@ def edit(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    """Change a recurring task: its schedule, its work, or what is counted against it.
+    """Change a recurring task: its schedule, its work, or what is counted against it; or a task of the
+    queue: its checks, its words, who works on it.
 
     Work is its command, or of an agent's task what it is to achieve, by whom, and how it is checked. A
     run that is under way goes on as it began.
 
     Example: `loki edit backup --reset-failures`; `loki edit backup --schedule "30 3 * * *"`;
-    `loki edit nightly --task "make the tests pass" --check "pytest -q" --agent codex`
+    `loki edit nightly --task "make the tests pass" --check "pytest -q" --agent codex`;
+    `loki edit fix-backup-1 --check "make backup"`
     """
+    from loki.cli.queue_edit import edit as edit_queued
+    from loki.cli.queue_edit import queued_id
+    from loki.scheduling import recurring_tasks
+
     workspace = open_workspace(project)
-    id_ = found(workspace, task)
     cron, every = _either(schedule, cron, every)
     changes: dict[str, Any] = {}
     if command is not None:
@@ -184,6 +189,13 @@ def edit(
     has_schedule = any(one is not None for one in (cron, every, zone, *limits))
     if not (changes or work or has_schedule or reset_failures):
         raise UsageError("what is to change? `loki edit --help` says what can")
+    if queued := queued_id(workspace, task, recurring_tasks(workspace).ids()):
+        others = {"schedule": has_schedule, "reset_failures": reset_failures}
+        edit_queued(
+            workspace, queued, changes | work | {n: v for n, v in others.items() if v}, json=json
+        )
+        return
+    id_ = found(workspace, task)
     edits = _edits(workspace, changes, work, (cron, every, zone, *limits), reset=reset_failures)
     after = _change(workspace, id_, "edited", edits)
     _told(workspace, after, f"changed {id_}", json=json)

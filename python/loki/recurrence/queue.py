@@ -263,19 +263,11 @@ class Queue:
         return self._edit(id_, lambda task: replace(task, blocked=blocked))
 
     def unblock(self, id_: str) -> QueuedTask:
-        """Let a task be claimed again; one that was not blocked stays as it is.
-
-        Raises:
-            UsageError: as for `block`.
-        """
+        """Let a task be claimed again; one that was not blocked stays as it is. Raises as `block`."""
         return self._edit(id_, lambda task: replace(task, blocked=None))
 
     def prioritize(self, id_: str, priority: str | float) -> QueuedTask:
-        """Give a task another priority.
-
-        Raises:
-            UsageError: as for `block`.
-        """
+        """Give a task another priority. Raises as `block`."""
         return self._edit(id_, lambda task: replace(task, priority=priority))
 
     def take_back(self, id_: str) -> QueuedTask:
@@ -287,6 +279,15 @@ class Queue:
         with self._changing() as lists:
             self._reap(lists)
             return queue_moves.take_back(lists, id_)
+
+    def edit(self, id_: str, **changes: Any) -> QueuedTask:
+        """Change what a task asks for, wherever it stands; who works on it goes on as they began.
+
+        Raises:
+            UsageError: there is no such task, or it is completed.
+        """
+        with self._changing() as lists:
+            return queue_moves.edit(lists, id_, changes, self._now())
 
     def _edit(self, id_: str, change: Callable[[QueuedTask], QueuedTask]) -> QueuedTask:
         with self._changing() as lists:

@@ -36,6 +36,9 @@ from loki.recurrence.dependency import cycle, waits_for
 from loki.recurrence.queue_lists import Lists, metadata
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
 
+EDITED = "edited_at"
+"""Field of a task that a person has changed: when, ISO 8601 UTC."""
+
 MOST_LOST = 10
 """Claims of a task that may end with their worker's life; chosen: such a task may well kill them."""
 
@@ -146,6 +149,21 @@ def take_back(lists: Lists, id_: str) -> QueuedTask:
             raise UsageError(f"{task.claim.worker} works on {id_!r}: end that process first")
         lists.move(task, "pending")
     return found(lists, id_, ("pending",))
+
+
+def edit(lists: Lists, id_: str, changes: Mapping[str, Any], now: str) -> QueuedTask:
+    """A task asks for something else from now on; a dead letter does once it is queued again.
+
+    Raises:
+        UsageError: there is no such task, or it is completed.
+    """
+    task = found(lists, id_, [name for name in LISTS if name != "completed"])
+    after = replace(dead_letter_form.task_of(task), **changes)
+    data = masked({**queued_form.write(after), EDITED: now})
+    if isinstance(task.raw.get("task_data"), Mapping):
+        data = {**task.raw, "task_data": {**task.raw["task_data"], **data}}
+    lists.replace(queued_form.read(data))
+    return found(lists, id_, LISTS)
 
 
 def bury(

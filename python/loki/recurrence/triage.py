@@ -6,6 +6,7 @@ A triage is one question to one agent about a recurring task that keeps failing.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -196,6 +197,8 @@ class Fix:
     Attributes:
         id: its id; title, description: what is asked.
         after: the recurring task that it is for.
+        checks: what failed: the recurring task's own command, or the checks of its agent's work.
+        reviewer_command: judges those that no command can check, or "".
         tags: how it is found again.
     """
 
@@ -203,6 +206,8 @@ class Fix:
     title: str
     description: str
     after: str
+    checks: tuple[str, ...] = ()
+    reviewer_command: str = ""
     tags: tuple[str, ...] = ("triage-fix",)
 
 
@@ -284,6 +289,8 @@ def _file(
         title,
         _description(verdict, record, task, wish),
         task.id,
+        task.agent.checks if task.agent else (shlex.join(task.command),),
+        (task.agent and task.agent.reviewer_command) or "",
     )
     return Conclusion("submit", fix, wish, f"the task {fix.id} was submitted")
 

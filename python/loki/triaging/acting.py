@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
+from loki.base.secret import holds_secret
 from loki.queueing import queue_of
 from loki.recurrence import outcome, triage
 from loki.recurrence.queued import QueuedTask
@@ -76,8 +77,15 @@ def _open_fixes(workspace: Workspace, task: str) -> list[tuple[str, str]]:
 
 def _submit(workspace: Workspace, fix: Fix) -> tuple[str, str]:
     """What was done about a fix, and its id."""
+    is_kept = not any(map(holds_secret, (*fix.checks, fix.reviewer_command)))
     task = QueuedTask(
-        fix.id, fix.title, description=fix.description, after=fix.after, tags=fix.tags
+        fix.id,
+        fix.title,
+        description=fix.description,
+        checks=fix.checks if is_kept else (),  # else a person says when it is done
+        reviewer_command=fix.reviewer_command if is_kept else "",
+        after=fix.after,
+        tags=fix.tags,
     )
     try:
         queue_of(workspace).submit(task)

@@ -91,7 +91,7 @@ def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context
         return _goes_on(workspace, one, f"{said.value}: {one.id}")
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, by=by, note=note)
-        return _goes_on(workspace, one, f"approved: {one.target}")
+        return _goes_on(workspace, one, f"approved: {one.target}", frees=True)
     if one.kind == "candidate":
         workspace.review().approve(one.id, by, workspace.clock.now())
         return Said(one, f"learned: {one.id}")
@@ -128,7 +128,7 @@ def reject(
         return Said(one, escalated.give_up(workspace, one, by, note))
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, approved=False, by=by, note=note)
-        return _goes_on(workspace, one, f"rejected: {one.target}")
+        return _goes_on(workspace, one, f"rejected: {one.target}", frees=True)
     if one.kind == "stage":
         return Said(one, "", run=one.target, at_once=True)
     return Said(one, _refuse(workspace, one, by, note))
@@ -142,8 +142,14 @@ def _refuse(workspace: Workspace, one: Waiting, by: str, note: str) -> str:
     return f"not learned: {one.id}"
 
 
-def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
-    """What goes on now, unless something else of the task waits still."""
+def _goes_on(workspace: Workspace, one: Waiting, done: str, *, frees: bool = False) -> Said:
+    """What goes on now, unless something else of the task waits still.
+
+    Args:
+        workspace: the project.
+        one: what was answered; done: how, a sentence.
+        frees: a task of the queue was blocked for this alone, and may be claimed again.
+    """
     from loki.action.resumption import DONE, status_of
     from loki.memory import task_record
 
@@ -154,6 +160,8 @@ def _goes_on(workspace: Workspace, one: Waiting, done: str) -> Said:
     if run := str(record.get("run") or ""):
         return Said(one, done, f"loki pipeline resume {shlex.quote(run)}", run=run)
     if reviews.is_queued(workspace, one.task_id):
+        if frees:
+            reviews.unblock(workspace, one.task_id)
         queued = queue_of(workspace).find(one.task_id)
         if queued is not None and queued.blocked is not None:
             unblock = f"loki queue unblock {shlex.quote(one.task_id)}"

@@ -29,7 +29,7 @@ from loki.working.lander import ClaimLost
 from loki.working.project import Stopped
 from loki.working.queued import DefaultAgent, agent_of, finished, task_of
 from loki.working.run import run_in_copy
-from loki.working.settle import EXIT_CODES, SEVERITY, Place, Settled, give_back, settle
+from loki.working.settle import CANNOT, EXIT_CODES, SEVERITY, Place, Settled, give_back, settle
 from loki.working.stopping import begins, is_cancelled, listening
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Crew:
         except Stopped:
             return (*self._put_back(job, "stopped before it began"), None)
         except (LokiError, OSError) as error:
-            return (*give_back(queue, claim, "blocked", f"it cannot be worked on: {error}"), None)
+            return (*give_back(queue, claim, "blocked", f"{CANNOT}: {error}"), None)
         except Exception as error:  # a defect of loki must not come round for ever
             logger.exception("task %s", claim.id)
             reason = f"loki could not work on it ({type(error).__name__}: {error})"
@@ -302,7 +302,7 @@ class Crew:
         queued, default = job.claim.task, self._default
         return run_in_copy(
             self._workspace,
-            lambda copy: task_of(copy, queued),
+            lambda copy: task_of(copy, queued, asks=True),
             lambda copy: agent_of(copy, queued, default),
             job.cancelled,
             lambda: held(self._queue.lists(), job.claim) is not None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from loki.action.resumption import awaits_approval, status_of
 from loki.action.task import Outcome
@@ -11,11 +12,13 @@ from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.memory import task_record
 from loki.queueing import must_be_whole
+from loki.recurrence.queue_moves import EDITED
 from loki.waiting import reviews
 from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
+    from loki.action.check import Check
     from loki.recurrence.queued import QueuedTask
     from loki.session import AgentLike, Task
     from loki.workspace import Workspace
@@ -33,10 +36,16 @@ class DefaultAgent:
     agent_command: str = ""
 
 
-def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
+def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> Task:
     """The task of a queued one, begun or gone on with.
 
     A task that had asked for a person and can be claimed has been answered: it goes on from there.
+
+    Args:
+        workspace: where it is worked on.
+        queued: the task.
+        asks: where nothing can tell when it is done, a person is asked in the end: whoever filed it is
+            another program, or loki, and cannot name a check.
 
     Raises:
         UsageError: it cannot be worked on as it was submitted.
@@ -47,13 +56,12 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
     # A worker is nobody who answers: what still asks a person is not settled by going on.
     is_asked = bool(reviews.of(workspace).of_task(queued.id))
     if status_of(record) == "escalated" and not awaits_approval(record) and not is_asked:
-        return workspace.resume(queued.id, reviewer=reviewer)
-    checks = queued.checks or workspace.default_checks(queued.kind, queued.complexity, reviewer)
+        return _gone_on_with(workspace, queued, record, reviewer)
     return workspace.task(
         _title(queued),
         id=queued.id,
         kind=queued.kind,
-        checks=checks,
+        checks=queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
         complexity=queued.complexity,
         max_attempts=queued.max_attempts,
         max_time=queued.max_time or None,
@@ -62,6 +70,43 @@ def task_of(workspace: Workspace, queued: QueuedTask) -> Task:
         scope=queued.scope,
         reviewer=reviewer,
     )
+
+
+def _gone_on_with(
+    workspace: Workspace,
+    queued: QueuedTask,
+    record: Mapping[str, Any],
+    reviewer: Reviewer | None,
+) -> Task:
+    """A task where it stopped; what a person has changed of it since is as it is in the queue."""
+    is_edited = str(queued.raw.get(EDITED) or "") > str(record.get("updated_at") or "")
+    if not is_edited:
+        return workspace.resume(queued.id, reviewer=reviewer)
+    task = workspace.resume(
+        queued.id,
+        checks=queued.checks or None,
+        max_attempts=queued.max_attempts,
+        reviewer=reviewer,
+    )
+    task.spec = replace(
+        task.spec,
+        title=_title(queued),
+        kind=queued.kind,
+        complexity=queued.complexity,
+        scope=queued.scope,
+    )
+    return task
+
+
+def _default_checks(
+    workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
+) -> Sequence[str | Check]:
+    try:
+        return workspace.default_checks(queued.kind, queued.complexity, reviewer)
+    except UsageError:
+        if not asks:
+            raise
+        return (f"approval: {_title(queued)}",)
 
 
 def _title(queued: QueuedTask) -> str:

@@ -31,6 +31,9 @@ EXIT_CODES: dict[Place, int] = {
 }
 """What ``loki work`` ends with for it."""
 
+CANNOT = "it cannot be worked on"
+"""How the reason begins for which a task is blocked that could not even begin."""
+
 SEVERITY = (130, 1, 4, 3, 5, 6, 0)
 """Exit codes, the most severe first: that of all that happened is the command's."""
 
@@ -115,7 +118,7 @@ def _asking(outcome: Outcome) -> str:
     """What a person has to know who finds the task blocked."""
     page = f"; read .loki/{outcome.page}" if outcome.page else ""
     command = f"approve {outcome.review}" if outcome.review else f"resume {outcome.task_id}"
-    if outcome.trigger == DRIFT:  # its request is the one thing that waits for the task
+    if outcome.trigger == DRIFT or outcome.awaiting:  # the one thing that waits for the task
         command = f"approve {outcome.task_id}"
     return f"{outcome.reason}{page}; answer it with `loki {command}`"
 

@@ -88,7 +88,7 @@ def test_each_end_has_its_place_and_the_most_severe_is_the_exit_code(
     assert pending.keys() == {"asks", "nobody", "later"}
     asks, nobody = pending["asks"].blocked, pending["nobody"].blocked
     assert asks is not None
-    assert "loki resume asks" in asks.reason
+    assert "loki approve asks" in asks.reason
     assert nobody is not None
     assert "no-such-program-here" in nobody.reason
     assert (project / "calc.py").read_bytes() == before
