@@ -120,13 +120,14 @@ def test_the_core_includes_no_python() -> None:
         assert "fstream" not in text, path
 
 
-def test_no_file_is_over_400_lines() -> None:
+def test_no_file_is_two() -> None:
+    """Over 400 lines is a reason to look again, over 600 one to part it."""
     folders = ["python/loki", "cpp", "bindings", "tests", "benchmarks", "notebooks", "samples"]
     files = [
         p for f in folders for p in (SOURCE / f).rglob("*") if p.suffix in {".py", ".cpp", ".hpp"}
     ]
     assert len(files) > 50
-    long = [f"{p}: {n}" for p in files if (n := len(p.read_text("utf-8").splitlines())) > 400]
+    long = [f"{p}: {n}" for p in files if (n := len(p.read_text("utf-8").splitlines())) > 600]
     assert not long
 
 
