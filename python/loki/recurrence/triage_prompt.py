@@ -87,6 +87,13 @@ class Evidence:
     earlier: Sequence[TriageRecord] = ()
     root: str = ""
 
+    @property
+    def text(self) -> str:
+        """All that programs and agents wrote of it, also what no prompt has room for."""
+        printed = (text for both in self.printed.values() for text in both)
+        said = (text for _, text in self.transcripts)
+        return "\n".join((*printed, *said, *self.scheduler, *(run.reason for run in self.runs)))
+
 
 def prompt(evidence: Evidence, budget: int = BUDGET) -> str:
     """The whole question, of at most ``budget`` tokens: what does not fit is left out from the end.

@@ -37,6 +37,7 @@ _BESIDE = re.compile(r"(?<=[^\s;,])[ \t;,]{1,8}(?=(?:ROOT_CAUSE|EVIDENCE|ACTION_
 _WORD = re.compile(
     r"\b(?:(NO[-_ ]?OP)|(FILE[-_ ]?FIX)|(PAUSE)|(RECOMMEND[-_ ]?CONFIG))\b", re.IGNORECASE
 )
+_SHOWN = re.compile(r"\bverdict\W{1,9}([\w -]{1,40})")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w-]*\s*$")
 
 
@@ -64,12 +65,13 @@ class Verdict:
         return not self.problem
 
 
-def parse(answer: str, prompt: str = "") -> Verdict:
+def parse(answer: str, prompt: str = "", evidence: str = "") -> Verdict:
     """The last verdict of an answer.
 
     Args:
         answer: all that the agent said; anything.
         prompt: what it was asked: a verdict that only repeats a part of it is none.
+        evidence: what it could read besides: a verdict and a cause that stand there are quoted.
 
     Returns:
         The verdict, NOOP with a ``problem`` where there is none to read.
@@ -81,11 +83,11 @@ def parse(answer: str, prompt: str = "") -> Verdict:
         'no verdict in it'
     """
     text = _BESIDE.sub("\n", answer[-LONGEST:].replace("\r\n", "\n").replace("\r", "\n"))
-    asked = Asked(prompt)
+    asked = Asked(prompt, evidence)
     found = list(_written(text, asked))
     for start, end, said in objects(text):
-        kind = kind_of(told(said, "verdict"))
-        if kind is not None and not asked.holds(text[start:end]):
+        kind, cause = kind_of(told(said, "verdict")), told(said, "root_cause")
+        if kind and not (asked.holds(text[start:end]) or asked.shows(kind, cause)):
             fields = (told(said, name) for name in ("root_cause", "evidence", "action_taken"))
             found.append((start, _verdict(kind, *fields)))
     if not found:
@@ -113,9 +115,13 @@ class Asked:
 
     Args:
         prompt: the prompt.
+        evidence: what could be read besides.
     """
 
-    def __init__(self, prompt: str) -> None:
+    def __init__(self, prompt: str, evidence: str = "") -> None:
+        shown = [line for line in prompt.splitlines() if _QUOTED.match(line)]
+        self._evidence = _words("\n".join((*(line.lstrip()[1:] for line in shown), evidence)))
+        self._kinds = {kind_of(value) for value in _SHOWN.findall(self._evidence)}
         bare = [_bare(line) for line in prompt.splitlines()]
         self._lines = frozenset(filter(None, bare))
         self._whole = " ".join(" ".join(bare).split())
@@ -126,7 +132,15 @@ class Asked:
 
     def holds(self, text: str) -> bool:
         """Whether a text of some lines stands in it."""
-        return " ".join(text.casefold().split()) in self._whole
+        return _words(text) in self._whole
+
+    def shows(self, kind: str, cause: str) -> bool:
+        """Whether the evidence names a verdict and a cause, in whatever lines: they are quoted then."""
+        return kind in self._kinds and _words(cause) in self._evidence
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _bare(line: str) -> str:
@@ -147,15 +161,22 @@ class _Field:
 
 
 def _written(text: str, asked: Asked) -> Iterator[tuple[int, Verdict]]:
-    """Where verdicts stand that are written as lines, and which."""
+    """Where verdicts stand that are written as lines, and which; also those that name no kind."""
     before: list[_Field] = []
     for block in _own(_blocks(_fields(text)), asked):
-        kind = kind_of(block[0].text.partition("\n")[0]) if block else None
+        is_verdict = bool(block) and block[0].name == "verdict"
+        kind = kind_of(block[0].text.partition("\n")[0]) if is_verdict else None
         if kind is not None:
             # One that ends the answer has its grounds before it.
             said = {one.name: one.text for one in reversed(block[1:] or before)}
             names = ("root_cause", "evidence", "action_taken")
             yield block[0].at, _verdict(kind, *(said.get(name, "") for name in names))
+        elif is_verdict:
+            value = one_line(plain(block[0].text.partition("\n")[0]), 80)
+            yield (
+                block[0].at,
+                Verdict(problem=f"its last verdict names no kind, or several: {value}"),
+            )
         before = [one for one in block if one.name != "verdict"]
 
 
@@ -177,7 +198,8 @@ def _own(blocks: list[list[_Field]], asked: Asked) -> list[list[_Field]]:
             own.append(block)
             continue
         for one in block:
-            if not asked.says(one.line):
+            # Its verdict and its cause were quoted together; whatever else follows may be the agent's.
+            if one.name not in {"verdict", "root_cause"} and not asked.says(one.line):
                 own[-1].append(one)
             elif own[-1]:
                 own[-1][-1].lines += [one.line, *one.lines[1:]]
@@ -186,7 +208,13 @@ def _own(blocks: list[list[_Field]], asked: Asked) -> list[list[_Field]]:
 
 def _is_echo(block: list[_Field], asked: Asked) -> bool:
     """Whether a verdict stands in the prompt and comes with no cause of its own."""
+    if block[0].name != "verdict":
+        return False
     causes = [one for one in block if one.name == "root_cause"]
+    kind = kind_of(block[0].text.partition("\n")[0])
+    cause = causes[0].text.partition("\n")[0] if causes else ""
+    if kind and asked.shows(kind, cause):
+        return True
     return asked.says(block[0].line) and (not causes or asked.says(causes[0].line))
 
 

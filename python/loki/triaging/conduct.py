@@ -98,7 +98,8 @@ class Conductor:
 
     def _finish(self, task: RecurringTask, record: TriageRecord, agent: str) -> TriageRecord:
         store = self._workspace.store
-        prompt = triage_prompt.prompt(gather(self._workspace, self._tasks, task))
+        evidence = gather(self._workspace, self._tasks, task)
+        prompt = triage_prompt.prompt(evidence)
         record = record.with_(prompt=document(task.id, record.number, ".prompt.md"))
         store.put(record.prompt, Masked(prompt))
         stood = witness.definitions(store)
@@ -110,7 +111,7 @@ class Conductor:
         record = record.with_(answer=document(task.id, record.number, ".answer.txt"))
         store.put(record.answer, said.text[-LONGEST:])
         record = self._witnessed(record, stood, said.changed)
-        verdict = parse(said.text, prompt)
+        verdict = parse(said.text, prompt, evidence.text)
         if not verdict.is_readable:
             logger.warning("[triage] %s: its answer counts as NOOP: %s", record.id, verdict.problem)
         record = act(self._workspace, self._tasks, record, verdict, self._tell)
