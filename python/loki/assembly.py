@@ -63,6 +63,7 @@ def performer(
     from loki.action.conversation import Conversation
     from loki.action.drift_watch import DriftWatch, Settings
     from loki.action.judge import Judge
+    from loki.action.judging.watch import JudgingWatch
     from loki.action.performer import Performer
     from loki.action.recorder import Recorder
     from loki.action.regression import RegressionCheck, search_environment
@@ -159,6 +160,7 @@ def performer(
         ),
         Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
         reviewing=reviewing(workspace, spec, executor),
+        judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
     )
 
 

@@ -232,6 +232,8 @@ class ReviewConfig(BaseModel):
     """Before the change of a task of kind security counts as done."""
     irreversible: bool = True
     """Before a command runs that no undo reaches."""
+    changed_tests: bool = True
+    """Before work counts as done that touches a test that failed, or what judges it."""
     failed_runs: int = Field(default=3, ge=0)
     """After so many failed runs of a task in a row; 0: never."""
     ambiguity: bool = True

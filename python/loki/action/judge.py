@@ -67,7 +67,12 @@ class Judge:
     can_stop: Callable[[Callable[[], None]], object] = lambda _: None
 
     def complete(
-        self, ran: Report, *, ask: bool, tell: Callable[[CheckResult], None] = lambda _: None
+        self,
+        ran: Report,
+        *,
+        ask: bool,
+        tell: Callable[[CheckResult], None] = lambda _: None,
+        also: tuple[Check, ...] = (),
     ) -> Report:
         """The report with what reviewers and people say, in the order of the task's checks.
 
@@ -75,9 +80,11 @@ class Judge:
             ran: results of the checks that are commands.
             ask: whether there is work to be judged; else all that is judged is pending.
             tell: told of each judgement as it comes.
+            also: what has to be judged besides.
         """
         results: dict[Check, CheckResult] = {result.check: result for result in ran.results}
-        judged = [check for check in self.task.checks if check.is_judged]
+        checks = (*self.task.checks, *also)
+        judged = [check for check in checks if check.is_judged]
         if not judged:
             return ran
         ask = ask and ran.first_failure is None and not self.cancelled.is_set()
@@ -88,7 +95,7 @@ class Judge:
                 tell(result)
             results[check] = result
             ask = ask and result.failure is None
-        return Report(tuple(results[c] for c in self.task.checks if c in results))
+        return Report(tuple(results[c] for c in checks if c in results))
 
     @property
     def can_review(self) -> bool:

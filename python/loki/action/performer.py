@@ -46,6 +46,7 @@ from loki.action.event import (
 from loki.action.executor import Executor
 from loki.action.gate_config import Gates
 from loki.action.judge import Judge
+from loki.action.judging.watch import JudgingWatch
 from loki.action.landing import Land, Landed
 from loki.action.process import Finished
 from loki.action.recorder import Recorder
@@ -87,6 +88,7 @@ class Performer:
         conversation: what was said, and when it is begun anew; likewise.
         land: brings the work into the project; None: it is done there.
         reviewing: asks a person before it goes on; None: nobody is asked.
+        judging: knows when the work touches what judges it; None: nobody looks.
     """
 
     task: TaskSpec
@@ -105,6 +107,7 @@ class Performer:
     conversation: Conversation | None = None
     land: Callable[[], Landed] | None = None
     reviewing: Reviewing | None = None
+    judging: JudgingWatch | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -234,12 +237,15 @@ class Performer:
 
     def _run_checks(self, effect: RunChecks) -> Event:
         ran = self.checks.run(self.task.checks, self._tell_check)
-        self._report = self.judge.complete(ran, ask=effect.judge, tell=self._tell_check)
+        also = self._also_judged(ran) if effect.judge else ()
+        self._report = self.judge.complete(ran, ask=effect.judge, tell=self._tell_check, also=also)
         if not self._is_started:
             self._is_started = True
             self.regressions.started(self._report)
         first = self._report.first_failure
         self._failed_check, self._failed_output = None, ""
+        if self.judging is not None:
+            self.judging.saw(self._report)
         if first is not None:
             self._failed_check, self._failed_output = first.check, first.output
         files = {path for path in self._report.failing_files if (self.root / path).exists()}
@@ -247,6 +253,16 @@ class Performer:
         failed_in = self.recorder.failing_files
         gone = frozenset(path for path in failed_in if not (self.root / path).exists())
         return Checked(self._report, gone)
+
+    def _also_judged(self, ran: Report) -> tuple[Check, ...]:
+        """What somebody has to look at because the work touches what judges it."""
+        if self.judging is None:
+            return ()
+        check = self.judging.criterion(ran, reviewed=self.judge.reviewer is not None)
+        if check is None:
+            return ()
+        self.recorder.described = {check.name: check.description}
+        return (check,)
 
     def _check_regressions(self, _effect: CheckRegressions) -> Event:
         found = self.regressions.compare(self._report)

@@ -56,6 +56,7 @@ class Recorder:
             told again where somebody was killed in between.
         answers: what people answered to questions about the task, oldest first.
         review_page: the page of what a person is asked to decide; None: there is none.
+        described: what criteria ask that are none of the task's own, by name.
     """
 
     task: TaskSpec
@@ -76,6 +77,7 @@ class Recorder:
     ended: Callable[[Outcome, DeadLetter | None], None] = lambda _outcome, _letter: None
     answers: Callable[[], Sequence[str]] = tuple
     review_page: Callable[[Outcome], str | None] = lambda _: None
+    described: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Join the rooms."""
@@ -220,10 +222,12 @@ class Recorder:
         """What a person has to approve, and of which content."""
         if outcome is None or not outcome.awaiting:
             return None
-        return {"criteria": list(outcome.awaiting), "digest": self.digest()}
+        about = {name: said for name, said in self.described.items() if name in outcome.awaiting}
+        return {"criteria": list(outcome.awaiting), "digest": self.digest(), "about": about}
 
     def _approval_page(self, outcome: Outcome) -> str:
-        described = {check.name: check.description for check in self.task.checks}
+        own = {check.name: check.description for check in self.task.checks}
+        described = {**self.described, **own}
         return render_approval(
             ApprovalRequest(
                 self.task.id,

@@ -57,6 +57,18 @@ class Work:
             return text
         return f"{text[:MAX_DIFF]}\n… {len(text) - MAX_DIFF} characters left out …\n"
 
+    def texts(self) -> dict[str, tuple[str | None, str | None]]:
+        """What the files that the task has left different held, and hold; None: not there, or no text."""
+        start = self.executor.start()
+        return {
+            path: (_text(before[1] if before else None), self.text(path))
+            for path, before in start.items()
+        }
+
+    def text(self, path: str) -> str | None:
+        """What a file holds now; None where it is not there, or is no text."""
+        return _text(_read(self.executor.root, path))
+
     def before(self, tree: Tree) -> Files:
         """The project's files as the task found them.
 
@@ -93,6 +105,12 @@ def _reader(tree: Tree, kept: dict[str, bytes]) -> Callable[[str], bytes]:
         return kept[path] if path in kept else tree.read(path)
 
     return read
+
+
+def _text(content: bytes | None) -> str | None:
+    if content is None or b"\0" in content[:8_000]:
+        return None
+    return content.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _read(root: Path, path: str) -> bytes | None:

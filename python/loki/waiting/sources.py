@@ -115,7 +115,8 @@ def _approval(task: str, record: Mapping[str, Any], criterion: str) -> Waiting:
     id_ = id_of("approval", task, criterion)
     checks = [c for c in record.get("checks") or [] if isinstance(c, Mapping)]
     said = [str(c.get("description") or "") for c in checks if c.get("name") == criterion]
-    text = said[0] if said and said[0] else criterion
+    about = (record.get("approval") or {}).get("about") or {}
+    text = next(filter(None, (*said, about.get(criterion))), criterion)
     files = (
         ", ".join(map(str, (record.get("outcome") or {}).get("files_modified") or [])) or "nothing"
     )

@@ -78,12 +78,13 @@ class Lexed:
         return self.text[begin : starts[last] if last < len(starts) else len(self.text)]
 
 
-def lex(text: str, lexer: str) -> Lexed:
+def lex(text: str, lexer: str, *, tests: bool = False) -> Lexed:
     """Tell code from comments and strings.
 
     Args:
         text: of a file.
         lexer: python, javascript, go, rust, c, css, markup, hash; another: all is code.
+        tests: tests that stand beside the code are code, too; else they are blank.
 
     Example:
         >>> lex("x = '#' # why", "python").code
@@ -111,7 +112,7 @@ def lex(text: str, lexer: str) -> Lexed:
     code.append(text[at:])
     source.append(text[at:])
     lexed = Lexed(text, "".join(code), "".join(source), tuple(comments), tuple(strings))
-    return _without_tests(lexed) if lexer == "rust" else lexed
+    return _without_tests(lexed) if lexer == "rust" and not tests else lexed
 
 
 def _blank(text: str) -> str:

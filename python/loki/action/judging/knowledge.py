@@ -1,0 +1,76 @@
+"""What is known of what judges, from ``judging.yml``: read once, when first asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loki.decision.place import any_of
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Files that decide how checks of some kinds judge, whole or in parts.
+
+    Attributes:
+        kinds: of checks.
+        files: globs.
+        parts: what of such a file counts, by its dotted name; None: all of it.
+        programs: of which a check has to start one; empty: whatever it starts.
+    """
+
+    kinds: frozenset[str]
+    files: tuple[str, ...]
+    parts: re.Pattern[str] | None
+    programs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All of the file."""
+
+    always: re.Pattern[str]
+    always_marked: re.Pattern[str]
+    loaded: tuple[str, ...]
+    expected: tuple[str, ...]
+    runners: frozenset[str]
+    settings: tuple[Setting, ...]
+    recipes: dict[str, tuple[str, ...]]
+    script: re.Pattern[str]
+    asks: dict[str, re.Pattern[str]]
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What loki knows of runners, their settings, and code that asks for them.
+
+    Example:
+        >>> bool(knowledge().asks["python"].search('if "pytest" in sys.modules:'))
+        True
+    """
+    file = Path(__file__).with_name("judging.yml")
+    data = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader
+    return Knowledge(
+        any_of(data["always"]),
+        any_of(data["always_marked"]),
+        tuple(data["loaded"]),
+        tuple(data["expected"]),
+        frozenset(data["runners"]),
+        tuple(_setting(said) for said in data["settings"]),
+        {program: tuple(files) for program, files in data["recipes"].items()},
+        re.compile(data["script"]),
+        {lexer: any_of(said) for lexer, said in data["asks"].items()},
+    )
+
+
+def _setting(said: dict[str, Any]) -> Setting:
+    parts = any_of(said["parts"]) if "parts" in said else None
+    programs = frozenset(said.get("programs", ()))
+    return Setting(frozenset(said["kinds"]), tuple(said["files"]), parts, programs)
