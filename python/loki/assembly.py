@@ -40,11 +40,19 @@ def ward(workspace: Workspace) -> Ward:
     from loki.action.hook_settings import hook_settings
     from loki.action.rules import Rules
     from loki.action.ward import Ward
+    from loki.action.work import borrowed
     from loki.waiting.rules import tell
 
     more = tuple(hook_settings(workspace.project, os.environ))
     rules = Rules(workspace.project, workspace.folder, more)
-    return Ward(rules, workspace.clock, lambda one: tell(workspace, one))
+    return Ward(
+        rules,
+        workspace.clock,
+        lambda one: tell(workspace, one),
+        workspace.config.sandbox,
+        borrowed(workspace.project) if workspace.is_copy else (),
+        workspace.is_copy,
+    )
 
 
 def performer(
@@ -83,6 +91,7 @@ def performer(
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
     record = task_record.load(store, spec.id)
     workspace.ward.rules.tasks.add(spec.id)
+    workspace.ward.wall(network=config.sandbox.network)  # refused before anything is begun
     executor = Continuing(
         root,
         workspace.journal(spec.id),

@@ -24,6 +24,7 @@ from loki.settings import (
     PriceConfig,
     RecurrenceConfig,
     ReviewConfig,
+    SandboxConfig,
     SignalsConfig,
     SignsConfig,
     WorkConfig,
@@ -43,6 +44,7 @@ class Config(BaseModel):
     loop: LoopConfig = LoopConfig()
     limits: LimitsConfig = LimitsConfig()
     execute: ExecuteConfig = ExecuteConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
     models: ModelsConfig = ModelsConfig()
     work: WorkConfig = WorkConfig()

@@ -60,6 +60,21 @@ class ExecuteConfig(BaseModel):
     """Globs of whole commands, like ``pip install *``; none is allowed by itself."""
 
 
+class SandboxConfig(BaseModel):
+    """``[sandbox]``: the box that commands of agents and checks run in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["auto", "off", "required"] = "auto"
+    """In one where the machine has any; in none; or not at all where it has none."""
+    write: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Further paths that they may write, like ``~/.terraform.d``; relative ones are the project's."""
+    secret: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Paths that they may not read, like ``~/.ssh``."""
+    network: bool = True
+    """Whether checks and commands may use the network; agents always may, as they call their service."""
+
+
 class AgentConfig(BaseModel):
     """``[agents.<name>]``: an agent that pipelines and ``--agent`` call by its name."""
 

@@ -126,7 +126,10 @@ class CheckRunner:
             return result
         if finished.timed_out:
             return replace(result, failure=self._timed_out(check, text))
-        return replace(result, failure=self._failed(check, output, finished.exit_code))
+        failure = self._failed(check, output, finished.exit_code)
+        if finished.refused:  # the agent cannot mend that, and has to know
+            failure = replace(failure, message=f"{failure.message} ({finished.refused})")
+        return replace(result, failure=failure)
 
     def _parsed(self, check: Check) -> CheckResult:
         """Whether what the task has changed parses; before it has changed anything, it does."""
@@ -153,7 +156,7 @@ class CheckRunner:
             yield reporter.ask(check.command, self.root, Path(folder), self.reports)
 
     def _start(self, check: Check, asked: reporter.Asked) -> Finished:
-        with ward_of(self.root).over(check.command):
+        with ward_of(self.root).over(check.command, self.root) as box:
             return process.run(
                 asked.command,
                 cwd=self.root,
@@ -161,6 +164,7 @@ class CheckRunner:
                 environment={**self.environment, **asked.environment},
                 cancelled=self.cancelled,
                 merge=True,
+                box=box,
             ).masked()
 
     def _not_run(self, check: Check, error: UsageError) -> CheckResult:

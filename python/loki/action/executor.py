@@ -191,9 +191,13 @@ class Executor:
         """Run a command in the project; what it changes is recorded and can be undone."""
         close = self.watch()
         try:
-            with ward_of(self.root).over(command):
+            with ward_of(self.root).over(command, self.root, "command") as box:
                 finished = process.run(
-                    command, cwd=self.root, timeout=self.command_seconds, cancelled=self.cancelled
+                    command,
+                    cwd=self.root,
+                    timeout=self.command_seconds,
+                    cancelled=self.cancelled,
+                    box=box,
                 ).masked()
         finally:
             files = close()

@@ -14,6 +14,7 @@ import yaml
 from loki.action.jsonc import plain
 from loki.action.rules import Watched
 
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FILE = Path(__file__).with_name("hook-settings.yml")
 
 
@@ -51,5 +52,5 @@ def keys_of(keys: tuple[str, ...], settings: bytes) -> Any:
 
 @cache
 def _known() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = yaml.safe_load(_FILE.read_bytes())
+    found: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), Loader=_Loader)  # noqa: S506 - the safe one
     return found

@@ -19,14 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loki.action import refused
 from loki.action.kept import Kept
-from loki.action.words import (
-    assignments,
-    cannot_run,
-    split,
-    unrunnable,
-    which,
-)
+from loki.action.words import assignments, cannot_run, split, unrunnable, which
 from loki.base.environment import clean_environment
 from loki.base.error import UsageError
 from loki.base.secret import mask_output
@@ -34,6 +29,8 @@ from loki.base.secret import mask_output
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from loki.action.box import Box
 
 __all__ = ["Finished", "NotFound", "run", "split", "unrunnable", "which"]
 
@@ -86,6 +83,7 @@ class Finished:
         cancelled: loki ended it.
         duration: seconds from start to end.
         truncated: output was too long; its middle is replaced by a line that says so.
+        refused: what its box kept it from, and how to allow it; "" where it tells of nothing.
     """
 
     exit_code: int | None
@@ -96,6 +94,7 @@ class Finished:
     cancelled: bool = False
     duration: float = 0.0
     truncated: bool = False
+    refused: str = ""
 
     @property
     def output(self) -> bytes:
@@ -125,6 +124,7 @@ def run(
     merge: bool = False,
     grace: float = GRACE,
     heard: Callable[[bytes], bool] | None = None,
+    box: Box | None = None,
 ) -> Finished:
     """Run a command to its end; afterwards nothing that it started is running.
 
@@ -143,6 +143,7 @@ def run(
         merge: both output streams as one, in the order they were written.
         grace: seconds between asking it to end and ending it.
         heard: given each piece of its standard output as it comes; False ends the command.
+        box: where it may write; None: wherever its user may.
 
     Raises:
         NotFound: the program does not exist or cannot be executed.
@@ -160,11 +161,18 @@ def run(
     surroundings = clean_environment(os.environ, pass_environment)
     surroundings.update(environment or {})
     surroundings.update(extra)
-    job = _Job(words, os.path.abspath(cwd), timeout or 0.0, grace, cancelled, heard)
+    cwd, outer = os.path.abspath(cwd), box.words(os.path.abspath(cwd)) if box is not None else ()
+    if outer and which(words[0], cwd, surroundings.get("PATH")) is None:
+        raise NotFound(cannot_run(words[0], cwd))
+    said = box.said() if box is not None else ""
+    job = _Job((*outer, *words), cwd, timeout or 0.0, grace, cancelled, heard, said)
     with job:
         job.start(surroundings, has_input=stdin is not None, merge=merge)
         job.attend(stdin or b"", max_output)
-    return job.result()
+    done = job.result()
+    if box is None or done.is_success:
+        return done
+    return replace(done, refused=refused.noticed(done.output, words[0], cwd, box))
 
 
 @dataclass
@@ -177,6 +185,7 @@ class _Job:
     grace: float
     cancelled: threading.Event | None
     heard: Callable[[bytes], bool] | None = None
+    box: str = ""
     supervisor: subprocess.Popen[bytes] | None = None
     child: int = 0
     exit_code: int | None = None
@@ -217,8 +226,8 @@ class _Job:
         try:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SUPERVISOR, *map(str, handles),
-                 ",".join(map(str, held)), repr(self.timeout), repr(self.grace), self.cwd,
-                 *self.words],
+                 ",".join(map(str, held)), repr(self.timeout), repr(self.grace), self.box,
+                 self.cwd, *self.words],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 cwd="/", env=environment, pass_fds=(*handles, *held), start_new_session=True,
             )  # fmt: skip
@@ -376,6 +385,10 @@ class _Job:
         code, _, stage = self.failure.partition(" ")
         if stage == "cwd":
             return UsageError(f"{self.cwd}: {os.strerror(int(code))}: cannot run anything there")
+        if stage == "box":
+            return UsageError(
+                f"cannot put {self.words[0]!r} into a sandbox: {os.strerror(int(code))}"
+            )
         if int(code) in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR}:
             return NotFound(cannot_run(self.words[0], self.cwd))
         return UsageError(f"cannot run {self.words[0]!r}: {os.strerror(int(code))}")

@@ -150,13 +150,25 @@ class Rules:
         states = {one.path: self._state(one.path) for one in self._watched(hooks)}
         return Look(states, _size(self.folder / LOG), self.folder.is_symlink(), hooks)
 
-    def settle(self, before: Look, command: str, at: str) -> list[PutBack]:
+    def paths(self) -> list[str]:
+        """All of them that are there."""
+        found = [one.path for one in self._watched(self._hooks())]
+        return [path for path in found if os.path.lexists(path)]
+
+    def settle(
+        self,
+        before: Look,
+        command: str,
+        at: str,
+        keeps: Callable[[str], bool] | None = None,
+    ) -> list[PutBack]:
         """Put back what has changed since a look.
 
         Args:
             before: the look.
             command: what ran meanwhile, as it is told.
             at: now, ISO 8601 UTC.
+            keeps: whether nothing that ran can have changed a file: then a person did, and it stays.
 
         Returns:
             What was put back, each kept in the log.
@@ -170,7 +182,9 @@ class Rules:
         changed = []
         for path in sorted({*before.states, *parts}):
             was, now = before.states.get(path, NONE), self._state(path)
-            if was != now and not _alike(parts.get(path), was, now):
+            if was == now or _alike(parts.get(path), was, now):
+                continue
+            if keeps is None or was.mode != now.mode or not keeps(os.path.realpath(path)):
                 changed.append((path, was, now))
         if not changed:
             return []

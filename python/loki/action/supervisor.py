@@ -2,14 +2,16 @@
 
 Run as a script by `loki.action.process`, with nothing but the standard library:
 
-    supervisor.py CONTROL STATUS STDIN STDOUT STDERR HELD TIMEOUT GRACE CWD PROGRAM ARGUMENT...
+    supervisor.py CONTROL STATUS STDIN STDOUT STDERR HELD TIMEOUT GRACE BOX CWD PROGRAM ARGUMENT...
 
 CONTROL is the read end of a pipe that only loki holds open: the kernel closes it when loki dies,
 kill -9 included. STATUS is a pipe on which one line is written per event: ``started PID``,
 ``failed ERRNO STAGE``, ``exit CODE``, ``signal NUMBER``, at last ``end done|timeout|cancelled``.
 The next three are what the command gets as its standard streams. HELD are descriptors, with commas,
 that are kept open until all is over, and that the command does not get: who waits for them to be
-closed waits for the command. TIMEOUT and GRACE are seconds; no TIMEOUT: 0.
+closed waits for the command. TIMEOUT and GRACE are seconds; no TIMEOUT: 0. BOX is what the command may
+write, as `loki.action.landlock` takes it (marshal, compressed, in hex: every command pays
+for what is imported here); or nothing, where it may write all that its user may.
 
 The command runs in a session of its own. On Linux the supervisor is a subreaper (prctl(2),
 PR_SET_CHILD_SUBREAPER), so that descendants that were orphaned or left the session (setsid,
@@ -26,6 +28,10 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _IS_LINUX: bool = sys.platform.startswith("linux")
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -38,10 +44,11 @@ def main(arguments: list[str]) -> None:
     for held in filter(None, arguments[5].split(",")):
         os.set_inheritable(int(held), False)
     timeout, grace = float(arguments[6]), float(arguments[7])
-    cwd, command = arguments[8], arguments[9:]
+    restrict = _restriction(arguments[8]) if arguments[8] else None
+    cwd, command = arguments[9], arguments[10:]
     wakeup = _listen_to_signals()
     _bind_to_parent()
-    child = _start(command, cwd, streams, [control, status, *wakeup])
+    child = _start(command, cwd, streams, [control, status, *wakeup], restrict)
     for stream in set(streams):
         os.close(stream)
     if isinstance(child, str):
@@ -53,6 +60,22 @@ def main(arguments: list[str]) -> None:
     reason = watcher.wait(timeout)
     watcher.end_everything(grace)
     _say(status, f"end {reason}")
+
+
+def _restriction(box: str) -> Callable[[], None]:
+    """What puts a process into its box; all of it is ready before there is one."""
+    import marshal
+    import zlib
+
+    sys.path.append(
+        os.path.dirname(os.path.abspath(__file__))
+    )  # behind: nothing here hides a module
+    import landlock  # type: ignore[import-not-found]
+
+    sys.path.pop()
+    said = marshal.loads(zlib.decompress(bytes.fromhex(box)))  # noqa: S302 - it is loki's
+    known = landlock.version()
+    return lambda: landlock.restrict(said, known)
 
 
 def _listen_to_signals() -> tuple[int, int]:
@@ -83,7 +106,13 @@ def _bind_to_parent() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _start(command: list[str], cwd: str, streams: list[int], private: list[int]) -> int | str:
+def _start(
+    command: list[str],
+    cwd: str,
+    streams: list[int],
+    private: list[int],
+    restrict: Callable[[], None] | None = None,
+) -> int | str:
     """The command's process, or ``ERRNO STAGE`` where it could not be started."""
     parent = os.getpid()
     reader, writer = os.pipe()  # closed by a successful exec
@@ -104,6 +133,9 @@ def _start(command: list[str], cwd: str, streams: list[int], private: list[int])
                 os.close(stream)
             stage = "cwd"
             os.chdir(cwd)
+            stage = "box"
+            if restrict is not None:
+                restrict()
             stage = "program"
             os.execvp(command[0], command)  # noqa: S606
         except OSError as error:

@@ -132,6 +132,11 @@ def _write(place: Place, path: str, before: tuple[State, bytes] | None) -> None:
     place.stage(path, content, replace(state, mode=state.mode | 0o600))
 
 
+def borrowed(root: Path) -> list[str]:
+    """The dependencies that copies of a project link to: of its own folder, as real paths."""
+    return [os.path.realpath(root / name) for name in BORROWED if (root / name).is_dir()]
+
+
 def borrow(root: Path, copy: Path) -> None:
     """Link the copy to the dependencies of the original, wherever one of its folders has some."""
     leave = frozenset({".git", *BORROWED})

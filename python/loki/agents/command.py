@@ -39,6 +39,7 @@ from loki.base.time import Duration, argument_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from loki.action.box import Box
     from loki.agents.report import Report
 
 logger = logging.getLogger("loki")
@@ -256,8 +257,8 @@ class CommandAgent:
         failure: UsageError | None = None
         done = Finished(None)
         try:
-            with ward_of(briefing.root).over(self.command):
-                done = self._start(briefing, scratch, listener)
+            with ward_of(briefing.root).over(self.command, scratch, "agent") as box:
+                done = self._start(briefing, scratch, listener, box)
         except UsageError as error:
             failure = error
         report = listener.close(done.stderr) if listener is not None else None
@@ -275,7 +276,11 @@ class CommandAgent:
         return done, report
 
     def _start(
-        self, briefing: Briefing | Question, scratch: Path, listener: Listener | None
+        self,
+        briefing: Briefing | Question,
+        scratch: Path,
+        listener: Listener | None,
+        box: Box | None,
     ) -> Finished:
         text = str(briefing)
         is_argument = self.briefing == "argument"
@@ -297,6 +302,7 @@ class CommandAgent:
             cancelled=briefing.cancelled,
             max_output=MAX_OUTPUT if listener is None else EVENTS,
             heard=None if listener is None else listener.heard,
+            box=box,
         )
 
     def _passed(self) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def test_in_a_copy_it_is_the_project_that_is_looked_after(project: Path) -> None
     copy = project.parent / "copy"
     copy.mkdir()
     workspace = loki.Workspace(copy, folder=project / ".loki")
-    with ward_of(copy).over(["make", "test"]):
+    with ward_of(copy).over(["make", "test"], copy):
         (project / CONFIG).write_text(EVIL)
         (project / HOOK).write_text(EVIL)
     assert is_as_it_was(project)

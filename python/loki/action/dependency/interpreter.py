@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loki.action import process
+from loki.action.box import read_only
 from loki.action.dependency.ecosystem import Ecosystem, ecosystems
 from loki.action.words import which
 from loki.base.error import LokiError
@@ -74,7 +75,9 @@ def stamp(path: str) -> float:
 def _ask(program: str, _stamp: float) -> dict[str, Any] | None:
     # PYTHONPATH counts, as it does for checks; the current folder does not.
     try:
-        finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS)
+        # It runs what stands in the project's environment, which a test may have written.
+        box = read_only()
+        finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS, box=box)
         said = json.loads(finished.stdout) if finished.is_success else None
     except (LokiError, ValueError, OSError):
         return None
