@@ -31,7 +31,7 @@ from loki.agents.preset import breaker_of, preset_of
 from loki.agents.preset import preset as preset_named
 from loki.agents.project_touched import ProjectTouched
 from loki.agents.reported_error import error_of, last_error
-from loki.agents.signal_files import with_signals
+from loki.agents.signal_files import with_place, with_signals
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Duration, argument_seconds
@@ -240,7 +240,7 @@ class CommandAgent:
                 raise AgentError(f"could not copy the project for {self.name}: {error}") from error
             if self._known is not None and self._known.repository:
                 repository(copy.root)
-            yield copy
+            yield with_place(copy)
 
     def _run(
         self, briefing: Briefing | Question, scratch: Path, before: Tree | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,11 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from loki.action.tree import Tree
+
 MOST = 100
 """Files that are looked at; chosen, not measured."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def with_place(copy: Tree) -> Tree:
+    """A copy in which a program can give signals as it is told to: `cat >> .loki/signals/…`."""
+    with suppress(OSError):  # the project has something else of that name
+        os.makedirs(os.path.join(copy.root, ".loki", FOLDER), exist_ok=True)
+    return copy
 
 
 def with_signals(change: Change, scratch: Path) -> Change:

@@ -138,8 +138,13 @@ def parent(root: str | os.PathLike[str], name: str) -> Iterator[tuple[int, str]]
 # --- removal ---------------------------------------------------------------------------------------
 
 
-def remove(root: str | os.PathLike[str], name: str) -> None:
+def remove(root: str | os.PathLike[str], name: str, keep: str = "") -> None:
     """Remove a file below a folder if it is there, and the folders between that are empty then.
+
+    Args:
+        root: the folder.
+        name: a path relative to it.
+        keep: a folder that stays, relative likewise; "": none.
 
     Raises:
         StoreError: it cannot be removed, or a link is in the way.
@@ -151,7 +156,7 @@ def remove(root: str | os.PathLike[str], name: str) -> None:
     except OSError as error:
         raise _refused(root, name, error) from error
     with contextlib.suppress(OSError):  # not empty, or somebody else was quicker
-        while above := name.rpartition("/")[0]:
+        while (above := name.rpartition("/")[0]) not in {"", keep}:
             name = above
             with parent(root, name) as (folder, last):
                 os.rmdir(last, dir_fd=folder)

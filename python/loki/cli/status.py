@@ -31,6 +31,7 @@ _NAMES = {
     "recurring": "recurring task",
     "candidate": "to be learned",
     "blocked": "blocked",
+    "stuck": "can never begin",
     "signal": "signal",
     "stopped": "stopped",
     "breaker": "circuit breaker",

@@ -19,6 +19,7 @@ from loki.cli.run import take_signals
 if TYPE_CHECKING:
     from loki.recurrence.dispatcher import Dispatcher, Round
     from loki.working.stopping import Word
+    from loki.workspace import Workspace
 
 
 @speaks_plainly
@@ -59,6 +60,7 @@ def command(
     take_signals()
     workspace = Workspace(project)
     before_work(workspace, say)
+    unusable = _tell_unusable(workspace)
     dispatcher = scheduling.dispatcher(workspace)
     if not watch:
         if for_ is not None or until is not None:
@@ -67,7 +69,11 @@ def command(
             done = dispatcher.tick()
             dispatcher.close()
         attend(workspace)
-        tell(done, json=json, also_nothing=True)
+        tell(
+            done,
+            json=json,
+            also_nothing="Nothing else was due." if unusable else "Nothing was due.",
+        )
         return
     is_simulated = scheduling.is_simulated(workspace)
     daily = Daily(workspace, say)
@@ -83,6 +89,21 @@ def command(
             has_changed=scheduling.Changes(workspace.folder),
             is_simulated=is_simulated,
         )
+
+
+def _tell_unusable(workspace: Workspace) -> bool:
+    """Tell of tasks that never run, as their file is torn or says what cannot be; whether there are any."""
+    from loki.recurrence.recurring import Unreadable
+    from loki.recurrence.recurring_tasks import RecurringTasks
+
+    found = [one for one in RecurringTasks(workspace.store).all() if isinstance(one, Unreadable)]
+    for one in found:
+        name = f".loki/recurring/{line(one.id)}/task.json"
+        told = f"{name} cannot be used, so it never runs: {line(one.reason)}"
+        typer.secho(
+            f"loki: {told}; mend it, or loki recur remove {line(one.id)}", err=True, fg="red"
+        )
+    return bool(found)
 
 
 def _heard(dispatcher: Dispatcher, word: Word) -> None:
@@ -103,8 +124,8 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime | None:
     return found
 
 
-def tell(done: Round, *, json: bool, also_nothing: bool = False) -> None:
-    """What a round did; nothing where it did nothing, unless that is to be said, too."""
+def tell(done: Round, *, json: bool, also_nothing: str = "") -> None:
+    """What a round did; where it did nothing, that in these words."""
     if not (done.runs or done.put_off or also_nothing):
         return
     if json:
@@ -119,7 +140,7 @@ def tell(done: Round, *, json: bool, also_nothing: bool = False) -> None:
     for id_, put_off in done.put_off:
         typer.echo(f"{id_} put off until {isoformat(put_off.until)}: {line(put_off.reason, 160)}")
     if not (done.runs or done.put_off):
-        typer.echo("Nothing was due.")
+        typer.echo(also_nothing)
 
 
 def _as_data(done: Round) -> dict[str, Any]:

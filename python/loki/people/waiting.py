@@ -17,6 +17,7 @@ WaitingKind: TypeAlias = Literal[
     "recurring",
     "candidate",
     "blocked",
+    "stuck",
     "signal",
     "stopped",
     "breaker",

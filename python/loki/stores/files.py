@@ -14,6 +14,9 @@ from loki.base import below, file
 from loki.base.error import StoreError, UsageError
 from loki.memory.store import Record, Rewrite
 
+SIGNALS = "signals"
+"""Folder that is always there: programs and people append to files in it as they are."""
+
 IGNORED = """\
 # What loki remembers stays here; what a person wrote can be committed.
 *
@@ -103,7 +106,7 @@ class FileStore:
             old = self.get(document)
             text = change(old)
             if text is None:
-                below.remove(self.folder, document)
+                below.remove(self.folder, document, keep=SIGNALS)
             elif text != old:
                 file.make_folder(path.parent)
                 file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
@@ -172,6 +175,8 @@ class FileStore:
         ignore = os.path.join(self.folder, ".gitignore")
         if not os.path.exists(ignore):
             file.write_atomic(ignore, IGNORED.encode())
+        if not os.path.isdir(signals := os.path.join(self.folder, SIGNALS)):
+            file.make_folder(Path(signals))
 
 
 def _parse(line: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from loki.people.human_review import HumanReview
 from loki.people.review_trigger import is_about_done
 from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
 from loki.signalling import merging
-from loki.waiting import reviews, standing
+from loki.waiting import reviews, standing, stuck
 from loki.waiting.escalated import escalations
 from loki.waiting.rules import rules
 from loki.waiting.stopped import stopped
@@ -21,7 +21,7 @@ from loki.waiting.stopped import stopped
 if TYPE_CHECKING:
     from loki.workspace import Workspace
 
-STOPPED = frozenset({"dead_letter", "blocked", "stopped"})
+STOPPED = frozenset({"dead_letter", "blocked", "stuck", "stopped"})
 
 Source = Callable[["Workspace", Mapping[str, Mapping[str, Any]]], list[Waiting]]
 """From a project and the records of its tasks by id."""
@@ -272,6 +272,7 @@ SOURCES: Sequence[Source] = (
     recommendations,
     candidates,
     standing.blocked,
+    stuck.stuck,
     merging.waiting,
     stopped,
     breakers,
