@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from loki.adapters.langchain_resilient import names_of
 from loki.adapters.langgraph import LokiGraph, _of
 
 try:
@@ -91,5 +92,4 @@ def _breaker(model: BaseChatModel) -> str:
         warn(
             f"{name} asks again by itself: create it with max_retries=0, loki does it", stacklevel=2
         )
-    known = model._get_ls_params()
-    return f"api/{known.get('ls_provider', 'unknown')}/{known.get('ls_model_name', 'unknown')}"
+    return "api/{}/{}".format(*names_of(model))

@@ -27,6 +27,7 @@ try:
     import agents.tool as sdk
 
     import agents
+    from loki.adapters.openai_agents_resilient import is_silent, names_of
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
@@ -203,8 +204,7 @@ class _AskedModel(StandIn):
     def __init__(self, model: agents.Model, watch: Watch) -> None:
         super().__init__(model)
         self._watch = watch
-        name = getattr(model, "model", None) or type(model).__name__
-        self._breaker = f"api/{name}" if "/" in str(name) else f"api/openai/{name}"
+        self._breaker = "api/{}/{}".format(*names_of(model))
 
     async def get_response(self, system_instructions: Any, input: Any, *a: Any, **more: Any) -> Any:
         """As the model, in the end."""
@@ -234,7 +234,7 @@ class _AskedModel(StandIn):
 
     def _stream(self, *args: Any, **more: Any) -> AsyncIterator[Any]:
         begin = partial(self._of.stream_response, *args, **more)
-        return self._watch.monitor.astream(self._breaker, begin, lambda one: one.type in _SILENT)
+        return self._watch.monitor.astream(self._breaker, begin, is_silent)
 
     async def _told(self, instructions: Any, input: Any) -> str | None:
         items = [] if isinstance(input, str) else input
@@ -256,5 +256,3 @@ class _AskedModel(StandIn):
 
 
 agents.Model.register(_AskedModel)  # no child: it would inherit what the model does otherwise
-
-_SILENT = {"response.created", "response.in_progress"}

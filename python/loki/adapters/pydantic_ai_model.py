@@ -28,7 +28,7 @@ class AskedModel(WrapperModel):
         self, messages: Any, model_settings: Any, model_request_parameters: Any
     ) -> ModelResponse:
         """Ask, and again after an outage."""
-        asked = messages, self._once(model_settings), model_request_parameters
+        asked = messages, once(self.wrapped, model_settings), model_request_parameters
         return await self._monitor.acall(self._breaker, self.wrapped.request, *asked)
 
     @asynccontextmanager
@@ -39,13 +39,14 @@ class AskedModel(WrapperModel):
         async with AsyncExitStack() as stack:
 
             async def begin() -> StreamedResponse:
-                asked = messages, self._once(model_settings), *more
+                asked = messages, once(self.wrapped, model_settings), *more
                 return await stack.enter_async_context(self.wrapped.request_stream(*asked))
 
             yield await self._monitor.acall(self._breaker, begin)
 
-    def _once(self, settings: ModelSettings | None) -> ModelSettings | None:
-        """Settings without the client's own retries, where the model has such a setting."""
-        if "max_retries" in self.wrapped.unsupported_settings:
-            return settings
-        return ModelSettings(**{**(settings or {}), "max_retries": 0})
+
+def once(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+    """Settings without the client's own retries, where the model has such a setting."""
+    if "max_retries" in model.unsupported_settings:
+        return settings
+    return ModelSettings(**{**(settings or {}), "max_retries": 0})

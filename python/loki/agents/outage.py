@@ -41,13 +41,19 @@ def outage(error: Exception, name: str, now: datetime) -> LLMError | None:
         >>> outage(ConnectionResetError("reset"), "api/x/y", now).kind, outage(KeyError("x"), "x", now)
         ('connection', None)
     """
+    found = normalized(error, name, now)
+    return found if found is not None and found.retryable else None
+
+
+def normalized(error: Exception, name: str, now: datetime) -> LLMError | None:
+    """What became of a call, whether asking again helps or not; None: it is no error of a call.
+
+    Args:
+        error, name, now: as `outage` takes them.
+    """
     provider, _, model = name.removeprefix("api/").partition("/")
-    service = Service(provider, model, "")
-    for cause in causes(error):
-        found = _of(cause, service, now)
-        if found is not None:
-            return found if found.retryable else None
-    return None
+    service = Service(provider, model, "its key")
+    return next((one for cause in causes(error) if (one := _of(cause, service, now))), None)
 
 
 def _of(error: Exception, service: Service, now: datetime) -> LLMError | None:

@@ -34,13 +34,13 @@ class Question:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answered:
     """What a function gave, whatever that is: None is an answer, too."""
 
     value: Any
 
 
-class _NoOutage(Exception):
+class NoOutage(Exception):
     """An exception that nobody asks again for."""
 
     ends_chain = True
@@ -54,17 +54,17 @@ def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
     """Call a function; see `loki.Monitor.call`."""
     heard: list[Exception] = []
 
-    def ask(_question: Question) -> _Answer:
+    def ask(_question: Question) -> Answered:
         try:
-            return _Answer(function())
+            return Answered(function())
         except Exception as error:
             raise _judged(error, name, ways, heard) from error
 
     run = _run(ways, name, task, ask)
     try:
         return cast(T, drive(run).value)
-    except (_NoOutage, AgentError, BreakerOpen) as error:
-        final = _seen(error, heard)
+    except (NoOutage, AgentError, BreakerOpen) as error:
+        final = seen(error, heard)
     raise final  # out here, so that the caller's own exception gets no context of ours
 
 
@@ -72,17 +72,17 @@ async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitab
     """Await a function's answer; see `loki.Monitor.acall`."""
     heard: list[Exception] = []
 
-    async def ask(_question: Question) -> _Answer:
+    async def ask(_question: Question) -> Answered:
         try:
-            return _Answer(await function())
+            return Answered(await function())
         except Exception as error:
             raise _judged(error, name, ways, heard) from error
 
     run = _run(ways, name, task, ask)
     try:
         return cast(T, (await adrive(run)).value)
-    except (_NoOutage, AgentError, BreakerOpen) as error:
-        final = _seen(error, heard)
+    except (NoOutage, AgentError, BreakerOpen) as error:
+        final = seen(error, heard)
     raise final  # out here, so that the caller's own exception gets no context of ours
 
 
@@ -110,19 +110,19 @@ async def astream(
         yield event
 
 
-def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[_Answer]:
+def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[Answered]:
     provider, _, model = name.removeprefix("api/").partition("/")
     return Run([Member(ask, lambda _: Took(), provider, model, name)], Question(task), ways, task)
 
 
 def _judged(error: Exception, name: str, ways: Ways, heard: list[Exception]) -> Exception:
     heard.append(error)
-    return outage(error, name, ways.clock.now()) or _NoOutage(error)
+    return outage(error, name, ways.clock.now()) or NoOutage(error)
 
 
-def _seen(error: Exception, heard: list[Exception]) -> Exception:
+def seen(error: Exception, heard: list[Exception]) -> Exception:
     """The exception that the caller is to see."""
-    if isinstance(error, _NoOutage):
+    if isinstance(error, NoOutage):
         return error.original
     if isinstance(error, BreakerOpen):
         error.__cause__ = heard[-1] if heard else None

@@ -21,6 +21,9 @@ ADAPTERS = {
     "LangChain and LangGraph": ["langchain", "langgraph"],
     "OpenAI Agents SDK": ["openai_agents"],
     "Claude Agent SDK": ["claude_agent_sdk", "claude_agent_hooks"],
+    "several models of pydantic-ai as one": ["pydantic_ai_resilient"],
+    "several models of LangChain as one": ["langchain_resilient"],
+    "several models of the OpenAI Agents SDK as one": ["openai_agents_resilient"],
 }
 
 LAYOUT = {
@@ -62,6 +65,7 @@ def test_each_adapter_of_a_framework_is_measured() -> None:
         "mcp_tools",
         "metrics",
         "monitors",
+        "resilient_calls",
         "scope",
         "telemetry",
         "tracing",

@@ -58,7 +58,7 @@ def test_an_agent_that_leaves_one_is_refused_with_a_sentence(
     project: Path, agent: CommandAgent, temporary: Path
 ) -> None:
     outcome = loki.run(
-        "mend it", path=project, agent=agent, checks=[QUICK], max_attempts=1, kind="bug_fix"
+        "mend it", path=str(project), agent=agent, checks=[QUICK], max_attempts=1, kind="bug_fix"
     )
     (attempt,) = loki.Workspace(project).history(outcome.task_id).attempts()
     assert "is nested deeper than 100 folders" in (attempt.error or "")
@@ -96,7 +96,7 @@ def test_a_project_that_has_one_is_worked_on(project: Path, temporary: Path) -> 
     right = (project / "calc.py").read_text().replace("-", "+")
     outcome = loki.run(
         "mend it",
-        path=project,
+        path=str(project),
         agent=lambda _: {"calc.py": right},
         checks=[QUICK, deep],
         max_attempts=1,

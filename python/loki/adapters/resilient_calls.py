@@ -1,0 +1,148 @@
+"""Several models of one framework as one: what `loki.ResilientLLM` is, for calls of others' clients.
+
+Each framework's own class stands on it: ``ResilientModel`` or ``ResilientChatModel`` of its adapter. Under
+test: ``tests/py/adapters/test_resilient_models.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar, cast
+
+from loki.agents.chain import Run
+from loki.agents.chain_driver import adrive, drive
+from loki.agents.member import Member, Took
+from loki.agents.outage import normalized
+from loki.agents.resilient import ResilientLLM
+from loki.base.error import AgentError, BreakerOpen
+from loki.monitoring.model_call import Answered, NoOutage, Question, seen
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Named:
+    """Who stands for a framework's model where only its names count."""
+
+    provider: str
+    model: str
+
+    def __post_init__(self) -> None:
+        self.breaker = f"api/{self.provider}/{self.model}"
+
+    def complete(self, _request: object) -> Any:
+        raise NotImplementedError
+
+
+class ResilientCalls:
+    """Asks one model after the other, as `loki.ResilientLLM` does.
+
+    Args:
+        names: provider and model of each, the preferred one first.
+        how: as `loki.ResilientLLM` takes it.
+
+    Raises:
+        UsageError: there is no model, or one is named twice.
+    """
+
+    def __init__(self, names: Sequence[tuple[str, str]], **how: Any) -> None:
+        self._llm = ResilientLLM(*(_Named(*one) for one in names), **how)
+
+    def ask(self, calls: Sequence[Callable[[], T]]) -> T:
+        """The first answer.
+
+        Args:
+            calls: how each of the models is asked, in their order.
+
+        Raises:
+            BreakerOpen: no model can be asked before a time.
+            Exception: what the last one raised, where none answered; what is no error of a call, such
+                as a bug in a model's own code, at once.
+        """
+        heard: list[Exception] = []
+        try:
+            return cast(T, drive(self._run(calls, heard)).value)
+        except (NoOutage, AgentError, BreakerOpen) as error:
+            final = seen(error, heard)
+        raise final
+
+    async def aask(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> T:
+        """The same without blocking the event loop."""
+        heard: list[Exception] = []
+        try:
+            return cast(T, (await adrive(self._run_async(calls, heard))).value)
+        except (NoOutage, AgentError, BreakerOpen) as error:
+            final = seen(error, heard)
+        raise final
+
+    def stream(self, calls: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
+        """The pieces of the first answer; what breaks after its first piece is not asked again."""
+
+        def begin(call: Callable[[], Iterator[T]]) -> Iterator[T]:
+            pieces = call()
+            return chain([first for first in [next(pieces, None)] if first is not None], pieces)
+
+        return self.ask([partial(begin, call) for call in calls])
+
+    async def astream(
+        self,
+        calls: Sequence[Callable[[], AsyncIterator[T]]],
+        is_silent: Callable[[T], bool] = lambda _: False,
+    ) -> AsyncIterator[T]:
+        """The same without blocking; ``is_silent``: pieces before which nothing was said yet."""
+
+        async def begin(call: Callable[[], AsyncIterator[T]]) -> tuple[list[T], AsyncIterator[T]]:
+            first, pieces = [], call()
+            async for piece in pieces:
+                first.append(piece)
+                if not is_silent(piece):
+                    break
+            return first, pieces
+
+        first, pieces = await self.aask([partial(begin, call) for call in calls])
+        for piece in first:
+            yield piece
+        async for piece in pieces:
+            yield piece
+
+    def _run(self, calls: Sequence[Callable[[], Any]], heard: list[Exception]) -> Run[Answered]:
+        def asking(name: str, call: Callable[[], Any]) -> Callable[[Question], Answered]:
+            def ask(_question: Question) -> Answered:
+                try:
+                    return Answered(call())
+                except Exception as error:
+                    raise self._judged(error, name, heard) from error
+
+            return ask
+
+        return self._of(calls, asking)
+
+    def _run_async(
+        self, calls: Sequence[Callable[[], Awaitable[Any]]], heard: list[Exception]
+    ) -> Run[Answered]:
+        def asking(name: str, call: Callable[[], Awaitable[Any]]) -> Callable[[Question], Any]:
+            async def ask(_question: Question) -> Answered:
+                try:
+                    return Answered(await call())
+                except Exception as error:
+                    raise self._judged(error, name, heard) from error
+
+            return ask
+
+        return self._of(calls, asking)
+
+    def _of(self, calls: Sequence[Any], asking: Callable[[str, Any], Any]) -> Run[Answered]:
+        members: list[Member[Answered]] = [
+            Member(
+                asking(llm.breaker, call), lambda _: Took(), llm.provider, llm.model, llm.breaker
+            )
+            for llm, call in zip(self._llm.llms, calls, strict=True)
+        ]
+        return Run(members, Question(), self._llm.ways)
+
+    def _judged(self, error: Exception, name: str, heard: list[Exception]) -> Exception:
+        heard.append(error)
+        return normalized(error, name, self._llm.ways.clock.now()) or NoOutage(error)
