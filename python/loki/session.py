@@ -20,6 +20,7 @@ from loki.action.task import Outcome, TaskSpec
 from loki.assembly import NO_CHECK
 from loki.base.error import UsageError
 from loki.base.secret import mask_output, mask_secrets
+from loki.base.there import there
 from loki.decision.backoff import Backoff
 from loki.memory import task_record
 from loki.memory.intervention import Intervention
@@ -337,7 +338,12 @@ class OpenAttempt:
             return Failure.of("the caller reported a failure without its output", tool="loki")
         workspace = self._task.workspace
         shown = mask_secrets(output) if isinstance(output, str) else mask_output(output)
-        return recognize(shown, root=str(workspace.root), patterns=workspace.patterns)
+        return recognize(
+            shown,
+            root=str(workspace.root),
+            patterns=workspace.patterns,
+            exists=there(workspace.root),
+        )
 
     def _give(self, event: Event) -> Outcome | None:
         if self.pending is not None:

@@ -18,6 +18,7 @@ from loki.action.process import Finished
 from loki.action.scratch_folder import scratch_folder
 from loki.action.ward import ward_of
 from loki.base.error import UsageError
+from loki.base.there import there
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -183,6 +184,7 @@ class CheckRunner:
             exit_code=exit_code,
             root=str(self.root),
             patterns=self.patterns,
+            exists=there(self.root),
         )
         if not failure.message:
             message = f"{check.name} ended with exit code {exit_code} and printed nothing"

@@ -20,6 +20,7 @@ from loki.action.place import State
 from loki.action.process import Finished
 from loki.action.ward import ward_of
 from loki.base.error import LokiError, StoreError, UsageError
+from loki.base.there import there
 from loki.memory.attempt import shorten
 from loki.people.command_approval import CommandApprovals
 from loki.people.irreversible import irreversible
@@ -157,6 +158,7 @@ class Executor:
             exit_code=finished.exit_code,
             root=str(self.root),
             patterns=self.patterns,
+            exists=there(self.root),
         )
         if not failure.message:
             failure = Failure.of(f"`{shown}` ended with exit code {finished.exit_code}")

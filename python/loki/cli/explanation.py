@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loki.base.secret import mask_output, mask_secrets, masked
+from loki.base.there import there
 from loki.memory.recall import Earlier, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
@@ -129,6 +130,7 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
         exit_code=asked.exit_code,
         root=asked.root or str(workspace.root),
         patterns=workspace.patterns,
+        exists=there(asked.root or workspace.root),
     )
     reasons = _reasons(read, asked)
     failure = _renumbered(read, asked.line)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.base.secret import mask_output, mask_secrets
+from loki.base.there import there
 from loki.decision.any_text import short
 from loki.decision.monitor import Failed, Passed
 from loki.decision.outcome import (
@@ -158,6 +159,7 @@ def _failure(
         exit_code=exit_code,
         root=str(workspace.root),
         patterns=workspace.patterns,
+        exists=there(workspace.root),
     )
     is_known = failure.error_type or failure.error_code or failure.tool or failure.path
     is_program = call.effect is Effect.RUN or call.also_runs or call.is_check

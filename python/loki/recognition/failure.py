@@ -17,6 +17,7 @@ from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from loki.recognition.folder import Exists
     from loki.recognition.text import Text
 
 RECOGNIZER_VERSION = 1
@@ -252,12 +253,7 @@ class Failure:
 
     @property
     def said(self) -> str:
-        """The message behind its type: of a ``KeyError`` the message alone may be just ``6``.
-
-        Example:
-            >>> Failure.of("6", error_type="KeyError").said
-            'KeyError: 6'
-        """
+        """The message behind its type: of a ``KeyError`` the message alone may be just ``6``."""
         if not self.error_type or f"{self.error_type}:" in self.message:
             return self.message
         return f"{self.error_type}: {self.message}"
@@ -285,6 +281,8 @@ def recognize(
     root: str | os.PathLike[str] | None = None,
     language: str | None = None,
     patterns: PatternSet | None = None,
+    *,
+    exists: Exists | None = None,
 ) -> Failure:
     """What failed in the output of a tool.
 
@@ -298,6 +296,7 @@ def recognize(
         root: the project's folder: paths inside it become relative, others are library code.
         language: of the project, where it is known; else the tool's.
         patterns: the set to match with; the built-in one by default.
+        exists: whether a path relative to ``root`` is there: finds folders that the output half names.
 
     Returns:
         A `Failure`, also for output that no rule knows: its message is then the last line.
@@ -311,11 +310,12 @@ def recognize(
         ('app.py', 1, 'name-defined')
     """
     from loki.recognition import site
+    from loki.recognition.folder import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
     found: dict[str, Any] = _core.recognize(site.rules(), known.core, text, *context)
-    return described(found, known, exit_code)
+    return with_folders(described(found, known, exit_code), text, context[1], exists)
 
 
 def recognize_many(
@@ -350,13 +350,14 @@ def recognize_many(
         ['KeyError', 'ValueError']
     """
     from loki.recognition import site
+    from loki.recognition.folder import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
-    found = _core.recognize_many(
-        site.rules(), known.core, listed(texts), *context, thread_count(threads)
-    )
-    return [described(one, known, None) for one in found]
+    texts = listed(texts)
+    found = _core.recognize_many(site.rules(), known.core, texts, *context, thread_count(threads))
+    read = zip(found, texts, strict=True)
+    return [with_folders(described(one, known, None), text, context[1], None) for one, text in read]
 
 
 def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:

@@ -97,6 +97,29 @@ _block = record(
 
 _link = record({"match": regex, "echo": one_of("previous", "next")}, {}, "a link")
 
+_said_folder = record(
+    {"match": regex, "literals": list_of(text, 1)},
+    {
+        "holds": one_of("after", "before", "line"),
+        "until": regex,
+        "any": truth,
+        "package": truth,
+        "module": regex,
+        "separator": text,
+        "line": regex,
+    },
+    "a folder",
+)
+
+_frames_folder = record(
+    {"frame": regex, "separator": text, "roots": list_of(any_text, 1)}, {"any": truth}, "a folder"
+)
+
+
+def _folder(cursor: Cursor) -> Any:
+    return (_frames_folder if "frame" in cursor.entries("a folder") else _said_folder)(cursor)
+
+
 _expect = record(
     {},
     {
@@ -131,6 +154,7 @@ tool_file = record(
         "prefixes": list_of(regex),
         "blocks": unique(_block, "id", "block"),
         "links": list_of(_link),
+        "folders": list_of(_folder, 1),
         "results": record(
             {"format": one_of(*RESULT_FORMATS)},
             {

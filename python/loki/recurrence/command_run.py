@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loki.action import process
 from loki.base.error import UsageError
+from loki.base.there import there
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 from loki.recurrence.recurring import RecurringTask
@@ -58,7 +59,14 @@ def run(
     if ended.cancelled:
         return replace(ran, status="cancelled", reason="interrupted")
     code = None if ended.timed_out else ended.exit_code
-    failure = recognize(ended.output, shlex.join(task.command), code, str(root), patterns=patterns)
+    failure = recognize(
+        ended.output,
+        shlex.join(task.command),
+        code,
+        str(root),
+        patterns=patterns,
+        exists=there(root),
+    )
     return _failed(ran, _reason(task, ended, failure), failure)
 
 

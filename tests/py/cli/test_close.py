@@ -50,7 +50,7 @@ def test_it_closes_the_run_of_the_branch_that_is_checked_out(project: Path) -> N
     first, candidate, last = out.splitlines()
     assert first == "closed the run on main: 1 sign"
     assert candidate.startswith("candidate rule-")
-    assert "Against the failure “KeyError: 'next'”" in candidate
+    assert "Against the failure `KeyError: 'next'`" in candidate
     assert last == "decide: loki review"
     assert loki(project, "close") == (0, "Nothing to close: no run is open here.\n", "")
 

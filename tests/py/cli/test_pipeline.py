@@ -69,7 +69,7 @@ def test_approve(tmp_path: Path) -> None:
     assert code == 3
     (line,) = [line for line in out.splitlines() if line.startswith("approve:")]
     (page,) = [line.split()[1] for line in out.splitlines() if line.startswith("read:")]
-    assert "Decide whether stage implement may begin." in (project / page).read_text()
+    assert "Decide whether stage `implement` may begin." in (project / page).read_text()
     assert (project / "answer.txt").read_text() == BEFORE
     code, out, err = loki("resume", "answer", cwd=project)
     assert (code, out) == (2, "")
