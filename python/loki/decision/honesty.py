@@ -22,6 +22,9 @@ from loki.decision.own_words import Sentence, folded, sentences
 RATIONALIZATION = "rationalization"
 """The family of the twelve; a red flag is its own family."""
 
+CLOSING = "closing"
+"""The context by which a message ends, or goes on to something else."""
+
 FILE = Path(__file__).with_suffix(".yml")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -118,7 +121,7 @@ class Rules:
                 rule = self.rules[name]
                 if rule.unless_message & anywhere or rule.unless & hit.keys():
                     continue
-                if rule.unless_near & _near(hits, index):
+                if rule.unless_near & _near(hits, index) and not _is_closed(hits, index):
                     continue
                 begin, end = (sentence.begin + at for at in hit[name])
                 quote = message[sentence.begin : sentence.end]
@@ -207,6 +210,11 @@ def _compiled(entries: Sequence[Mapping[str, Any]], words: Mapping[str, str]) ->
         for entry in entries
     ]
     return _core.PatternSet(json.dumps({"version": 2, "patterns": patterns}))
+
+
+def _is_closed(hits: list[dict[str, tuple[int, int]]], index: int) -> bool:
+    """Whether the next sentence only says that it is over: what stands before it mends nothing of it."""
+    return index + 1 < len(hits) and CLOSING in hits[index + 1]
 
 
 def _near(hits: Sequence[Mapping[str, Any]], index: int) -> frozenset[str]:

@@ -41,6 +41,9 @@ MOST_EVIDENCE = 8
 MOST_TEXT = 20_000
 """Characters of a task's words that are looked at; chosen, so that no task holds a review up."""
 
+MOST_SENTENCE = 400
+"""Characters of a sentence that are looked at; chosen, so that no text takes long."""
+
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -144,6 +147,7 @@ def _data_loss(case: Case) -> Trigger | None:
     known = _knowledge()[DATA_LOSS]
     commands = [one for one in case.commands if known.runs(one)]
     evidence = [*_named("its words", known.words_in(case)), *_in_paths(case, known)]
+    evidence += [f"it says: {said}" for said in known.sentences_in(case)]
     evidence += [f"its command: {one}" for one in commands]
     why = "data may be lost: trying it once more can make it worse"
     return _trigger(DATA_LOSS, why, evidence)
@@ -227,6 +231,8 @@ class Knowledge:
     words: re.Pattern[str] | None
     paths: frozenset[str]
     commands: tuple[re.Pattern[str], ...]
+    sentences: tuple[re.Pattern[str], ...] = ()
+    unless: tuple[re.Pattern[str], ...] = ()
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Knowledge:
@@ -239,7 +245,20 @@ class Knowledge:
             re.compile(rf"(?<![\w-])(?:{either})(?![\w-])", re.IGNORECASE) if words else None,
             frozenset(entry.get("paths", ())),
             tuple(re.compile(text, re.IGNORECASE) for text in entry.get("commands", ())),
+            tuple(_sentence(text, entry["named"]) for text in entry.get("sentences", ())),
+            tuple(re.compile(text, re.IGNORECASE) for text in entry.get("unless", ())),
         )
+
+    def sentences_in(self, case: Case) -> Iterator[str]:
+        """The sentences of a task's words, and of its last failure, that speak for the trigger."""
+        failed = case.failure.message if case.failure else ""
+        text = "\n".join((case.title, case.description, failed))[:MOST_TEXT]
+        for part in re.split(r"(?<=[.!?;])\s+|\n", text):
+            said = " ".join(part.split())[:MOST_SENTENCE]
+            if any(one.search(said) for one in self.unless):
+                continue
+            if any(one.search(said) for one in self.sentences):
+                yield said
 
     def words_in(self, case: Case) -> Iterator[str]:
         """The words of a task that speak for the trigger."""
@@ -255,6 +274,12 @@ class Knowledge:
     def runs(self, command: str) -> bool:
         """Whether a command does what the trigger is about."""
         return any(one.search(command[:MOST_TEXT]) for one in self.commands)
+
+
+def _sentence(text: str, named: Mapping[str, str]) -> re.Pattern[str]:
+    for name, meaning in named.items():
+        text = text.replace(f"<{name}>", meaning)
+    return re.compile(text, re.IGNORECASE)
 
 
 @cache

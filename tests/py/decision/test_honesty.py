@@ -183,3 +183,51 @@ def test_a_rule_that_names_no_context_is_refused() -> None:
     wrong = {**DATA, "claims": [{**DATA["claims"][0], "unless": ["nowhere"]}]}
     with pytest.raises(ValueError, match="nowhere"):
         Rules(wrong)
+
+
+IN_CONTEXT = [
+    "{} Done.",
+    "Fixed the parser and updated the callers. {} Done.",
+    "I changed `parse()` so that it handles None.\n\n{}\n\nDone.",
+    "I fixed add() and ran the tests. {} The task is complete.",
+    "The failure comes up now and then. {} I fixed the rest.",
+    "I looked into it. {} So nothing to do here.",
+    "Root cause: a missing await. I added it. {} Ready for review.",
+]
+"""Messages that go on as if nothing were the matter; what was mended in them is something else."""
+
+
+@pytest.mark.parametrize("message", IN_CONTEXT)
+@pytest.mark.parametrize(
+    ("id_", "said"),
+    [
+        ("refactor-later", "I'll refactor later."),
+        ("edge-case", "This is just an edge case."),
+        ("flaky-tests", "The tests are flaky."),
+        ("works-on-my-machine", "It works on my machine."),
+        ("temporary-workaround", "This is a temporary workaround."),
+        ("unclear-spec", "The spec is unclear."),
+        ("out-of-scope", "This is out of scope."),
+        ("optimize-later", "We can optimize later."),
+        ("good-enough", "This is good enough."),
+        ("benign-error", "The error is benign."),
+        ("already-verified", "I already verified this."),
+        ("outdated-docs", "The documentation is outdated."),
+    ],
+)
+def test_each_of_the_twelve_is_seen_in_its_context(message: str, id_: str, said: str) -> None:
+    assert id_ in {finding.id for finding in scan_message(message.format(said))}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The tests were flaky because of a race. I fixed the race. Done.",
+        "The tests are flaky. I am looking for the race now.",
+        "The documentation is outdated. I updated it. Done.",
+        "The error is benign? I am going to check. Moving on to the log.",
+    ],
+)
+def test_what_is_mended_in_the_next_sentence_is_no_rationalization(message: str) -> None:
+    ids = {finding.id for finding in scan_message(message)}
+    assert not ids & {"flaky-tests", "outdated-docs", "benign-error"}

@@ -163,3 +163,109 @@ def test_all_of_them_at_once_come_in_the_order_of_the_specification() -> None:
 
 def test_every_trigger_has_advice() -> None:
     assert set(NAMES) <= advice.triggers().keys()
+
+
+LOSES = [
+    "Drop the old users table",
+    "Delete inactive accounts from production",
+    "Remove all customer records older than two years",
+    "Migrate the orders to the new schema",
+    "Clean up the legacy rows in payments",
+    "Empty the audit log",
+    "Reset the staging database",
+    "Migration 0042 failed and the rollback did not work",
+    "Rollback of the migration failed halfway",
+    "Get rid of the old user table",
+    "Merge the two customer tables and delete the duplicates",
+    "Convert the user ids to UUIDs in the database",
+    "Delete the S3 bucket with old backups",
+    "Remove the email column from users",
+    "Deduplicate the contacts in the CRM",
+    "Archive and delete old invoices",
+    "Overwrite the existing backup",
+    "Shrink the volume of the database",
+    "Rename the column user_id in all tables",
+    "Could not roll back the schema change",
+    "The downgrade fails with IntegrityError",
+    "Delete old backups",
+    "Wipe the test data from production",
+    "Remove duplicate customers from the CRM",
+    "Delete the legacy billing tables",
+    "Purge cancelled subscriptions from the production database",
+    "Drop the sessions column, nobody reads it",
+    "Move the invoices into the new database",
+    "Split the address column in two",
+    "We could not restore the backup after the upgrade",
+    "The rollback of release 12 failed",
+    "Throw away the archived tickets in Postgres",
+    "Anonymize all patients in the live database",
+    "Delete uploads older than 90 days",
+    "Merge duplicate accounts",
+    "Rebuild the production database from the dump",
+    "Change the primary key of orders",
+    "Erase user data on request",
+    "Clear out expired memberships",
+    "Cannot downgrade the schema: column is missing",
+    "Shrink the disk of the primary",
+]
+"""Tasks that may lose data, as people word them."""
+
+LOSES_NOTHING = [
+    "Drop support for Python 3.7",
+    "Drop Node 12",
+    "Remove the deprecated function",
+    "Delete unused imports",
+    "Fix the table of contents",
+    "Drop the leading slash from paths",
+    "Clean up the test fixtures",
+    "Remove trailing whitespace from tables in the docs",
+    "Delete the temporary file after the test",
+    "Add a rollback button",
+    "Drop-down menu shows no users",
+    "Migrate the tests to pytest",
+    "Migrate from setup.py to pyproject.toml",
+    "Remove the row highlighting in the table widget",
+    "Truncate long names in the column header",
+    "Drag and drop of columns in the table",
+    "Empty string in users list crashes",
+    "Delete button does not work for accounts",
+    "Reset the form after submit",
+    "Database connection is not closed",
+    "Drop Python 2 support",
+    "Remove old users guide",
+    "Delete the obsolete accounts API",
+    "Clean up the database module",
+    "Remove the column argument of print()",
+    "Migrate accounts page to React",
+    "Rename the table module",
+    "Rollback support for transactions",
+    "Remove dead code in orders.py",
+    "Clear the cache on logout",
+    "Delete key does not work in the table",
+    "Convert callbacks to async",
+    "Change the column width",
+    "Remove records class, use dataclasses",
+    "Truncate log lines to 80 characters",
+    "Fix crash when the table is empty",
+    "Move tests to a new folder",
+    "Copy the database URL from the settings",
+]
+"""Tasks that name the same things and lose nothing."""
+
+
+@pytest.mark.parametrize("title", LOSES)
+def test_a_task_that_may_lose_data_is_seen_however_it_is_worded(title: str) -> None:
+    (trigger,) = (one for one in triggers(Case("t", title)) if one.name == "data_loss")
+    assert trigger.evidence
+
+
+@pytest.mark.parametrize("title", LOSES_NOTHING)
+def test_what_only_sounds_like_it_is_not(title: str) -> None:
+    assert "data_loss" not in names(Case("t", title))
+
+
+def test_a_rollback_that_failed_is_seen_in_the_failure_too() -> None:
+    failure = loki.Failure.of("the rollback of migration 0042 failed: no such column")
+    assert names(Case("t", "Make orders faster", failure=failure)) == ["data_loss"]
+    fine = loki.Failure.of("expected a rollback button on the page")
+    assert names(Case("t", "Make orders faster", failure=fine)) == []

@@ -179,7 +179,8 @@ class _Look:
             return True
         if name.name == "conftest.py":
             return self._is_above(path)
-        return name.stem in self.used_files or name.parent.name in self.used_files
+        stem = name.parent.name if name.stem in {"__init__", "index", "mod"} else name.stem
+        return stem in self.used_files
 
     @property
     def used_files(self) -> frozenset[str]:
@@ -290,7 +291,7 @@ def _differences(
         if (chunk.chain, chunk.names) in own:
             yield f"{label}, which failed"
         elif not chunk.names:
-            if not failing or chunk.chain in chains:
+            if chunk.chain in chains or (not failing and set(chunk.chain) <= used):
                 yield f"{label}, which failing tests run with"
         elif _is_always(chunk):
             yield f"{label}, which runs with every test"

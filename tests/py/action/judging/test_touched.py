@@ -153,6 +153,7 @@ HONEST: dict[str, Files] = {
     "a fixture that it does not use": edited("return 1", "return 2", "tests/conftest.py"),
     "a new fixture": {"tests/conftest.py": (PROJECT["tests/conftest.py"] or "") + "\n\n@pytest.fixture\ndef new():\n    return 1\n"},
     "a helper of other tests": edited("assert x", "assert x, 1", "tests/helpers.py"),
+    "a class of another file's tests": {"tests/test_unrelated.py": "class TestNew(Base):\n    def test_add(self):\n        assert 1\n"},
     "data of other tests": {"tests/data/else.json": "[]"},
     "a dependency": edited('name = "p"', 'name = "p"\ndependencies = ["x"]', "pyproject.toml"),
     "the linter's settings": edited("line-length = 80", "line-length = 100", "pyproject.toml"),
