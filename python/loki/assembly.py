@@ -70,6 +70,7 @@ def performer(
     from loki.action.check_runner import CheckRunner
     from loki.action.conversation import Conversation
     from loki.action.drift_watch import DriftWatch, Settings
+    from loki.action.feature_evidence import FeatureEvidence
     from loki.action.judge import Judge
     from loki.action.judging.watch import JudgingWatch
     from loki.action.performer import Performer
@@ -136,6 +137,7 @@ def performer(
     judge = Judge(
         spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
     )
+    judge.evidence = FeatureEvidence(spec.id, work, checks, store, execution)
     regressions = RegressionCheck(
         spec.id,
         spec.checks,
@@ -211,16 +213,25 @@ def with_review(
 ) -> tuple[Check, ...]:
     """The checks of a task; of kind security, somebody looks at its change before that is done.
 
+    Of kind feature, somebody looks where nothing shows that the feature is there.
+
     Where a reviewer or a person is asked already, nobody is asked a second time.
     """
-    from loki.action.check import Check
+    from loki.action.check import EVIDENCE, Check
 
-    is_wanted = kind == "security" and workspace.config.review.security
+    review = workspace.config.review
+    is_wanted = {"security": review.security, "feature": review.feature}.get(kind, False)
     if not is_wanted or not checks or any(check.is_judged for check in checks):
         return checks
     judge = "custom" if reviewer is not None else "approval"
-    said = "the change is right, and opens no hole"
-    return (*checks, Check((), judge, "security_review", description=said))
+    name, said = "security_review", "the change is right, and opens no hole"
+    if kind == "feature":
+        name = EVIDENCE
+        said = (
+            "a check that failed before passes, or a new test fails without the change; else somebody "
+            "sees that it works"
+        )
+    return (*checks, Check((), judge, name, description=said))
 
 
 def default_checks(

@@ -245,6 +245,8 @@ class ReviewConfig(BaseModel):
     min_confidence: float = Field(default=0.40, ge=0, le=1)
     security: bool = True
     """Before the change of a task of kind security counts as done."""
+    feature: bool = True
+    """Before a feature counts as done that neither a check nor a new test shows to be there."""
     irreversible: bool = True
     """Before a command runs that no undo reaches."""
     changed_tests: bool = True

@@ -27,6 +27,9 @@ DEFAULT_TIMEOUT = 600.0
 REVIEW = "review"
 """Before the colon: a criterion that a reviewer judges. It is of kind custom."""
 
+EVIDENCE = "feature_evidence"
+"""Name of the criterion of a feature that something shows it to be there; else somebody judges."""
+
 PARSES = "parses"
 """As ``syntax: parses``, a criterion that needs no command: loki parses what the task has changed."""
 

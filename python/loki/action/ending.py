@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from loki.action.check import EVIDENCE
 from loki.action.event import Effect, Executed, Finish, Interrupted, Keep, Note
 from loki.action.review_event import ReviewNeeded
 from loki.action.state import (
@@ -23,6 +24,11 @@ from loki.action.state import (
 from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.people.escalation import file_name
+
+NO_EVIDENCE = (
+    "No check that failed before passes now, and no new test fails without the change: nothing shows that "
+    "the feature is there"
+)
 
 HUMAN_REVIEW = "human_review"
 """The trigger of what waits for a person's decision."""
@@ -53,6 +59,8 @@ def conclude(state: State, now: datetime, reason: str) -> tuple[State, tuple[Eff
         return succeed(state, now, "success", reason)
     named = ", ".join(state.waiting)
     missing = f"every other check passes; a person has to approve: {named}"
+    if EVIDENCE in state.waiting:
+        missing += f". {NO_EVIDENCE}"
     kept: tuple[Effect, ...] = ()
     if state.current is not None:
         kept = (

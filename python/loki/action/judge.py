@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.agent import Reviewer, ReviewRequest, Verdict
 from loki.action.asking import run_coroutine
-from loki.action.check import Check, CheckResult, Report
+from loki.action.check import EVIDENCE, Check, CheckResult, Report
 from loki.action.task import TaskSpec
 from loki.base.error import AgentError
 from loki.base.secret import mask_secrets
@@ -23,6 +23,7 @@ from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
+    from loki.action.feature_evidence import FeatureEvidence
     from loki.decision.shared_breaker import SharedBreaker
 
 logger = logging.getLogger("loki")
@@ -52,6 +53,7 @@ class Judge:
         reviewer: whom to ask; None where there is none.
         breaker: what its calls pass; None: nothing.
         cancelled: set when the run is being stopped.
+        evidence: shows that a feature is there; None: nobody looks for it.
         can_stop: given what ends a reviewer that is awaited, from any thread.
     """
 
@@ -65,6 +67,7 @@ class Judge:
     breaker: SharedBreaker | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     can_stop: Callable[[Callable[[], None]], object] = lambda _: None
+    evidence: FeatureEvidence | None = None
 
     def complete(
         self,
@@ -87,6 +90,8 @@ class Judge:
         judged = [check for check in checks if check.is_judged]
         if not judged:
             return ran
+        if self.evidence is not None and any(check.name == EVIDENCE for check in judged):
+            self.evidence.started(ran)
         ask = ask and ran.first_failure is None and not self.cancelled.is_set()
         # People last: they are not asked for what a reviewer rejects.
         for check in sorted(judged, key=lambda check: check.kind == "approval"):
@@ -117,6 +122,10 @@ class Judge:
         return None if is_lost else (approved, self.reviewer.name, said)
 
     def _judge(self, check: Check, results: Mapping[Check, CheckResult]) -> CheckResult:
+        if check.name == EVIDENCE and self.evidence is not None:
+            began = time.monotonic()
+            if said := self.evidence.found(results.values()):
+                return CheckResult(check, True, None, time.monotonic() - began, said)
         if check.kind == "approval":
             return self._approval(check)
         if self.reviewer is None:

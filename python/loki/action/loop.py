@@ -55,6 +55,7 @@ from loki.action.state import (
     Current,
     Phase,
     State,
+    awaited,
     charged,
     measured,
     paid,
@@ -116,7 +117,7 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
     if first is not None or lost:
         found = first.failure if first is not None else lost_failure(lost)
         return _generate(replace(state, failure=found), now)
-    waiting = tuple(check.name for check in event.report.pending)
+    waiting = awaited(state, event.report)
     is_done = state.setting.task.done_when_passing and not waiting
     if state.worked or (is_done and state.files):
         return _accept(replace(state, waiting=waiting), now)
@@ -271,7 +272,7 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
     if not state.setting.task.checks and state.setting.needs_check:
         return succeed(state, now, "unverified", "the change is made; no check verified it")
-    return _accept(replace(state, waiting=tuple(check.name for check in report.pending)), now)
+    return _accept(replace(state, waiting=awaited(state, report)), now)
 
 
 def _accept(state: State, now: datetime) -> Step:

@@ -12,7 +12,7 @@ from typing import Any
 
 from loki.action import progress
 from loki.action.agent import Proposal
-from loki.action.check import Report
+from loki.action.check import EVIDENCE, Report
 from loki.action.claim import findings
 from loki.action.event import AgentFailed, Ask, Executed, Helped, Reflected, Say
 from loki.action.gate import Validation
@@ -219,6 +219,12 @@ def measured(state: State, report: Report) -> State:
         fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
         state = with_current(state, progress=progress.kept(fewest, now))
     return replace(state, fewest=progress.least(state.fewest, now, report))
+
+
+def awaited(state: State, report: Report) -> tuple[str, ...]:
+    """Criteria that only a person can still approve; what they did all by themselves they have seen."""
+    seen = {EVIDENCE} if state.helped and state.current is None and not state.files else set()
+    return tuple(check.name for check in report.pending if check.name not in seen)
 
 
 def usage(state: State, now: datetime) -> Usage:

@@ -149,6 +149,8 @@ def _asked_of(record: Mapping[str, Any], task_id: str, title: str) -> QueuedTask
 
 def _asked(spec: TaskSpec, agent: Mapping[str, Any] | None) -> QueuedTask:
     """A task that was never queued, as the queue would have it."""
+    from loki.action.check import EVIDENCE
+
     said = agent or {}
     words: Sequence[str] = said.get("command") or ()
     command = "" if said.get("masked") or said.get("preset") else shlex.join(map(str, words))
@@ -158,7 +160,7 @@ def _asked(spec: TaskSpec, agent: Mapping[str, Any] | None) -> QueuedTask:
         spec.title,
         kind=spec.kind,
         complexity=spec.complexity,
-        checks=tuple(check.shown for check in spec.checks),
+        checks=tuple(check.shown for check in spec.checks if check.name != EVIDENCE),
         scope=spec.scope,
         agent="" if command else str(known),
         agent_command=command,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action import pipeline_record
 from loki.action.asking import AnyAgent
-from loki.action.check import Check
+from loki.action.check import EVIDENCE, Check
 from loki.action.drafts import forget
 from loki.action.pipeline import step
 from loki.action.pipeline_outcome import PipelineOutcome, outcome_of
@@ -185,6 +185,8 @@ class PipelineSession:
             wait=self._wait,
             id=id_,
         ).spec
+        # A person looks at what a stage has done where it says so (`requires_approval`).
+        spec = replace(spec, checks=tuple(c for c in spec.checks if c.name != EVIDENCE))
         left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)
         budget = narrowed(spec.budget, left, max(LEAST_SECONDS, effect.max_seconds))
         task = Task(workspace, replace(spec, budget=budget, run=run), intervention)

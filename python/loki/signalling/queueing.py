@@ -59,7 +59,7 @@ def note(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         f"{prefix}-{signal.id}",
         f"{verb}: {one_line(about, TITLE)}",
         said,
-        kind="feature",
+        kind="refactor",  # it wants a change, and nothing that a test could show
         priority="low",
         after=signal.said("task_id"),
         tags=("signal",),

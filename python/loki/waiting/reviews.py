@@ -62,7 +62,8 @@ def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Revie
     """What asks a person about a task before the loop goes on."""
     from loki.action.reviewing import Reviewing
 
-    rules = Rules(**workspace.config.review.model_dump(exclude={"timeout", "changed_tests"}))
+    own = {"timeout", "changed_tests", "feature"}
+    rules = Rules(**workspace.config.review.model_dump(exclude=own))
     return Reviewing(
         spec,
         rules,

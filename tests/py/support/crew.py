@@ -48,7 +48,7 @@ def make_agent(folder: Path, pause: str = ":") -> tuple[str, Path]:
 def submit(project: Path, names: Iterable[str], **said: Any) -> Queue:
     """Queue a task "make <name>" for each name."""
     queue = queue_of(loki.Workspace(project))
-    said = {"kind": "feature", "complexity": "low", **said}
+    said = {"kind": "refactor", "complexity": "low", **said}
     queue.submit_all(
         [
             QueuedTask(name, f"make {name}", checks=(f"test -f {name}.txt",), **said)

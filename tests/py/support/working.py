@@ -20,7 +20,7 @@ def in_copy(
     project: Path, agent: AgentLike, title: str = "a task", **options: Any
 ) -> tuple[Outcome, Mapping[str, bytes]]:
     """A task run in a copy; its outcome, and the project's files afterwards."""
-    options = {"checks": [PASSES], "kind": "feature", "complexity": "low", **options}
+    options = {"checks": [PASSES], "kind": "refactor", "complexity": "low", **options}
     outcome = run_in_copy(
         loki.Workspace(project),
         lambda workspace: workspace.task(title, **options),

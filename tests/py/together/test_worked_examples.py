@@ -34,7 +34,7 @@ def attempts(project: Path, task: str) -> list[dict[str, Any]]:
 def test_1_a_lint_error_is_fixed_and_nothing_more_is_to_change(project: Path) -> None:
     agent = ScriptedAgent([{"button.py": "import os\nimport sys\n\nprint(sys.argv)\n"}])
     outcome = loki.run(
-        "Add a click handler", agent=agent, checks=[RUFF], path=str(project), kind="feature"
+        "Add a click handler", agent=agent, checks=[RUFF], path=str(project), kind="refactor"
     )
     assert (outcome.status, outcome.attempts, outcome.files) == ("success", 2, ("button.py",))
     first, second = attempts(project, outcome.task_id)
@@ -64,7 +64,7 @@ def test_2_a_type_error_is_fixed_with_the_type_in_view(project: Path) -> None:
 
     agent = ScriptedAgent([lambda _: use("user"), second])
     outcome = loki.run(
-        "Return the user", agent=agent, checks=[MYPY], path=str(project), kind="feature"
+        "Return the user", agent=agent, checks=[MYPY], path=str(project), kind="refactor"
     )
     assert (outcome.status, outcome.attempts) == ("success", 2)
     first, _ = attempts(project, outcome.task_id)

@@ -150,7 +150,7 @@ def test_what_is_asked_while_the_checks_run_keeps_the_work_from_landing(
     asks_late.chmod(0o755)
     workspace = loki.Workspace(project)
     queue = queue_of(workspace)
-    task = QueuedTask("a", "make a", kind="feature", complexity="low", checks=(str(asks_late),))
+    task = QueuedTask("a", "make a", kind="refactor", complexity="low", checks=(str(asks_late),))
     queue.submit(task)
     agent, _log = make_agent(tmp_path)
     work(project, "--agent-command", agent)

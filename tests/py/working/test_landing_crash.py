@@ -38,7 +38,7 @@ def land(project: Path, die_at: int = 0) -> loki.Outcome:
     return run_in_copy(
         loki.Workspace(project),
         lambda workspace: workspace.task(
-            "change it", checks=[PASSES], kind="feature", complexity="low", id="t"
+            "change it", checks=[PASSES], kind="refactor", complexity="low", id="t"
         ),
         lambda _: lambda _: CHANGE,
         threading.Event(),

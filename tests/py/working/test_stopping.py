@@ -43,7 +43,7 @@ def program(folder: Path, name: str, text: str, then: str = ":") -> tuple[str, P
 def submit(project: Path, check: str = "test -f a.txt", *names: str) -> Queue:
     queue = queue_of(loki.Workspace(project))
     for name in names or ("a",):
-        task = QueuedTask(name, f"make {name}", kind="feature", complexity="low", checks=(check,))
+        task = QueuedTask(name, f"make {name}", kind="refactor", complexity="low", checks=(check,))
         queue.submit(task)
     return queue
 
