@@ -119,18 +119,22 @@ PyObject* permit_success(PyObject* self, PyObject*) noexcept {
 }
 
 PyObject* permit_failure(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
-  static const char* names[] = {"error", nullptr};
-  PyObject* error = Py_None;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|O:failure", const_cast<char**>(names), &error) ==
-      0) {
+  static const char* names[] = {"error", "retry_after", nullptr};
+  PyObject *error = Py_None, *retry_after = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:failure", const_cast<char**>(names), &error,
+                                  &retry_after) == 0) {
     return nullptr;
   }
   return caught([&] {
     Permit& permit = permit_of(self);
     const py::handle breaker(permit.breaker);
     const auto text = breaker.attr("_describe")(py::handle(error)).cast<std::string>();
+    std::optional<Nanoseconds> asked;
+    if (retry_after != Py_None) {
+      asked = Nanoseconds(breaker.attr("_asked")(py::handle(retry_after)).cast<std::int64_t>());
+    }
     if (claim(permit)) {
-      permit.clocked->locked.failure(permit.value, report_time(permit), text);
+      permit.clocked->locked.failure(permit.value, report_time(permit), text, asked);
       announce(breaker, *permit.clocked);
     }
     return Py_NewRef(Py_None);
@@ -229,8 +233,11 @@ PyMethodDef permit_methods[] = {
     {"success", permit_success, METH_NOARGS,
      "success(self) -> None\n\nThe call went well. What is reported second counts nothing."},
     {"failure", c_function(permit_failure), METH_VARARGS | METH_KEYWORDS,
-     "failure(self, error: object = None) -> None\n\n"
-     "The call failed; the error, an exception or a text, is shown to those that are refused."},
+     "failure(self, error: object = None, retry_after: object = None) -> None\n\n"
+     "The call failed; the error, an exception or a text, is shown to those that are refused. "
+     "Where "
+     "it\n"
+     "trips the breaker, `retry_after` is for how long: what the service asked for."},
     {"ignore", permit_ignore, METH_NOARGS,
      "ignore(self) -> None\n\n"
      "Neither: cancelled, or an error that says nothing. A permit that is dropped does the same."},

@@ -26,8 +26,10 @@ Change change(const MaybeTransition& transition) {
 }
 
 BreakerEvent event(BreakerEventKind kind, const std::optional<BreakerPermit>& permit,
-                   std::string error) {
-  return {kind, permit.value_or(BreakerPermit{}), std::move(error)};
+                   std::string error, std::optional<std::int64_t> asked_ns = std::nullopt) {
+  BreakerEvent made{kind, permit.value_or(BreakerPermit{}), std::move(error), std::nullopt};
+  if (asked_ns) made.asked = Nanoseconds(*asked_ns);
+  return made;
 }
 
 void bind_reply(py::module_& module) {
@@ -93,26 +95,30 @@ void bind_breakers(py::module_& module) {
       .def(
           "locally",
           [](SharedBreaker& self, BreakerEventKind kind, const std::optional<BreakerPermit>& permit,
-             std::string error, std::int64_t now_ns) {
-            return self.locally(event(kind, permit, std::move(error)), Nanoseconds(now_ns));
+             std::string error, std::int64_t now_ns, std::optional<std::int64_t> asked_ns) {
+            return self.locally(event(kind, permit, std::move(error), asked_ns),
+                                Nanoseconds(now_ns));
           },
-          py::arg("kind"), py::arg("permit"), py::arg("error"), py::arg("now_ns"))
+          py::arg("kind"), py::arg("permit"), py::arg("error"), py::arg("now_ns"),
+          py::arg("asked_ns") = py::none())
       .def(
           "together",
           [](SharedBreaker& self, BreakerEventKind kind, const std::optional<BreakerPermit>& permit,
              std::string error, BreakersFile& file, const BreakerMoment& moment,
-             std::string_view owner) {
-            return self.together(event(kind, permit, std::move(error)), file, moment, owner);
+             std::string_view owner, std::optional<std::int64_t> asked_ns) {
+            return self.together(event(kind, permit, std::move(error), asked_ns), file, moment,
+                                 owner);
           },
           py::arg("kind"), py::arg("permit"), py::arg("error"), py::arg("file"), py::arg("moment"),
-          py::arg("owner"))
+          py::arg("owner"), py::arg("asked_ns") = py::none())
       .def(
           "alone",
           [](SharedBreaker& self, BreakerEventKind kind, const std::optional<BreakerPermit>& permit,
-             std::string error, std::int64_t now_ns) {
-            return self.alone(event(kind, permit, std::move(error)), Nanoseconds(now_ns));
+             std::string error, std::int64_t now_ns, std::optional<std::int64_t> asked_ns) {
+            return self.alone(event(kind, permit, std::move(error), asked_ns), Nanoseconds(now_ns));
           },
-          py::arg("kind"), py::arg("permit"), py::arg("error"), py::arg("now_ns"))
+          py::arg("kind"), py::arg("permit"), py::arg("error"), py::arg("now_ns"),
+          py::arg("asked_ns") = py::none())
       .def(
           "check",
           [](const SharedBreaker& self, const BreakersFile& file, const BreakerMoment& moment) {

@@ -262,9 +262,10 @@ class Permit:
         ...
     def __exit__(self, kind: typing.Any, error: typing.Any, traceback: typing.Any) -> typing.Literal[False]:
         ...
-    def failure(self, error: typing.Any = None) -> None:
+    def failure(self, error: typing.Any = None, retry_after: typing.Any = None) -> None:
         """
-        The call failed; the error, an exception or a text, is shown to those that are refused.
+        The call failed; the error, an exception or a text, is shown to those that are refused. Where it
+        trips the breaker, `retry_after` is for how long: what the service asked for.
         """
     def ignore(self) -> None:
         """
@@ -394,7 +395,7 @@ class SharedBreaker:
         """
         The hot path of `locally`; None: ask that.
         """
-    def alone(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerReply:
+    def alone(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex, asked_ns: typing.SupportsInt | typing.SupportsIndex | None = None) -> BreakerReply:
         ...
     def check(self, file: BreakersFile, moment: BreakerMoment) -> None:
         """
@@ -402,7 +403,7 @@ class SharedBreaker:
         """
     def counts(self) -> tuple[int, int, int, int, int, int, int]:
         ...
-    def locally(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerReply | None:
+    def locally(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, now_ns: typing.SupportsInt | typing.SupportsIndex, asked_ns: typing.SupportsInt | typing.SupportsIndex | None = None) -> BreakerReply | None:
         ...
     def look(self, file: BreakersFile, moment: BreakerMoment) -> tuple[tuple[int, int, int] | None, bool]:
         ...
@@ -412,7 +413,7 @@ class SharedBreaker:
         """
         The hot path of `locally`; False: ask that.
         """
-    def together(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, file: BreakersFile, moment: BreakerMoment, owner: str) -> BreakerReply:
+    def together(self, kind: BreakerEventKind, permit: BreakerPermit | None, error: str, file: BreakersFile, moment: BreakerMoment, owner: str, asked_ns: typing.SupportsInt | typing.SupportsIndex | None = None) -> BreakerReply:
         ...
     def view(self, now_ns: typing.SupportsInt | typing.SupportsIndex) -> BreakerView:
         ...

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from loki.base.error import ConfigError
 from loki.settings import (
     AgentConfig,
+    BreakersConfig,
     BriefingConfig,
     ContextConfig,
     DriftConfig,
@@ -47,6 +48,7 @@ class Config(BaseModel):
     sandbox: SandboxConfig = SandboxConfig()
     agents: Mapping[str, AgentConfig] = Field(default_factory=dict)
     models: ModelsConfig = ModelsConfig()
+    breakers: BreakersConfig = BreakersConfig()
     work: WorkConfig = WorkConfig()
     prices: Mapping[str, PriceConfig] = Field(default_factory=dict)
     signs: SignsConfig = SignsConfig()

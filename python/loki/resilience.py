@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loki.base.error import UsageError
+from loki.base.error import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from loki.action.asking import AnyAgent
@@ -20,13 +20,36 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def breakers(workspace: Workspace, **knobs: Any) -> Breakers:
-    """The circuit breakers of a project; knobs as `loki.Breakers` takes them."""
+def breakers(
+    workspace: Workspace, calls: Mapping[str, Any] | None = None, **knobs: Any
+) -> Breakers:
+    """The circuit breakers of a project.
+
+    Args:
+        workspace: the project.
+        calls: arguments of those of models and tools, beside the configuration's.
+        knobs: as `loki.Breakers` takes them, for all of them in place of the configuration's.
+
+    Raises:
+        ConfigError: what the configuration says of them contradicts itself.
+    """
+    from loki.decision.breaker_kinds import for_calls
     from loki.decision.breakers import Breakers
     from loki.decision.transition_line import listens, tell
 
     path = workspace.folder / "state" / "circuit-breakers.json"
-    breakers = Breakers(path, clock=workspace.clock, **knobs)
+    if not knobs:
+        said = workspace.config.breakers
+        own = {name: one.arguments for name, one in said.named.items()}
+        knobs = {"named": for_calls({**said.arguments, **(calls or {})}, own)}
+    try:
+        breakers = Breakers(path, clock=workspace.clock, **knobs)
+    except ValueError as error:
+        if "named" not in knobs or calls:
+            raise
+        raise ConfigError(
+            f"[breakers]: {error}", file=str(workspace.folder / "config.toml")
+        ) from error
     if listens():
         breakers.listen(tell)
     return breakers
@@ -50,6 +73,7 @@ def ways(workspace: Workspace) -> Ways:
         Calls(workspace.store),
         hedge=config.models.hedge,
         parallel=config.models.parallel,
+        wait=config.models.wait,
     )
 
 

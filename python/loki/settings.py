@@ -137,6 +137,39 @@ class ModelsConfig(BaseModel):
     hedge: Seconds | None = None
     """After this long without an answer the next model is asked, too, and the first answer wins; never
     where nothing is said. Both calls cost."""
+    wait: Seconds = 300.0
+    """How long a call waits, all pauses together, where no model may be asked before a time."""
+
+
+class BreakerConfig(BaseModel):
+    """Arguments of `loki.Breaker` that are other than usual."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: int | None = Field(default=None, ge=1)
+    """Failures within the window that trip it, in place of their share."""
+    failure_rate: float | None = Field(default=None, gt=0, le=1)
+    minimum_calls: int | None = Field(default=None, ge=1)
+    window_calls: int | None = Field(default=None, ge=1)
+    window: Seconds | None = Field(default=None, gt=0)
+    cooldown: Seconds | None = None
+    cooldown_multiplier: float | None = Field(default=None, ge=1, allow_inf_nan=False)
+    cooldown_cap: Seconds | None = None
+    half_open_interval: Seconds | None = None
+    recovery_threshold: int | None = Field(default=None, ge=1)
+    probe_lease: Seconds | None = Field(default=None, gt=0)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is said."""
+        return self.model_dump(exclude_none=True, exclude={"named"})
+
+
+class BreakersConfig(BreakerConfig):
+    """``[breakers]``: circuit breakers of calls of models and tools."""
+
+    named: dict[str, BreakerConfig] = {}
+    """``[breakers.named."api/claude"]``: of single ones, or of globs of names; also of whole agents'."""
 
 
 class WorkConfig(BaseModel):

@@ -311,15 +311,17 @@ class Workspace:
 
         return Runs(self)
 
-    def breakers(self, **knobs: Any) -> Breakers:
+    def breakers(self, calls: Mapping[str, Any] | None = None, **knobs: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.
 
         Args:
-            knobs: as `loki.Breakers` takes them.
+            calls: arguments of `loki.Breaker` for calls of models and tools, beside the configuration's.
+            knobs: as `loki.Breakers` takes them, for all of them; in place of what the configuration
+                says, and of what is usual for calls.
         """
         from loki import resilience
 
-        return resilience.breakers(self, **knobs)
+        return resilience.breakers(self, calls, **knobs)
 
     @cached_property
     def ways(self) -> Ways:

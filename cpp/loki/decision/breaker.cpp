@@ -41,7 +41,7 @@ void follow_clock(const BreakerConfig& config, BreakerState& state, Nanoseconds 
   state.last_change = now;
   if (state.cooldown_until) {
     state.cooldown_until =
-        std::min(*state.cooldown_until, later(now, cooldown_after(config, state.trips)));
+        std::min(*state.cooldown_until, later(now, breaker::cooldown(config, state)));
   }
 }
 
@@ -59,21 +59,25 @@ MaybeTransition move_to(BreakerState& state, CircuitState to, Nanoseconds now) {
   state.is_isolated = false;
   state.probe_started.reset();
   state.cooldown_until.reset();
+  state.asked.reset();
   state.success_count = 0;
   if (from == to) return std::nullopt;
   state.last_change = now;
   return BreakerTransition{from, to, now};
 }
 
-MaybeTransition to_open(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
+MaybeTransition to_open(const BreakerConfig& config, BreakerState& state, Nanoseconds now,
+                        std::optional<Nanoseconds> asked = std::nullopt) {
   const MaybeTransition transition = move_to(state, CircuitState::open, now);
-  state.cooldown_until = later(now, cooldown_after(config, state.trips));
+  state.asked = asked;
+  state.cooldown_until = later(now, breaker::cooldown(config, state));
   return transition;
 }
 
-MaybeTransition trip(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
+MaybeTransition trip(const BreakerConfig& config, BreakerState& state, Nanoseconds now,
+                     std::optional<Nanoseconds> asked) {
   if (state.trips < std::numeric_limits<std::uint32_t>::max()) ++state.trips;
-  return to_open(config, state, now);
+  return to_open(config, state, now, asked);
 }
 
 MaybeTransition to_closed(BreakerState& state, Nanoseconds now) {
@@ -157,15 +161,16 @@ void count(const BreakerConfig& config, BreakerState& state, const BreakerCall& 
 }
 
 BreakerOutcome record(const BreakerConfig& config, BreakerState& state, const BreakerPermit& permit,
-                      Nanoseconds now, bool is_failed) {
+                      Nanoseconds now, bool is_failed,
+                      std::optional<Nanoseconds> asked = std::nullopt) {
   const bool is_slow =
       config.slow_call_rate > 0 && elapsed(permit.started, now) >= config.slow_call_duration;
   count(config, state, {now, is_failed, is_slow});
   if (state.circuit == CircuitState::closed) {
-    return {true, is_too_much(config, state) ? trip(config, state, now) : std::nullopt};
+    return {true, is_too_much(config, state) ? trip(config, state, now, asked) : std::nullopt};
   }
   state.is_probing = false;
-  if (is_failed || is_slow) return {true, trip(config, state, now)};
+  if (is_failed || is_slow) return {true, trip(config, state, now, asked)};
   const bool has_recovered = ++state.success_count >= config.recovery_threshold;
   return {true, has_recovered ? to_closed(state, now) : std::nullopt};
 }
@@ -211,6 +216,13 @@ Nanoseconds cooldown_after(const BreakerConfig& config, std::uint32_t trips) {
 
 namespace breaker {
 
+Nanoseconds cooldown(const BreakerConfig& config, const BreakerState& state) {
+  const Nanoseconds own = cooldown_after(config, state.trips);
+  if (!state.asked) return own;
+  const Nanoseconds asked = std::clamp(*state.asked, Nanoseconds(0), kLongestAsked);
+  return state.trips > 1 ? std::max(asked, own) : asked;
+}
+
 BreakerAnswer acquire(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
   BreakerAnswer answer;
   answer.transition = expire(config, state, now);
@@ -235,11 +247,12 @@ BreakerOutcome success(const BreakerConfig& config, BreakerState& state,
 }
 
 BreakerOutcome failure(const BreakerConfig& config, BreakerState& state,
-                       const BreakerPermit& permit, Nanoseconds now, std::string_view error) {
+                       const BreakerPermit& permit, Nanoseconds now, std::string_view error,
+                       std::optional<Nanoseconds> asked) {
   if (!is_current(config, state, permit, now)) return {};
   state.last_failure = now;
   state.last_error = error;
-  return record(config, state, permit, now, true);
+  return record(config, state, permit, now, true, asked);
 }
 
 BreakerOutcome ignore(BreakerState& state, const BreakerPermit& permit) {
@@ -313,6 +326,7 @@ std::optional<Nanoseconds> retry_at(const BreakerConfig& config, const BreakerSt
 
 void restore(const BreakerConfig& config, BreakerState& state, Nanoseconds now) {
   auto& failures = state.failures;
+  if (!keeps_failures(config)) failures.clear();
   std::erase_if(failures, [&](Nanoseconds at) { return at > now; });
   std::sort(failures.begin(), failures.end());
   if (failures.size() > config.threshold) {
@@ -328,8 +342,9 @@ void restore(const BreakerConfig& config, BreakerState& state, Nanoseconds now) 
   if (state.circuit != CircuitState::open) {
     state.is_isolated = false;
     state.cooldown_until.reset();
+    state.asked.reset();
   } else if (!state.is_isolated) {
-    const Nanoseconds cooldown = cooldown_after(config, state.trips);
+    const Nanoseconds cooldown = breaker::cooldown(config, state);
     const Nanoseconds until =
         state.cooldown_until.value_or(later(state.last_change.value_or(now), cooldown));
     state.cooldown_until = std::clamp(until, now, later(now, cooldown));

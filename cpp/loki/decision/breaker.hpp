@@ -47,6 +47,9 @@ struct BreakerConfig {
   std::uint32_t minimum_calls = 10;   // fewer calls than this have no rate
 };
 
+// What a service asks for is waited for no longer than this. Source: as retry_after.cpp reads it.
+inline constexpr Nanoseconds kLongestAsked = std::chrono::hours(24);
+
 // Throws InvalidArgument for a config that says nothing or contradicts itself.
 void check(const BreakerConfig& config);
 
@@ -72,7 +75,8 @@ struct BreakerState {
   std::optional<Nanoseconds> last_failure;    // none: since it was last closed
   std::optional<Nanoseconds> last_change;     // none: since the beginning
   std::optional<Nanoseconds> cooldown_until;  // OPEN, unless isolated
-  std::string last_error;  // of the last failure that counted; cached for refusals
+  std::optional<Nanoseconds> asked;  // OPEN: how long the service asked to wait, where it did
+  std::string last_error;            // of the last failure that counted; cached for refusals
 
   std::uint64_t probes = 0;  // numbers them, never back: the last one is what is or was in flight
   bool is_probing = false;   // it is in flight
@@ -124,8 +128,11 @@ BreakerAnswer acquire(const BreakerConfig& config, BreakerState& state, Nanoseco
 // The outcome of a permit. `error`: what to show those that are refused.
 BreakerOutcome success(const BreakerConfig& config, BreakerState& state,
                        const BreakerPermit& permit, Nanoseconds now);
+// `asked`: how long the service asks to wait. A trip takes it for the cooldown; the second one in a
+// row, and later ones, only where it is longer than their own, as a service may always ask for 1 s.
 BreakerOutcome failure(const BreakerConfig& config, BreakerState& state,
-                       const BreakerPermit& permit, Nanoseconds now, std::string_view error);
+                       const BreakerPermit& permit, Nanoseconds now, std::string_view error,
+                       std::optional<Nanoseconds> asked = std::nullopt);
 
 // No outcome: cancelled, dropped, or an error that says nothing about the other side. A probe frees
 // its slot; in time or not is the same, so no time is asked for. Never a transition.
@@ -153,6 +160,9 @@ std::uint32_t failure_count(const BreakerConfig& config, const BreakerState& sta
 // The oldest failure that counts at `now`; none where there is none, or where calls are counted.
 std::optional<Nanoseconds> window_start(const BreakerConfig& config, const BreakerState& state,
                                         Nanoseconds now);
+
+// How long an open breaker stays so, from its start on: as grown, or as the service asked.
+Nanoseconds cooldown(const BreakerConfig& config, const BreakerState& state);
 
 // When a refused call may come back; `now` where the next call is granted; none while isolated.
 std::optional<Nanoseconds> retry_at(const BreakerConfig& config, const BreakerState& state,

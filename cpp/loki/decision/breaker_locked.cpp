@@ -61,9 +61,11 @@ void LockedBreaker::success(const BreakerPermit& permit, Nanoseconds now) {
   add(outcome.is_counted ? successes_ : late_);
 }
 
-void LockedBreaker::failure(const BreakerPermit& permit, Nanoseconds now, std::string_view error) {
-  const BreakerOutcome outcome = apply(
-      [&](BreakerState& state) { return breaker::failure(config_, state, permit, now, error); });
+void LockedBreaker::failure(const BreakerPermit& permit, Nanoseconds now, std::string_view error,
+                            std::optional<Nanoseconds> asked) {
+  const BreakerOutcome outcome = apply([&](BreakerState& state) {
+    return breaker::failure(config_, state, permit, now, error, asked);
+  });
   add(outcome.is_counted ? failures_ : late_);
 }
 

@@ -69,7 +69,8 @@ class LockedBreaker {
     return true;
   }
   void success(const BreakerPermit& permit, Nanoseconds now);
-  void failure(const BreakerPermit& permit, Nanoseconds now, std::string_view error);
+  void failure(const BreakerPermit& permit, Nanoseconds now, std::string_view error,
+               std::optional<Nanoseconds> asked = std::nullopt);
   void ignore(const BreakerPermit& permit);
 
   void open(Nanoseconds now);

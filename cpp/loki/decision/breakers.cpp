@@ -24,7 +24,7 @@ BreakerReply apply(const BreakerConfig& config, BreakerState& state, const Break
     case BreakerEventKind::success:
       return outcome(breaker::success(config, state, event.permit, now));
     case BreakerEventKind::failure:
-      return outcome(breaker::failure(config, state, event.permit, now, event.error));
+      return outcome(breaker::failure(config, state, event.permit, now, event.error, event.asked));
     case BreakerEventKind::ignore:
       return outcome(breaker::ignore(state, event.permit));
     case BreakerEventKind::open:
@@ -121,7 +121,7 @@ MaybeTransition SharedBreaker::look(const BreakersFile& file, const BreakerMomen
   // it is written so, whoever comes after us cuts it anew, and it never ends.
   is_to_mend = found.circuit == CircuitState::open && !found.is_isolated &&
                !file.is_exact(name_, moment) &&
-               found.cooldown_until >= later(moment.now, cooldown_after(config_, found.trips));
+               found.cooldown_until >= later(moment.now, breaker::cooldown(config_, found));
   return adopt(std::move(found), moment.now);
 }
 

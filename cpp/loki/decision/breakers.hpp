@@ -37,8 +37,9 @@ enum class BreakerEventKind {
 
 struct BreakerEvent {
   BreakerEventKind kind = BreakerEventKind::none;
-  BreakerPermit permit = {};  // of the outcomes
-  std::string error = {};     // of a failure
+  BreakerPermit permit = {};              // of the outcomes
+  std::string error = {};                 // of a failure
+  std::optional<Nanoseconds> asked = {};  // of a failure: how long the service asks to wait
 };
 
 struct BreakerReply {

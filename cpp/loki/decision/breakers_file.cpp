@@ -247,6 +247,11 @@ BreakerState BreakersFile::state(const std::string& name, const BreakerConfig& c
   state.generation = whole(fields.find("generation"));
   state.trips = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       whole(fields.find("trips")), std::numeric_limits<std::uint32_t>::max()));
+  const Json* asked = fields.find("retry_after_ns");
+  if (asked != nullptr && asked->is_number_unsigned()) {
+    state.asked = Nanoseconds(std::min<std::uint64_t>(
+        asked->get<std::uint64_t>(), static_cast<std::uint64_t>(kLongestAsked.count())));
+  }
   if (error != nullptr && error->is_string()) state.last_error = error->get<std::string>();
   read_probe(fields, anchor, state);
   breaker::restore(config, state, moment.now);
@@ -266,7 +271,8 @@ bool BreakersFile::put(const std::string& name, const BreakerState& state,
   const Anchor anchor = anchor_for(entry, moment);
   const auto& failures = state.failures;
   entry["state"] = kStates.at(static_cast<std::size_t>(state.circuit)).second;
-  entry["failure_count"] = failures.size();
+  // Where a share counts, times are not kept: a number, for people and other programs.
+  entry["failure_count"] = failures.empty() ? state.calls.failed() : failures.size();
   entry["success_count"] = state.success_count;
   entry["last_failure_time"] = text(state.last_failure, anchor);
   entry["last_state_change"] = text(state.last_change, anchor);
@@ -278,6 +284,11 @@ bool BreakersFile::put(const std::string& name, const BreakerState& state,
   entry["generation"] = state.generation;
   entry["trips"] = state.trips;
   entry["is_isolated"] = state.is_isolated;
+  if (state.asked) {
+    entry["retry_after_ns"] = state.asked->count();
+  } else {
+    entry.erase("retry_after_ns");
+  }
   entry["probe"] = probe_of(state, anchor, entry, owner);
   if (moment.boot_id.empty()) {
     entry["clock"] = nullptr;

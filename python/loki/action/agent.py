@@ -32,6 +32,7 @@ class Briefing:
         simpler: makes what to ask instead where nobody could answer this: less work. None: there is
             nothing less to ask for.
         work: full, simpler or minimal: how much of the work it asks for.
+        wait: seconds to wait where nobody may be asked before a time, at most; None: as is usual.
         is_fresh: the context was cleared: an agent that keeps a conversation begins another.
         draft: what was proposed last and refused: nothing of it is in the project, and this attempt
             begins with it; None: it begins with the project as it is.
@@ -47,6 +48,7 @@ class Briefing:
     work: str = "full"
     is_fresh: bool = False
     draft: Change | None = field(default=None, compare=False, repr=False)
+    wait: float | None = None
 
     def __str__(self) -> str:
         return self.text

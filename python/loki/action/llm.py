@@ -69,6 +69,7 @@ class Request:
         work: full, simpler or minimal: how much of the work it asks for.
         retries: how often it may be asked again, at most; None: as often as is usual. Not all is
             worth a wait.
+        wait: seconds to wait where no model may be asked before a time, at most; None: as is usual.
     """
 
     messages: tuple[Message, ...]
@@ -83,6 +84,7 @@ class Request:
     simpler: Callable[[], Request] | None = field(default=None, compare=False, repr=False)
     work: str = "full"
     retries: int | None = None
+    wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

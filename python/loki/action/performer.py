@@ -226,6 +226,7 @@ class Performer:
             facts.work,
             self._talk.is_fresh,
             draft.change if draft else None,
+            0.0 if self.task.wait is False else None,
         )
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:

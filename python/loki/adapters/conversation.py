@@ -23,6 +23,7 @@ from loki.decision.tool_result import text_blocks, tool_result
 from loki.monitoring.monitor import Monitor
 
 if TYPE_CHECKING:
+    from loki.base.time import Duration
     from loki.decision.tool_call import ToolCall
 
 _T = TypeVar("_T")
@@ -97,13 +98,18 @@ class Watch(Conversations, Monitors):
         monitor: what decides; a project's folder: one for that.
         agent: the agent's name in such a one.
         scope: whose signs a conversation is told; see `loki.adapters.scope`.
+        wait: how long a call of a model waits until its breaker lets it out; None: as the monitor says.
     """
 
     def __init__(
-        self, monitor: Monitor | str | Path, agent: str, scope: Scope[Any] = CONVERSATION
+        self,
+        monitor: Monitor | str | Path,
+        agent: str,
+        scope: Scope[Any] = CONVERSATION,
+        wait: Duration | None = None,
     ) -> None:
         Conversations.__init__(self)
-        Monitors.__init__(self, monitor, agent, scope)
+        Monitors.__init__(self, monitor, agent, scope, wait)
         self._stops: OrderedDict[tuple[str, str], Reaction] = OrderedDict()
         self._asked: OrderedDict[str, tuple[Reaction, object]] = OrderedDict()
         self._tried: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -271,13 +277,19 @@ class Watching(Generic[C]):
         monitor: what decides; a project's folder: one for that.
         scope: whose signs a conversation is told: ``conversation``, its own; ``project``, all of the
             branch; a user's name: the user's; or what tells that name from the run's context.
+        wait: how long a call of a model waits until its breaker lets it out; None: as the monitor says.
     """
 
     _agent_name = "agent"
 
-    def __init__(self, monitor: Monitor | str | Path = ".", scope: Scope[C] = CONVERSATION) -> None:
+    def __init__(
+        self,
+        monitor: Monitor | str | Path = ".",
+        scope: Scope[C] = CONVERSATION,
+        wait: Duration | None = None,
+    ) -> None:
         super().__init__()
-        self._watch = Watch(monitor, self._agent_name, scope)
+        self._watch = Watch(monitor, self._agent_name, scope, wait)
         self.monitor = self._watch.monitor
 
     def close(self, of: str = "") -> None:

@@ -45,6 +45,8 @@ class LokiGraph(Watching[Runtime[Any]]):
         monitor: what decides; a project's folder: one for that.
         scope: whose signs a conversation is told: ``conversation``, its own; ``project``, all of the
             branch; a user's name: the user's; or what tells that name from a run's ``Runtime``.
+        wait: how long a call of a model waits, all pauses together, until its circuit breaker lets it
+            out; 0: not at all; None: as the monitor says.
 
     Raises:
         AgentStuck: out of ``graph.invoke`` and its like, where the same failure came too often.

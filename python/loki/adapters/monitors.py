@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from uuid import uuid4
 
 from loki.adapters.scope import CONVERSATION, NOBODYS, PROJECT, SCOPES, Scope, name_of
+from loki.base.time import argument_seconds
 from loki.monitoring.monitor import Monitor
 
 if TYPE_CHECKING:
+    from loki.base.time import Duration
     from loki.memory.signs import Signs
 
 _K = TypeVar("_K")
@@ -50,10 +52,19 @@ class Monitors:
         monitor: what decides; a project's folder: one for that.
         agent: the agent's name in such a one.
         scope: whose signs a conversation is told.
+        wait: how long a call of a model waits until its breaker lets it out; None: as the monitor says.
     """
 
-    def __init__(self, monitor: Monitor | str | Path, agent: str, scope: Scope[Any]) -> None:
+    def __init__(
+        self,
+        monitor: Monitor | str | Path,
+        agent: str,
+        scope: Scope[Any],
+        wait: Duration | None = None,
+    ) -> None:
         self.monitor = monitor if isinstance(monitor, Monitor) else Monitor(monitor, agent=agent)
+        if wait is not None:
+            self.monitor.wait = argument_seconds("wait", wait)
         self.scope = scope
         self._guard = RLock()
         self._monitors: OrderedDict[str, Monitor] = OrderedDict()

@@ -50,6 +50,8 @@ class LokiRunner(Watching[Any]):
         scope: whose signs a run is told: ``conversation``, its own and those of runs with its session;
             ``project``, all of the branch; a user's name: the user's; or what tells that name from the
             run's ``context``.
+        wait: how long a call of a model waits, all pauses together, until its circuit breaker lets it
+            out; 0: not at all; None: as the monitor says.
 
     Raises:
         AgentStuck: out of a run, or the events of a streamed one, where the same failure came too

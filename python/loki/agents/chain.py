@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from loki.action.asking import as_failure_of
 from loki.action.event import AgentFailed
 from loki.agents.member import Circuit, Ears, Member, NoBreaker, Permit, Took, Ways
+from loki.agents.visit import Visit, took_of, words
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import isoformat
@@ -25,29 +26,13 @@ from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback import Chain, Event, Failed, Refused
 from loki.decision.meter import Meter
 from loki.decision.policy import is_retryable
-from loki.memory.call import Call, CallOutcome
+from loki.memory.call import Call
 from loki.recognition.pattern import Pattern, PatternSet
 
 A = TypeVar("A")
 
 ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
-
-
-@dataclass
-class Visit:
-    """A member that is being asked, until the chain goes on."""
-
-    member: Member[Any]
-    index: int
-    at: str
-    began: float
-    work: str
-    attempts: int = 0
-    took: Took = field(default_factory=Took)
-    is_priced: bool = True
-    error: BaseException | None = None
-    outcome: CallOutcome = "refused"
 
 
 class Run(Generic[A]):
@@ -58,10 +43,16 @@ class Run(Generic[A]):
         question: what: a `loki.Request` or a `loki.Briefing`.
         ways: how.
         task: id of the task that it is for, or "".
+        wait: seconds to wait, all pauses together, where nobody may be asked before a time.
     """
 
     def __init__(
-        self, members: Sequence[Member[A]], question: Any, ways: Ways, task: str = ""
+        self,
+        members: Sequence[Member[A]],
+        question: Any,
+        ways: Ways,
+        task: str = "",
+        wait: float = 0.0,
     ) -> None:
         self._ears = Ears()
         self.members, self.ways, self.task = members, ways, task
@@ -80,6 +71,11 @@ class Run(Generic[A]):
         self._errors: dict[int, BaseException] = {}
         self._spent = ""
         self._fatal: BaseException | None = None
+        own_wait: float | None = getattr(question, "wait", None)
+        wait = wait if own_wait is None else min(wait, own_wait)
+        # What is not worth asking again is not worth a wait either.
+        self._until = ways.clock.monotonic() + (0.0 if own == 0 else wait)
+        self._refused_before: set[int] = set()
         for meter in self._meters:
             meter.begin()
 
@@ -92,7 +88,8 @@ class Run(Generic[A]):
     def step(self, event: Event) -> fallback.Effect | None:
         """What to do after an event; who is done with is recorded."""
         before = (self.chain.member, self.chain.work)
-        self.chain, effect = fallback.step(self.chain, event)
+        patient = replace(self.chain, patience=self._patience())
+        self.chain, effect = fallback.step(patient, event)
         stays = isinstance(effect, (fallback.Call, fallback.Wait)) and before == (
             self.chain.member,
             self.chain.work,
@@ -100,6 +97,11 @@ class Run(Generic[A]):
         if self._visit is not None and not stays:
             self._close(self._visit)
         return effect
+
+    def _patience(self) -> float:
+        """Seconds that may still be waited, 0 or more: the caller's, and no more than a budget has."""
+        left = [meter.left for meter in self._meters if meter.left is not None]
+        return max(0.0, min([self._until - self.ways.clock.monotonic(), *left]))
 
     # --- one call ---------------------------------------------------------------------------------
 
@@ -134,6 +136,9 @@ class Run(Generic[A]):
             seconds, self._errors[visit.index] = left
             return Refused(seconds)
         breaker: Circuit = self.ways.breakers[member.breaker]
+        others = self.members[visit.index + 1 :]
+        if (later := self.ways.unhurried(breaker, others)) is not None:
+            return Refused(later)
         permit = breaker.try_acquire()
         if permit is not None:
             return permit
@@ -159,7 +164,7 @@ class Run(Generic[A]):
     ) -> None:
         """Somebody else answered before; what it took counts, though not for the answer."""
         permit.ignore()
-        took = visit.member.took(answer) if answer is not None else _took_of(error)
+        took = visit.member.took(answer) if answer is not None else took_of(error)
         self._charge(visit, took, of_answer=False)
         visit.outcome, visit.error = "cancelled", error
 
@@ -173,7 +178,7 @@ class Run(Generic[A]):
         # A breaker of its own may have let nothing out.
         calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
         visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
-        self._charge(visit, _took_of(error), calls=calls)
+        self._charge(visit, took_of(error), calls=calls)
         ended = self._ended(visit, error)
         if ended is not None:
             permit.ignore()
@@ -207,7 +212,7 @@ class Run(Generic[A]):
         retryable = said is not None and said.retryable and is_retryable(said.failure, _patterns())
         refused = None
         if retryable and member.breaker is not None:
-            permit.failure(error)
+            permit.failure(error, *([said.retry_after] if said and said.retry_after else []))
             self.ways.failed(member.breaker)
             if said and said.retry_after is not None and said.retry_after > fallback.PATIENCE:
                 self.ways.leave(member.breaker, said.retry_after, error)
@@ -232,12 +237,17 @@ class Run(Generic[A]):
         member = self.members[wait.member]
         if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
             return False
-        said = quoted(_said(self._errors[wait.member])[:ERROR_LENGTH])
+        said = quoted(words(self._errors[wait.member])[:ERROR_LENGTH])
         again = (
             f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
         )
         self._say(f"waiting {wait.seconds:.1f} s, then {again} error={said}")
         return True
+
+    def pause(self, seconds: float) -> None:
+        """Nobody may be asked before a time, which is waited for."""
+        names = ", ".join(self.members[index].name for index in self.chain.refused)
+        self._say(f"waiting {seconds:.1f} s until one of {names} may be asked again")
 
     def reduce(self) -> Event:
         """Ask for less from here on, where there is less."""
@@ -277,6 +287,10 @@ class Run(Generic[A]):
         member, error = visit.member, visit.error if visit.outcome != "ok" else None
         if member.breaker is None or (visit.attempts == 0 and visit.outcome != "refused"):
             return
+        if visit.attempts == 0:
+            if visit.index in self._refused_before:
+                return  # once is enough, however often it is waited for
+            self._refused_before.add(visit.index)
         clock, took = self.ways.clock, visit.took
         self.ways.calls.add(
             Call(
@@ -291,7 +305,7 @@ class Run(Generic[A]):
                 latency_ms=round((clock.monotonic() - visit.began) * 1000),
                 response_model=took.model,
                 error_kind=str(getattr(error, "kind", type(error).__name__ if error else "")),
-                error=_said(error)[:ERROR_LENGTH] if error else "",
+                error=words(error)[:ERROR_LENGTH] if error else "",
                 status=getattr(error, "status", None),
                 request_id=took.request_id,
                 task=self.task,
@@ -368,7 +382,7 @@ class Run(Generic[A]):
             first.gave_up, first.tokens = True, self.usage.total or first.tokens
             first.cost = self.total_cost
             return first
-        told = [f"{m.name}: {_said(error)}" for m, error in zip(failed, errors, strict=True)]
+        told = [f"{m.name}: {words(error)}" for m, error in zip(failed, errors, strict=True)]
         whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
         final: dict[str, Any] = {
             "retryable": any(one.retryable for one in self.chain.failed.values()),
@@ -384,14 +398,3 @@ class Run(Generic[A]):
 @cache
 def _patterns() -> dict[str, Pattern]:
     return dict(PatternSet.default().patterns)
-
-
-def _said(error: BaseException) -> str:
-    return str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
-
-
-def _took_of(error: BaseException | None) -> Took:
-    if isinstance(error, LLMError):
-        return Took(error.usage, error.cost, error.model, error.request_id)
-    tokens, cost = getattr(error, "tokens", None), getattr(error, "cost", None)
-    return Took(TokenUsage(input=tokens or 0), cost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import random
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,14 +17,18 @@ from typing import Any, TypeVar
 
 from loki.action.asking import run_coroutine
 from loki.agents import hedge
-from loki.agents.chain import Run, Visit
+from loki.agents.chain import Run
 from loki.agents.member import Permit
+from loki.agents.visit import Visit
 from loki.base.cancellation import LinkedEvent
 from loki.decision import fallback
 from loki.decision.fallback import Event
 
 A = TypeVar("A")
 T = TypeVar("T")
+
+SPREAD = 0.25
+"""Share of a pause by which those who wait come back one after another. Chosen, not measured."""
 
 
 def drive(run: Run[A]) -> A:
@@ -42,6 +47,8 @@ def drive(run: Run[A]) -> A:
             event = _call(run, effect)
         elif isinstance(effect, fallback.Wait):
             event = _wait(run, effect)
+        elif isinstance(effect, fallback.Pause):
+            event = _pause(run, effect)
         else:
             event = run.reduce()
         effect = run.step(event)
@@ -91,6 +98,17 @@ def _wait(run: Run[A], effect: fallback.Wait) -> Event:
     return fallback.Cancelled() if run.cancelled.is_set() else fallback.Waited()
 
 
+def _pause(run: Run[A], effect: fallback.Pause) -> Event:
+    run.pause(effect.seconds)
+    run.ways.clock.wait(_spread(effect.seconds), run.cancelled)
+    return fallback.Cancelled() if run.cancelled.is_set() else fallback.Resumed()
+
+
+def _spread(seconds: float) -> float:
+    """A little longer, by another amount for each who waits: not all come at once."""
+    return seconds + random.uniform(0.01, 0.01 + SPREAD * min(seconds, 1.0))  # noqa: S311
+
+
 async def adrive(run: Run[A]) -> A:
     """The same without blocking the event loop; cancelling it ends a call or a wait at once."""
     effect = await _off(run.step, fallback.Begin())
@@ -99,6 +117,8 @@ async def adrive(run: Run[A]) -> A:
             event = await _call_async(run, effect)
         elif isinstance(effect, fallback.Wait):
             event = await _wait_async(run, effect)
+        elif isinstance(effect, fallback.Pause):
+            event = await _pause_async(run, effect)
         else:
             event = run.reduce()
         effect = await _off(run.step, event)
@@ -156,10 +176,22 @@ async def _answer(visit: Visit, question: Any) -> Any:
 async def _wait_async(run: Run[A], effect: fallback.Wait) -> Event:
     if not run.retry(effect):
         return fallback.Denied()
+    await _sleep(run, effect.seconds)
+    return fallback.Cancelled() if run.cancelled.is_set() else fallback.Waited()
+
+
+async def _pause_async(run: Run[A], effect: fallback.Pause) -> Event:
+    run.pause(effect.seconds)
+    await _sleep(run, _spread(effect.seconds))
+    return fallback.Cancelled() if run.cancelled.is_set() else fallback.Resumed()
+
+
+async def _sleep(run: Run[A], seconds: float) -> None:
+    """Wait by the clock; a cancellation ends it at once."""
     loop, over, stop = asyncio.get_running_loop(), asyncio.Event(), LinkedEvent(run.cancelled)
 
     def wait() -> None:
-        run.ways.clock.wait(effect.seconds, stop)
+        run.ways.clock.wait(seconds, stop)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(over.set)
 
@@ -171,7 +203,6 @@ async def _wait_async(run: Run[A], effect: fallback.Wait) -> Event:
         stop.set()  # the thread ends, too
         await _off(run.step, fallback.Cancelled())
         raise
-    return fallback.Cancelled() if run.cancelled.is_set() else fallback.Waited()
 
 
 async def _off(work: Callable[..., T], *args: Any) -> T:

@@ -5,7 +5,7 @@ Under test: ``tests/py/agents/test_fallback.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +42,7 @@ class FallbackAgent:
             that it is given as a list.
         name: shown in attempts; None: the names of all.
         reference: what names the agent in a project, so that the task can be gone on with.
+        breaker: arguments of `loki.Breaker` for breakers in memory.
 
     Raises:
         UsageError: there is no agent, or two pass one breaker.
@@ -65,6 +66,7 @@ class FallbackAgent:
         ways: Ways | None = None,
         name: str | None = None,
         reference: str | None = None,
+        breaker: Mapping[str, Any] | None = None,
     ) -> None:
         breakers = [breaker_of(agent) for agent in agents]
         if not agents or len(set(breakers)) < len(breakers):
@@ -76,7 +78,7 @@ class FallbackAgent:
         self.name = name or ", ".join(map(name_of, agents))
         self.breaker = breakers[0]
         self.reference = reference
-        self.ways = ways or Ways(LocalBreakers(SystemClock()))
+        self.ways = ways or Ways(LocalBreakers(SystemClock(), **(breaker or {})))
         self._members = [_member(agent) for agent in agents]
         self._last: AnyAgent | None = None
         can_reflect = any(callable(getattr(agent, "reflect", None)) for agent in agents)

@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from loki.action.asking import run_coroutine
-from loki.agents.chain import Run, Visit
+from loki.agents.chain import Run
 from loki.agents.member import Permit
+from loki.agents.visit import Visit
 from loki.base.cancellation import LinkedEvent
 from loki.decision.fallback import Event
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -22,6 +22,13 @@ from loki.memory.call import Calls
 
 A = TypeVar("A")
 
+UNHURRIED = Backoff("5s", cap="2m", jitter=0)
+"""From the opening of a model's breaker to its probe while others answer: 5 s, 10 s, 20 s, … Chosen."""
+
+WAIT = 300.0
+"""Seconds that a call waits until a model may be asked again, where nobody says. Chosen: as long as
+the longest wait between two retries."""
+
 
 class Permit(Protocol):
     """Leave for one call: of `loki.Breaker` or `loki.Breakers`."""
@@ -29,8 +36,8 @@ class Permit(Protocol):
     def success(self) -> None:
         """The call went well."""
 
-    def failure(self, error: object = None) -> None:
-        """The call failed."""
+    def failure(self, error: object = None, retry_after: Any = None) -> None:
+        """The call failed; whoever was asked wants to be left alone for so long."""
 
     def ignore(self) -> None:
         """Neither."""
@@ -42,7 +49,7 @@ class NoBreaker:
     def success(self) -> None:
         """Nothing to tell."""
 
-    def failure(self, error: object = None) -> None:
+    def failure(self, error: object = None, retry_after: Any = None) -> None:
         """Nothing to tell."""
 
     def ignore(self) -> None:
@@ -142,6 +149,7 @@ class Ways:
         retry_budgets: by breaker, for all who ask there; made where there is none; so are limiters.
         parallel: calls at a time behind one breaker; None: as many as like.
         hedge: seconds after which the next member is asked, too; None: never.
+        wait: seconds that a call of a model waits, all pauses together, where none may be asked yet.
     """
 
     breakers: Circuits
@@ -154,6 +162,7 @@ class Ways:
     retry_budgets: dict[str, RetryBudget] = field(default_factory=dict)
     hedge: float | None = None
     parallel: int | None = None
+    wait: float = WAIT
     limiters: dict[str, Limiter] = field(default_factory=dict)
     _left: dict[str, tuple[float, BaseException]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -185,6 +194,23 @@ class Ways:
             self._left.pop(breaker, None)
             return None
 
+    def unhurried(self, breaker: Circuit, others: Sequence[Member[Any]]) -> float | None:
+        """Seconds until one that was down is tried again while others answer; None: now.
+
+        The longer it has been down, the longer: who has an answer is in no hurry for another's.
+        """
+        if not others:
+            return None
+        now = breaker.snapshot()
+        if now.state != "OPEN" or now.retry_after != 0 or now.last_state_change is None:
+            return None
+        names = (one.breaker for one in others)
+        if not any(name and self.breakers[name].snapshot().state == "CLOSED" for name in names):
+            return None
+        seen = (self.clock.now() - now.last_state_change).total_seconds()
+        left = UNHURRIED.delay(now.trips, offset=1) - seen
+        return left if left > 0 else None
+
     def slot(self, member: Member[Any], cancelled: threading.Event) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may.
 
@@ -207,10 +233,12 @@ class LocalBreakers:
 
     Args:
         clock: where time comes from.
+        knobs: arguments of `loki.Breaker` for all of them.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, **knobs: Any) -> None:
+        self._clock, self._knobs = clock, knobs
+        Breaker(**knobs)  # refused here, not at the first call
         self._lock = threading.Lock()
         self._breakers: dict[str, Breaker] = {}
 
@@ -218,5 +246,5 @@ class LocalBreakers:
         """The breaker of that name."""
         with self._lock:
             if name not in self._breakers:
-                self._breakers[name] = Breaker(name=name, clock=self._clock)
+                self._breakers[name] = Breaker(name=name, clock=self._clock, **self._knobs)
             return self._breakers[name]

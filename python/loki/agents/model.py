@@ -178,6 +178,7 @@ class ModelAgent:
             briefing.left,
             None if less is None else lambda: self._request(less(), tree, shown),
             briefing.work,
+            wait=briefing.wait,
         )
         shown[briefing.work] = request, context
         return request

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from loki.action.llm import LLM, Answer, Request
 from loki.agents.chain import Run
 from loki.agents.chain_driver import adrive, drive
-from loki.agents.member import Circuits, LocalBreakers, Member, Took, Ways
+from loki.agents.member import WAIT, Circuits, LocalBreakers, Member, Took, Ways
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.decision.backoff import Backoff
+from loki.decision.breaker_kinds import call_arguments
 from loki.decision.budget import Budget
 from loki.decision.fallback import RETRIES, WORKS
 from loki.decision.meter import Meter
@@ -27,8 +29,9 @@ class ResilientLLM:
 
     Each call passes the circuit breaker of its model and tells it how it went. Where asking again can
     help, it is asked again after a wait, longer each time, or as long as its service asks. Where it
-    cannot, or the breaker opens, the next one is asked; once the preferred one's cooldown is over, the
-    first request is its probe. Every model that was asked leaves a record in ``calls``. It waits and
+    cannot, or the breaker opens, the next one is asked; where none is left, ``wait`` says how long
+    until one may be asked again. Once the preferred one's cooldown is over, the first request is its
+    probe. Every model that was asked leaves a record in ``calls``. It waits and
     retries by itself, so nobody else should: the models' own retries are off. Safe to share between
     threads and tasks.
 
@@ -47,6 +50,10 @@ class ResilientLLM:
             as like.
         hedge: after this long without an answer the next model is asked, too; the first answer wins
             and the other call is cancelled. None: never.
+        wait: how long a request waits, all pauses together, where no model may be asked before a time;
+            0: not at all.
+        breaker: arguments of `loki.Breaker` for breakers in memory, beside those for calls of models
+            (`loki.decision.breaker_kinds.CALLS`).
         ways: all of this from one who shares it, in place of the arguments before.
 
     Raises:
@@ -82,6 +89,8 @@ class ResilientLLM:
         budget: Budget | None = None,
         parallel: int | None = None,
         hedge: Duration | None = None,
+        wait: Duration = WAIT,
+        breaker: Mapping[str, Any] | None = None,
         ways: Ways | None = None,
     ) -> None:
         names = [llm.breaker for llm in llms]
@@ -90,13 +99,15 @@ class ResilientLLM:
                 f"found the models {', '.join(names) or '(none)'}: expected one or more, each of them "
                 "once (breaker= gives one a name of its own)"
             )
+        if breakers is not None and breaker is not None:
+            raise UsageError("both breakers and their arguments are given: expected one of them")
         if retries < 0:
             raise UsageError(f"retries is {retries}: expected 0 or more")
         self.llms = llms
         self.provider, self.model, self.breaker = llms[0].provider, llms[0].model, llms[0].breaker
         time = clock or SystemClock()
         self.ways = ways or Ways(
-            breakers or LocalBreakers(time),
+            breakers or LocalBreakers(time, **call_arguments(breaker)),
             time,
             backoff or Backoff("5s", cap="5m"),
             retries,
@@ -105,6 +116,7 @@ class ResilientLLM:
             Meter(budget, time) if budget else None,
             hedge=None if hedge is None else argument_seconds("hedge", hedge),
             parallel=parallel,
+            wait=argument_seconds("wait", wait),
         )
         self._members = [
             Member(
@@ -134,7 +146,7 @@ class ResilientLLM:
         return _whole(run, await adrive(run))
 
     def _run(self, request: Request) -> Run[Answer]:
-        return Run(self._members, request, self.ways, request.task)
+        return Run(self._members, request, self.ways, request.task, self.ways.wait)
 
     def __repr__(self) -> str:
         return f"<ResilientLLM: {' -> '.join(f'{one.provider}/{one.model}' for one in self.llms)}>"

@@ -320,6 +320,10 @@ class Breaker(_core.Breaker):
         if self._counts_result(result):
             permit.failure(f"returned {result!r}")
 
+    def _asked(self, retry_after: Duration) -> int:
+        """Nanoseconds that a service asks to wait."""
+        return argument_nanoseconds("retry_after", retry_after)
+
     def _describe(self, error: object) -> str:
         """What is kept of an error: its type and text, without secrets, not too long."""
         if error is None:

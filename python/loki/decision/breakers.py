@@ -7,6 +7,7 @@ a moment later, and what it costs.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -15,8 +16,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from loki._core import BreakerEventKind as Kind
@@ -25,8 +24,9 @@ from loki.base.argument import called
 from loki.base.error import StoreError
 from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
 from loki.decision.breaker import Breaker
+from loki.decision.breaker_kinds import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
-from loki.decision.breakers_file import SharedFile
+from loki.decision.breakers_file import SharedFile, boot_id, moment, owner
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
 from loki.decision.transition_log import TransitionLog
 
@@ -36,8 +36,6 @@ T = TypeVar("T")
 
 RETRY_SECONDS = 5.0
 """How long a disk that failed is left alone. Chosen, not measured."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 logger = logging.getLogger("loki")
 
@@ -57,7 +55,8 @@ class Breakers:
         recovery_log: gets a line for each breaker that this process closes; None: ``logs/
             circuit-recovery.log`` beside the file's folder, where that is called ``state``. There
             all transitions are kept, too: ``breaker-transitions.jsonl``.
-        named: arguments of `loki.Breaker` for single names, in place of ``knobs``.
+        named: arguments of `loki.Breaker` for single names, or for globs of names, beside ``knobs``;
+            of several globs that fit the first counts.
         knobs: arguments of `loki.Breaker` for all: ``threshold``, ``window``, ``cooldown``, …
 
     Raises:
@@ -91,7 +90,7 @@ class Breakers:
         self._clock: Clock = clock or SystemClock()
         self._given_clock = clock
         self._monotonic = time.monotonic if clock is None else clock.monotonic
-        self._boot_id = _boot_id() if clock is None else str(getattr(clock, "boot_id", ""))
+        self._boot_id = boot_id() if clock is None else str(getattr(clock, "boot_id", ""))
         self._look_every = argument_nanoseconds("look_every", look_every) / 1e9
         self._look_at = 0.0
         self._log = TransitionLog(self._file.path, recovery_log)
@@ -104,8 +103,8 @@ class Breakers:
         self._listeners: list[Callable[[Transition], object]] = []
         self._dropped: deque[SharedPermit] = deque()
         self._warnings: deque[str] = deque()
-        self._has_warned = False
-        self._not_before = 0.0
+        self._has_warned, self._not_before = False, 0.0
+        self._unwritten: dict[str, SharedBreaker] = {}  # what the file may not have of them
         _all.add(self)
 
     def __getitem__(self, name: str) -> SharedBreaker:
@@ -191,10 +190,11 @@ class Breakers:
         kind: Kind,
         permit: BreakerPermit | None = None,
         error: str = "",
+        *asked: int,
     ) -> BreakerReply:
         """What an event does, by what the file says; written, if it changes that."""
         with self._locked():
-            reply = self._together(breaker, kind, permit, error)
+            reply = self._together(breaker, kind, permit, error, *asked)
         change = reply.change
         if change is not None:
             before, after = STATES[change[0]], STATES[change[1]]
@@ -217,7 +217,12 @@ class Breakers:
         self._warn()
 
     def _together(
-        self, breaker: SharedBreaker, kind: Kind, permit: BreakerPermit | None, error: str
+        self,
+        breaker: SharedBreaker,
+        kind: Kind,
+        permit: BreakerPermit | None = None,
+        error: str = "",
+        *asked: int,
     ) -> BreakerReply:
         core = breaker._shared
         reply = None
@@ -225,15 +230,20 @@ class Breakers:
             try:
                 with self._file.lock():
                     content = self._content(breaker)
-                    reply = core.together(kind, permit, error, content, self._moment(), _owner())
+                    reply = core.together(
+                        kind, permit, error, content, self._moment(), owner(), *asked
+                    )
                     if reply.is_to_write:
                         self._file.write(content)
+                self._unwritten.pop(breaker.name, None)
             except StoreError as problem:
                 self._complain(problem)
                 if reply is not None:
                     core.note_unwritten()
+                    self._unwritten[breaker.name] = breaker
         if reply is None:
-            reply = core.alone(kind, permit, error, self.now_ns())
+            self._unwritten[breaker.name] = breaker
+            reply = core.alone(kind, permit, error, self.now_ns(), *asked)
         breaker._hear(reply.learned, reply.change)
         return reply
 
@@ -268,6 +278,8 @@ class Breakers:
             self._look_at = self._monotonic() + self._look_every
             if self._file.has_changed():
                 self._take_over(list(self._breakers.values()))
+            if self._unwritten and self._monotonic() >= self._not_before:
+                self._write_the_rest()
             breakers = list(self._breakers.values())
         finally:
             self._lock.release()
@@ -276,6 +288,20 @@ class Breakers:
             permit.ignore()
         for breaker in breakers:
             breaker._announce()
+
+    def _write_the_rest(self) -> None:
+        """Write what could not be written when it happened."""
+        for breaker in list(self._unwritten.values()):
+            self._together(breaker, Kind.NONE)
+
+    def _end(self) -> None:
+        """The process ends: nobody would ever write what could not be written yet."""
+        if self._unwritten and self._file.has_folder() and self._lock.acquire(timeout=1):
+            try:
+                self._not_before = 0.0
+                self._write_the_rest()
+            finally:
+                self._lock.release()
 
     def _take_over(self, breakers: list[SharedBreaker]) -> None:
         try:
@@ -297,7 +323,7 @@ class Breakers:
             except ValueError:
                 is_to_mend = True
             if is_to_mend:
-                self._together(breaker, Kind.NONE, None, "")
+                self._together(breaker, Kind.NONE)
 
     def _add(self, names: Iterable[str]) -> None:
         with self._locked():
@@ -310,7 +336,7 @@ class Breakers:
     def _new(self, name: str) -> SharedBreaker:
         if not isinstance(name, str) or _is_broken(name):
             raise ValueError(f"{name!r} is no name of a breaker: expected a text in Unicode")
-        arguments = self._named.get(name, self._knobs)
+        arguments = named_arguments(name, self._named, self._knobs)
         breaker = SharedBreaker(self, name, self._given_clock, arguments)
         for listener in self._listeners:
             breaker.listen(listener)
@@ -320,10 +346,7 @@ class Breakers:
     # --- the edge ---------------------------------------------------------------------------------
 
     def _moment(self) -> BreakerMoment:
-        since_1970 = self._clock.now() - _EPOCH
-        whole_seconds = since_1970.days * 86_400 + since_1970.seconds
-        nanoseconds = whole_seconds * 1_000_000_000 + since_1970.microseconds * 1_000
-        return BreakerMoment(self.now_ns(), nanoseconds, self._boot_id)
+        return moment(self.now_ns(), self._clock.now(), self._boot_id)
 
     def _complain(self, problem: StoreError) -> None:
         self._not_before = self._monotonic() + RETRY_SECONDS
@@ -360,6 +383,12 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+@atexit.register
+def _at_exit() -> None:
+    for breakers in list(_all):
+        breakers._end()
+
+
 def _taken(queue: deque[T]) -> Iterator[T]:
     """What is in a queue that several threads empty."""
     with suppress(IndexError):
@@ -369,16 +398,3 @@ def _taken(queue: deque[T]) -> Iterator[T]:
 
 def _is_broken(name: str) -> bool:
     return name.encode("utf-8", "ignore").decode("utf-8") != name
-
-
-def _boot_id() -> str:
-    """What is the same as long as the machine's monotonic clock runs on; empty: not known."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""
-
-
-def _owner() -> str:
-    """Who has a probe, for people."""
-    return f"{os.uname().nodename}:{os.getpid()}"

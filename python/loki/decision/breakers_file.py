@@ -11,18 +11,22 @@ import os
 import secrets
 import stat
 import time
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import TypeAlias
 
-from loki._core import BreakersFile
+from loki._core import BreakerMoment, BreakersFile
 from loki.base import file
 from loki.base.error import StoreError
 
 MAX_BYTES = 4 * 2**20
 """What is larger is no file of breakers: some 5,000 of them. Chosen, not measured."""
 
-LOCK_TIMEOUT = 5.0
-"""Seconds to wait for a process that holds the lock; longer, and it goes on without. Chosen."""
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for a process that holds the lock; longer, and it goes on without. Chosen: on a machine
+that is busy, with many who wait, each has his turn long before; who holds it that long hangs."""
 
 POLL = 0.002
 """Seconds between two looks at a lock that somebody holds: about what he needs. Chosen."""
@@ -31,6 +35,8 @@ POLL = 0.002
 SETTLED = 2.0
 """Seconds after which a file that changes again shows another time: the coarsest file system's."""
 
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 _Identity: TypeAlias = tuple[int, int, int] | None
 """Which file it is; None: there is none."""
@@ -63,14 +69,26 @@ class SharedFile:
         self._seen = found if is_settled else _NEVER
         return found != before
 
-    def lock(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def lock(self) -> Iterator[None]:
         """Hold its lock: one thread of one process at a time.
 
+        Who has just let go of it and comes again stands in the queue behind the one who is next: it
+        would else take it again and again before those who sleep wake up.
+
         Raises:
-            StoreError: somebody else held it for 5 s, or there can be none here.
+            StoreError: somebody else held it for 30 s, or there can be none here.
         """
         file.make_folder(os.path.dirname(self.path))
-        return file.lock(self.path, LOCK_TIMEOUT, POLL)
+        with ExitStack() as turn:
+            turn.enter_context(file.lock(f"{self.path}-next", LOCK_TIMEOUT, POLL))
+            with file.lock(self.path, LOCK_TIMEOUT, POLL / 5):
+                turn.close()
+                yield
+
+    def has_folder(self) -> bool:
+        """Whether there is a place for it."""
+        return os.path.isdir(os.path.dirname(self.path))
 
     def read(self) -> BreakersFile:
         """What it says; nothing where there is no file.
@@ -156,3 +174,24 @@ def _identity(status: os.stat_result) -> _Identity:
     # Each replacement is a new file; one that is written in place has another time or size. Within
     # a tick of the file system's clock all of it may be as it was: see SETTLED.
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def moment(now_ns: int, now: datetime, boot_id: str) -> BreakerMoment:
+    """One moment in both clocks."""
+    since_1970 = now - _EPOCH
+    whole_seconds = since_1970.days * 86_400 + since_1970.seconds
+    nanoseconds = whole_seconds * 1_000_000_000 + since_1970.microseconds * 1_000
+    return BreakerMoment(now_ns, nanoseconds, boot_id)
+
+
+def boot_id() -> str:
+    """What is the same as long as the machine's monotonic clock runs on; empty: not known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def owner() -> str:
+    """Who has a probe, for people."""
+    return f"{os.uname().nodename}:{os.getpid()}"

@@ -15,6 +15,8 @@ calling       Failed, the wait would be too long   calling the next             
 calling       Failed, asking again does not help   calling the next                             Call
 waiting       Waited                               calling the same                             Call
 waiting       Denied (the retry budget is spent)   calling the next                             Call
+(no next)     …, one can be asked within the time  paused                                       Pause
+paused        Resumed                              calling the first, all anew                  Call
 (no next)     …, and less work may do              reducing                                     Reduce
 reducing      Reduced                              calling the first who may do it; no retries  Call
 reducing      Irreducible                          done                                         -
@@ -59,6 +61,7 @@ class Phase(str, Enum):
     NEW = "new"
     CALLING = "calling"
     WAITING = "waiting"
+    PAUSED = "paused"
     REDUCING = "reducing"
     DONE = "done"
 
@@ -120,6 +123,11 @@ class Waited(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """Somebody may be asked again, perhaps."""
+
+
+@dataclass(frozen=True, slots=True)
 class Denied(Event):
     """All callers together have retried too often: the retry budget gives no leave."""
 
@@ -163,11 +171,18 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait until somebody may be asked again: answered by Resumed or Cancelled."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Ask for less from here on: answered by Reduced or Irreducible."""
 
 
-Effect: TypeAlias = Call | Wait | Reduce
+Effect: TypeAlias = Call | Wait | Pause | Reduce
 
 Ending: TypeAlias = Literal["answered", "refused", "failed", "spent", "cancelled"]
 """An answer came; none can come before a breaker lets calls out again; asking again would not help,
@@ -189,6 +204,7 @@ class Chain:
         failures: calls of this member that failed, in a row.
         refused: members that cannot be asked before a time, and the seconds until then.
         failed: how each member failed last.
+        patience: seconds that may still be waited until somebody may be asked again; 0: none.
         ending: how it ended, once it has.
     """
 
@@ -202,6 +218,7 @@ class Chain:
     failures: int = 0
     refused: Mapping[int, float | None] = field(default_factory=dict)
     failed: Mapping[int, Failed] = field(default_factory=dict)
+    patience: float = 0.0
     ending: Ending | None = None
 
     @property
@@ -275,6 +292,10 @@ def _waited(chain: Chain, _event: Waited) -> Step:
     return _call(chain, chain.member)
 
 
+def _resumed(chain: Chain, _event: Resumed) -> Step:
+    return _call(replace(chain, refused={}, failed={}, failures=0), 0)
+
+
 def _denied(chain: Chain, _event: Denied) -> Step:
     return _next(chain)
 
@@ -284,6 +305,9 @@ def _next(chain: Chain) -> Step:
     later = [member for member in range(chain.member + 1, chain.members) if _may(chain, member)]
     if later:
         return _call(chain, later[0])
+    seconds = chain.retry_after
+    if seconds is not None and seconds < chain.patience and chain.work == 0:
+        return replace(chain, phase=Phase.PAUSED), Pause(seconds)
     if _able(chain) and chain.work + 1 < len(WORKS):
         return replace(chain, phase=Phase.REDUCING), Reduce()
     return _give_up(chain)
@@ -344,6 +368,8 @@ TABLE: Mapping[tuple[Phase, type[Any]], Callable[[Chain, Any], Step]] = {
     (Phase.WAITING, Waited): _waited,
     (Phase.WAITING, Denied): _denied,
     (Phase.WAITING, Cancelled): _cancelled,
+    (Phase.PAUSED, Resumed): _resumed,
+    (Phase.PAUSED, Cancelled): _cancelled,
     (Phase.REDUCING, Reduced): _reduced,
     (Phase.REDUCING, Irreducible): _irreducible,
 }

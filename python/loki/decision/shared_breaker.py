@@ -14,7 +14,7 @@ from loki.decision.breaker import Breaker
 from loki.decision.breaker_snapshot import BreakerSnapshot
 
 if TYPE_CHECKING:
-    from loki.base.time import Clock
+    from loki.base.time import Clock, Duration
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,6 +41,7 @@ class Home(Protocol):
         kind: Kind,
         permit: _core.BreakerPermit | None = None,
         error: str = "",
+        *asked: int,
     ) -> _core.BreakerReply:
         """What an event does, by what the file says."""
 
@@ -68,20 +69,24 @@ class SharedPermit:
         """The call went well."""
         self._report(Kind.SUCCESS)
 
-    def failure(self, error: object = None) -> None:
-        """The call failed; the error, an exception or a text, is shown to those that are refused."""
-        self._report(Kind.FAILURE, self._breaker._describe(error))
+    def failure(self, error: object = None, retry_after: Duration | None = None) -> None:
+        """The call failed; the error, an exception or a text, is shown to those that are refused.
+
+        Where it trips the breaker, ``retry_after`` is for how long: what the service asked for.
+        """
+        asked = () if retry_after is None else (self._breaker._asked(retry_after),)
+        self._report(Kind.FAILURE, self._breaker._describe(error), *asked)
 
     def ignore(self) -> None:
         """Neither: cancelled, or an error that says nothing about the other side."""
         self._report(Kind.IGNORE)
 
-    def _report(self, kind: Kind, error: str = "") -> None:
+    def _report(self, kind: Kind, error: str = "", *asked: int) -> None:
         try:
             value = self._value.pop()
         except IndexError:
             return  # somebody has reported
-        self._breaker._take(kind, value, error)
+        self._breaker._take(kind, value, error, *asked)
 
     def __enter__(self) -> SharedPermit:
         return self
@@ -195,17 +200,22 @@ class SharedBreaker(Breaker):
     # --- what the front of a breaker asks its core ------------------------------------------------
 
     def _send(
-        self, now_ns: int, kind: Kind, permit: _core.BreakerPermit | None = None, error: str = ""
+        self,
+        now_ns: int,
+        kind: Kind,
+        permit: _core.BreakerPermit | None = None,
+        error: str = "",
+        *asked: int,
     ) -> _core.BreakerReply:
-        reply = self._shared.locally(kind, permit, error, now_ns)
-        return self._home.together(self, kind, permit, error) if reply is None else reply
+        reply = self._shared.locally(kind, permit, error, now_ns, *asked)
+        return self._home.together(self, kind, permit, error, *asked) if reply is None else reply
 
     def _permit(self, value: _core.BreakerPermit) -> SharedPermit:
         return (Probe if value.is_probe else SharedPermit)(self, value)
 
-    def _take(self, kind: Kind, permit: _core.BreakerPermit, error: str) -> None:
+    def _take(self, kind: Kind, permit: _core.BreakerPermit, error: str, *asked: int) -> None:
         if kind is not Kind.SUCCESS or not self._shared.success_closed(permit):
-            self._send(self._now_ns(), kind, permit, error)
+            self._send(self._now_ns(), kind, permit, error, *asked)
 
     def _hear(self, *changes: Change | None) -> None:
         self._news.extend(change for change in changes if change is not None)

@@ -50,7 +50,9 @@ class NoOutage(Exception):
         self.original = original
 
 
-def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
+def call(
+    ways: Ways, name: str, task: str, function: Callable[[], T], wait: float | None = None
+) -> T:
     """Call a function; see `loki.Monitor.call`."""
     heard: list[Exception] = []
 
@@ -60,7 +62,7 @@ def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
         except Exception as error:
             raise _judged(error, name, ways, heard) from error
 
-    run = _run(ways, name, task, ask)
+    run = _run(ways, name, task, ask, wait)
     try:
         return cast(T, drive(run).value)
     except (NoOutage, AgentError, BreakerOpen) as error:
@@ -68,7 +70,13 @@ def call(ways: Ways, name: str, task: str, function: Callable[[], T]) -> T:
     raise final  # out here, so that the caller's own exception gets no context of ours
 
 
-async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitable[T]]) -> T:
+async def acall(
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], Awaitable[T]],
+    wait: float | None = None,
+) -> T:
     """Await a function's answer; see `loki.Monitor.acall`."""
     heard: list[Exception] = []
 
@@ -78,7 +86,7 @@ async def acall(ways: Ways, name: str, task: str, function: Callable[[], Awaitab
         except Exception as error:
             raise _judged(error, name, ways, heard) from error
 
-    run = _run(ways, name, task, ask)
+    run = _run(ways, name, task, ask, wait)
     try:
         return cast(T, (await adrive(run)).value)
     except (NoOutage, AgentError, BreakerOpen) as error:
@@ -92,6 +100,7 @@ async def astream(
     task: str,
     function: Callable[[], AsyncIterator[T]],
     is_silent: Callable[[T], bool],
+    wait: float | None = None,
 ) -> AsyncIterator[T]:
     """The events of a stream; see `loki.Monitor.astream`."""
 
@@ -103,16 +112,19 @@ async def astream(
                 break
         return events, stream
 
-    events, stream = await acall(ways, name, task, begin)
+    events, stream = await acall(ways, name, task, begin, wait)
     for event in events:
         yield event
     async for event in stream:
         yield event
 
 
-def _run(ways: Ways, name: str, task: str, ask: Callable[[Question], Any]) -> Run[Answered]:
+def _run(
+    ways: Ways, name: str, task: str, ask: Callable[[Question], Any], wait: float | None
+) -> Run[Answered]:
     provider, _, model = name.removeprefix("api/").partition("/")
-    return Run([Member(ask, lambda _: Took(), provider, model, name)], Question(task), ways, task)
+    member: Member[Answered] = Member(ask, lambda _: Took(), provider, model, name)
+    return Run([member], Question(task), ways, task, ways.wait if wait is None else wait)
 
 
 def _judged(error: Exception, name: str, ways: Ways, heard: list[Exception]) -> Exception:

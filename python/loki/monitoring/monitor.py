@@ -10,11 +10,12 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from loki.base.error import AgentStuck, UsageError
-from loki.base.time import Clock, isoformat
+from loki.base.time import Clock, argument_seconds, isoformat
 from loki.decision.any_text import short
 from loki.decision.evidence import ended
 from loki.decision.monitor import (
@@ -41,7 +42,8 @@ from loki.monitoring.sessions import LocalSession, Session, SharedSession
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
-    from loki.agents.member import Circuits
+    from loki.agents.member import Circuits, Ways
+    from loki.base.time import Duration
     from loki.memory.signs import Signs
 
 _Stepped: TypeAlias = tuple[MonitorState, MonitorState, Reaction]
@@ -67,6 +69,9 @@ class Monitor:
             well here counts there, too, as a change or as a check.
         agent: the agent's name, for records.
         task: what it works on, or "".
+        wait: how long a call of a model waits until its breaker lets it out, all pauses together; 0: not
+            at all; None: as ``[models] wait`` says, 5 minutes.
+        breakers: arguments of `loki.Breaker` for calls of models and tools, beside ``[breakers]``.
         signs: where those are that it tells; None: the branch's, which all who work on it share.
         clock: where time comes from; None: the workspace's.
 
@@ -99,6 +104,8 @@ class Monitor:
         above: str | None = None,
         agent: str = "agent",
         task: str = "",
+        wait: Duration | None = None,
+        breakers: Mapping[str, Any] | None = None,
         signs: Signs | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -110,6 +117,8 @@ class Monitor:
         self.clock: Clock = clock or self.workspace.clock
         self.session, self.above, self.signs = session, above, signs
         self.agent, self.task = agent, task
+        self.wait = None if wait is None else argument_seconds("wait", wait)
+        self._knobs = breakers
         self.rules = MonitorRules(self.workspace.signs().rules)
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
@@ -124,7 +133,14 @@ class Monitor:
 
     @property
     def _breakers(self) -> Circuits:  # loaded once something can be down
-        return self.workspace.ways.breakers
+        return self._ways.breakers
+
+    @cached_property
+    def _ways(self) -> Ways:
+        ways = self.workspace.ways
+        if self._knobs is None:
+            return ways
+        return replace(ways, breakers=self.workspace.breakers(calls=self._knobs))
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -339,13 +355,13 @@ class Monitor:
             function: makes one call; args, kwargs: what it is given.
 
         Raises:
-            BreakerOpen: the breaker lets nothing out.
+            BreakerOpen: the breaker lets nothing out for as long as ``wait`` says.
             Exception: whatever the function raised: at once where that is no outage, else once the
                 retries are spent.
         """
         from loki.monitoring.model_call import call
 
-        return call(self.workspace.ways, name, self.task, lambda: function(*args, **kwargs))
+        return call(self._ways, name, self.task, lambda: function(*args, **kwargs), self.wait)
 
     async def acall(
         self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -353,7 +369,10 @@ class Monitor:
         """`call` of a coroutine function, in the running event loop."""
         from loki.monitoring.model_call import acall
 
-        return await acall(self.workspace.ways, name, self.task, lambda: function(*args, **kwargs))
+        def asked() -> Awaitable[T]:
+            return function(*args, **kwargs)
+
+        return await acall(self._ways, name, self.task, asked, self.wait)
 
     def astream(
         self, name: str, function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
@@ -367,7 +386,7 @@ class Monitor:
         """
         from loki.monitoring.model_call import astream
 
-        return astream(self.workspace.ways, name, self.task, function, is_silent)
+        return astream(self._ways, name, self.task, function, is_silent, self.wait)
 
 
 HEAD = "These failures came back. What led to them led nowhere; this binds what you do next:"

@@ -23,15 +23,14 @@ def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
         output: what it gave, or what it raised.
     """
     is_outage = _is_outage(event, output)
-    if not is_outage and breaker.snapshot().state == "CLOSED":
-        return
     permit = breaker.try_acquire()
     if permit is None:
         return
+    is_probe = getattr(permit, "is_probe", False)
     if is_outage:
         permit.failure(str(event.failure) if isinstance(event, Failed) else "")
-    elif isinstance(event, Passed) and event.call.effect is not Effect.READ:
-        permit.success()
+    elif isinstance(event, Passed) and not (is_probe and event.call.effect is Effect.READ):
+        permit.success()  # what only reads may not have reached anything: it closes nothing
     else:
         permit.ignore()
 

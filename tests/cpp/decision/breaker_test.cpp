@@ -185,6 +185,32 @@ TEST(Breaker, CooldownsGrowWithTripsInARowUpToTheCap) {
   EXPECT_EQ(m.state.cooldown_until, m.now + 300s) << "closed between: the growth begins anew";
 }
 
+TEST(Breaker, StaysOpenForAsLongAsTheServiceAsks) {
+  Machine m;
+  m.config.threshold = 1;
+  EXPECT_TRUE(failure(m.config, m.state, m.granted(), m.now, "429", 42s).transition);
+  EXPECT_EQ(m.state.cooldown_until, m.now + 42s);
+  breaker::restore(m.config, m.state, m.now + 1s);
+  EXPECT_EQ(m.state.cooldown_until, m.now + 42s);
+  m.now += 42s;
+  EXPECT_TRUE(failure(m.config, m.state, m.granted(), m.now, "429", 1s).transition);
+  EXPECT_EQ(m.state.cooldown_until, m.now + 300s) << "its word was not kept: the longer one holds";
+  m.now += 300s;
+  EXPECT_TRUE(failure(m.config, m.state, m.granted(), m.now, "429", 1000s).transition);
+  EXPECT_EQ(m.state.cooldown_until, m.now + 1000s);
+}
+
+TEST(Breaker, NobodyIsAskedForDaysAtAService) {
+  Machine m;
+  m.config.threshold = 1;
+  failure(m.config, m.state, m.granted(), m.now, "429", Nanoseconds::max());
+  EXPECT_EQ(m.state.cooldown_until, m.now + kLongestAsked);
+  breaker::open(m.config, m.state, m.now);
+  EXPECT_FALSE(m.state.asked);
+  failure(m.config, m.state, BreakerPermit{}, m.now, "429", -1s);
+  EXPECT_EQ(m.state.cooldown_until, m.now + 300s);
+}
+
 TEST(Breaker, IsolatedMeansUntilSomebodySaysOtherwise) {
   Machine m;
   const BreakerPermit before = m.granted();

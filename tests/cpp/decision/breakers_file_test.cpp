@@ -242,6 +242,36 @@ TEST(BreakersFile, KeepsWhatOthersWrote) {
   }
 }
 
+TEST(BreakersFile, SaysHowLongAServiceAskedToWait) {
+  BreakerState state;
+  state.circuit = CircuitState::open;
+  state.trips = 1;
+  state.asked = hours(1);
+  state.cooldown_until = kNow + hours(1);
+  state.last_change = kNow;
+  BreakersFile file;
+  EXPECT_TRUE(file.put("x", state, at(seconds(0)), "me"));
+  EXPECT_EQ(read(file.bytes()).cooldown_until, kNow + hours(1));
+  EXPECT_EQ(read(file.bytes(), at(seconds(60), "another boot")).cooldown_until, kNow + hours(1));
+  const std::string open = R"("cooldown_until": "2025-02-20T10:36:00Z", "retry_after_ns": )";
+  EXPECT_EQ(read(with(open + "7200000000000", "OPEN")).cooldown_until, kNow + hours(2));
+  EXPECT_EQ(read(with(open + "18446744073709551615", "OPEN")).cooldown_until, kNow + hours(24));
+  EXPECT_EQ(read(with(open + "\"long\"", "OPEN")).cooldown_until, kNow + seconds(300));
+  EXPECT_EQ(read(with(open + "-5", "OPEN")).cooldown_until, kNow + seconds(300));
+}
+
+TEST(BreakersFile, SaysHowManyCallsFailedWhereAShareCounts) {
+  BreakerConfig config;
+  config.failure_rate = 0.7;
+  BreakerState state;
+  state.calls.add({kNow, true, false}, 10);
+  state.calls.add({kNow, true, false}, 10);
+  BreakersFile file;
+  file.put("x", state, at(seconds(0)), "me");
+  EXPECT_NE(file.bytes().find("\"failure_count\": 2"), std::string::npos);
+  EXPECT_TRUE(file.state("x", config, at(seconds(0))).failures.empty());
+}
+
 TEST(BreakersFile, TheOwnerOfAProbeIsWhoStartedIt) {
   BreakersFile file;
   file.put("x", half_open(), at(seconds(0)), "host/1");

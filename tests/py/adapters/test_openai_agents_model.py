@@ -83,7 +83,7 @@ def test_three_outages_open_the_breaker_and_nothing_goes_out(
     streamed: bool, tmp_path: Path
 ) -> None:
     with LLMService(lambda _: DOWN) as service:
-        runner = LokiRunner(monitor(tmp_path))
+        runner = LokiRunner(monitor(tmp_path), wait=0)
         with pytest.raises((openai.APIStatusError, loki.BreakerOpen)):
             run(service, runner, streamed=streamed)
         assert len(service.received) == 3

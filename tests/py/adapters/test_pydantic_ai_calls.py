@@ -97,7 +97,7 @@ def test_what_the_service_asks_to_wait_is_waited(tmp_path: Path) -> None:
 def test_a_service_that_stays_down_is_left_alone(tmp_path: Path, make: Make) -> None:
     watched = monitor(tmp_path)
     with LLMService(lambda _: DOWN) as service:
-        agent = Agent(make(service), capabilities=[LokiCapability(watched)])
+        agent = Agent(make(service), capabilities=[LokiCapability(watched, wait=0)])
         for _ in range(2):
             with pytest.raises(loki.BreakerOpen, match="overloaded_error"):
                 asked(agent)

@@ -23,6 +23,17 @@ PLAIN = Backoff("5s", cap="5m", jitter=0)
 PRICES = {"a": Price(1, 10), "b": Price(0.1, 1)}
 
 
+OF_THE_DOCUMENTS = {
+    "threshold": 3,
+    "window": 60,
+    "cooldown": 300,
+    "cooldown_multiplier": 1,
+    "cooldown_cap": "24h",
+    "half_open_interval": 10,
+    "recovery_threshold": 3,
+}
+
+
 class World:
     """Two models, a clock, and what was recorded."""
 
@@ -34,6 +45,8 @@ class World:
     def llm(self, *models: ScriptedLLM, **more: Any) -> ResilientLLM:
         wrapped: list[Any] = [AsyncLLM(m) if "coroutine" in self.mode else m for m in models]
         given = {"backoff": PLAIN, "prices": PRICES, "calls": self.calls, "clock": self.clock}
+        if not {"breakers", "breaker", "ways", "wait"} & set(more):
+            given |= {"breaker": OF_THE_DOCUMENTS, "wait": 0}
         return ResilientLLM(*wrapped, **{**given, **more})
 
     def model(self, name: str, *lines: Any) -> ScriptedLLM:

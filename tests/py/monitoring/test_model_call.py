@@ -113,6 +113,7 @@ def test_a_spent_retry_raises_the_original(tmp_path: Path, is_async: bool) -> No
 
 
 def test_the_breaker_opens_and_nobody_is_asked_any_more(monitor: Monitor, is_async: bool) -> None:
+    monitor.wait = 0
     model = Model(*(APIStatusError(503) for _ in range(9)))
     with pytest.raises(loki.BreakerOpen) as caught:
         both(monitor, model, is_async=is_async)
@@ -121,6 +122,33 @@ def test_the_breaker_opens_and_nobody_is_asked_any_more(monitor: Monitor, is_asy
     with pytest.raises(loki.BreakerOpen):
         both(monitor, model, is_async=is_async)
     assert model.calls == 3
+
+
+def test_it_waits_until_the_breaker_lets_it_out(
+    monitor: Monitor, clock: ManualClock, is_async: bool
+) -> None:
+    """Nobody has to ask again: 3 failures, a pause of 5 s, a probe that fails, one of 7.5 s, an answer."""
+    began = clock.monotonic()
+    model = Model(*(APIStatusError(503) for _ in range(4)))
+    assert both(monitor, model, is_async=is_async) == "Hello!"
+    assert model.calls == 5
+    assert clock.monotonic() - began == pytest.approx(15 + 5 + 7.5, abs=2)
+
+
+def test_it_waits_no_longer_than_it_is_told(tmp_path: Path, clock: ManualClock) -> None:
+    monitor = Monitor(tmp_path, clock=clock, wait="1m")
+    began, model = clock.monotonic(), Model(*(APIStatusError(503) for _ in range(99)))
+    with pytest.raises(loki.BreakerOpen):
+        both(monitor, model, is_async=False)
+    assert 45 < clock.monotonic() - began <= 60
+
+
+def test_breakers_take_arguments(tmp_path: Path, clock: ManualClock) -> None:
+    monitor = Monitor(tmp_path, clock=clock, wait=0, breakers={"threshold": 2})
+    model = Model(*(APIStatusError(503) for _ in range(9)))
+    with pytest.raises(loki.BreakerOpen):
+        both(monitor, model, is_async=False)
+    assert model.calls == 2
 
 
 @pytest.mark.parametrize(
