@@ -141,7 +141,8 @@ class ResilientCalls:
             )
             for llm, call in zip(self._llm.llms, calls, strict=True)
         ]
-        return Run(members, Question(), self._llm.ways)
+        ways = self._llm.ways
+        return Run(members, Question(), ways, wait=ways.wait)
 
     def _judged(self, error: Exception, name: str, heard: list[Exception]) -> Exception:
         heard.append(error)
