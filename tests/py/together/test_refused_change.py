@@ -58,15 +58,6 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-KILL = """
-import os, pathlib
-pid = os.getpid()
-while "loki run" not in (said := pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace(chr(0), " ")):
-    pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-os.kill(pid, 9)
-"""
-"""Ends loki itself, from inside its agent."""
-
 CHECK = f"{sys.executable} -B check.py"
 
 
@@ -80,9 +71,9 @@ def agent(tmp_path: Path, *scripts: str) -> str:
     program.write_text(
         "import os, sys, pathlib, shutil\n"
         f"kept = pathlib.Path({str(tmp_path)!r})\n"
-        "n = len(list(kept.glob('briefing-*')))\n"
+        "n = int(os.environ['LOKI_ATTEMPT']) - 1\n"
         "(kept / f'briefing-{n}').write_text(sys.stdin.read())\n"
-        "shutil.copytree('.', kept / f'copy-{n}', ignore=lambda *_: ['.git'])\n"
+        "shutil.copytree('.', kept / f'copy-{n}', dirs_exist_ok=True, ignore=lambda *_: ['.git'])\n"
         f"scripts = {scripts!r}\n"
         "exec(scripts[n])\n"
         "print('did it')\n"
@@ -141,9 +132,14 @@ def test_who_repeats_what_was_refused_is_told(
 
 
 def test_it_outlives_a_process_that_is_killed(project: Path, tmp_path: Path) -> None:
-    command = agent(tmp_path, FIRST, KILL, MEND)
-    ran = subprocess.run(words(command), cwd=project, capture_output=True, check=False)
-    assert ran.returncode == -signal.SIGKILL
+    command = agent(tmp_path, FIRST, MEND)
+    with subprocess.Popen(
+        words(command), cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stderr is not None
+        assert any("attempt=2 asking the agent" in line for line in started.stderr)
+        started.kill()
+    assert started.returncode == -signal.SIGKILL
     assert texts(project)["one.py"].endswith("0\n")
     assert run(project, command).status == "success"
     last = max(tmp_path.glob("briefing-*")).read_text()
