@@ -66,6 +66,7 @@ class Comparison:
             first, the changed file last.
         changed: the files that the change touched.
         skipped: why nothing was compared, or "".
+        unchecked: why a test may be broken all the same, unseen, or "".
     """
 
     regressions: tuple[Broken, ...] = ()
@@ -75,6 +76,7 @@ class Comparison:
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
     skipped: str = ""
+    unchecked: str = ""
 
     @property
     def tests(self) -> frozenset[str]:
@@ -88,12 +90,13 @@ class Comparison:
 
     def record(self, *, fixed: bool) -> dict[str, Any]:
         """What is kept of it in the attempt's record; ``fixed``: what was broken before is well."""
-        return {
+        said = {
             "ran": not self.skipped,
             "skipped": bool(self.skipped),
             "regressions": len(self.tests),
             "fixed": fixed,
         }
+        return {**said, "unchecked": self.unchecked} if self.unchecked else said
 
     @property
     def dependents(self) -> tuple[str, ...]:

@@ -57,6 +57,12 @@ class Narrowed:
         words = self.invocation.program[len(self.lead) :]
         return any(self._selects(word) for word in words)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the command names neither tests nor files, so that it runs all that there are."""
+        words = self.invocation.program[len(self.lead) :]
+        return not self.is_selective and len(self._options()) == len(words)
+
     def for_files(self, paths: Sequence[str]) -> tuple[str, ...]:
         """The command for all tests of these files, and no others where that can be said.
 

@@ -267,8 +267,8 @@ class Performer:
 
     def _check_regressions(self, _effect: CheckRegressions) -> Event:
         found = self.regressions.compare(self._report)
-        if found.skipped:
-            self._log(f"regression_check: {found.skipped}")
+        if found.skipped or found.unchecked:
+            self._log(f"regression_check: {found.skipped or found.unchecked}")
         self._failed_check = None if found.regressions else self._failed_check
         return Compared(found)
 

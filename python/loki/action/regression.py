@@ -24,6 +24,7 @@ from loki.action.narrowing import Narrowed
 from loki.action.results.result import FAILED, PASSED, Results
 from loki.action.scratch_folder import scratch_folder
 from loki.action.tree import Tree
+from loki.action.unchecked import unchecked
 from loki.action.work import Work
 from loki.base.glob import matches
 from loki.base.time import Clock, isoformat
@@ -34,6 +35,8 @@ logger = logging.getLogger("loki")
 
 DEPENDENTS = "dependents: "
 """Before the name of a run of tests that no check covers."""
+
+NOTHING = "no test that passed before can be broken by the change"
 
 
 @dataclass
@@ -105,9 +108,9 @@ class RegressionCheck:
         if self.runner.cancelled.is_set():
             return Comparison(skipped="cancelled")
         found = compare(self.baseline.results, now, self._affects())
-        found = self._without_flaky(found)
+        found = replace(self._without_flaky(found), unchecked=self._unchecked(now, changed))
         if not found.compared:
-            return replace(found, skipped="no test that passed before can be broken by the change")
+            return replace(found, skipped=found.unchecked or NOTHING)
         ways = {b.file: way for b in found.regressions if (way := self._way(b.file))}
         return replace(found, chains=ways, changed=changed)
 
@@ -123,6 +126,13 @@ class RegressionCheck:
         for check, _ in self._besides(path for path in asked if path in self._tree.entries):
             now[check.name] = _results(self.runner.run_one(check)) or Results()
         return now
+
+    def _unchecked(self, now: Mapping[str, Results], changed: Sequence[str]) -> str:
+        assert self._tree is not None
+        before = self.work.before(self._tree)
+        covered = self._covered(before)
+        untold = [path for path in self._affected() if path in before and path not in covered]
+        return unchecked(self.baseline.results, now, changed, untold)
 
     # --- the baseline ------------------------------------------------------------------------------
 
@@ -142,7 +152,7 @@ class RegressionCheck:
         )
         self.baseline = grown
         missing = self._missing_checks(report) if report else []
-        covered = {place for told in grown.results.values() for place in self._places(told, before)}
+        covered = self._covered(before)
         wanted = [p for p in self._affected() if p in before and p not in covered]
         wanted = [p for p in wanted if p not in grown.asked]
         runs = [*missing, *(check for check, _ in self._besides(wanted))]
@@ -220,13 +230,26 @@ class RegressionCheck:
         found = [(check, Narrowed.of(check.command, self.runner.root)) for check in own]
         return [(check, narrowed) for check, narrowed in found if narrowed is not None]
 
-    def _places(self, told: Results, files: Files) -> set[str]:
-        """The files that a run's results stand for; none where it picked single tests."""
-        run = next((run for run, results in self.baseline.results.items() if results is told), "")
-        check = next((check for check in self.checks if check.name == run), None)
-        narrowed = Narrowed.of(check.command, self.runner.root) if check else None
+    def _covered(self, files: Files) -> set[str]:
+        """The files that the results of the baseline stand for."""
+        checks = {check.name: check for check in self.checks}
+        found: set[str] = set()
+        for run, told in self.baseline.results.items():
+            check = checks.get(run)
+            if check is None:  # a run besides, whose files were asked for one by one
+                asked = self._besides(self.baseline.asked)
+                found |= {path for one, mine in asked if one.name == run for path in mine}
+            else:
+                found |= self._places(check, told, files)
+        return found
+
+    def _places(self, check: Check, told: Results, files: Files) -> set[str]:
+        """The files that a check's results stand for; none where it picked single tests."""
+        narrowed = Narrowed.of(check.command, self.runner.root)
         if narrowed is not None and narrowed.is_selective:
             return set()
+        if narrowed is not None and not told.files:
+            return set(narrowed.tests(files.paths)) if narrowed.is_whole else set()
         return {path for file in set(told.files.values()) for path in _paths(file, files)}
 
     # --- what to compare ----------------------------------------------------------------------------

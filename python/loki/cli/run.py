@@ -128,8 +128,9 @@ def command(
 
     The checks run once before the first attempt, and after each; without --check they are the success
     criteria of the task's kind, by the commands that the project tests and lints itself with. Once they
-    pass, tests that passed before the work and can be broken by it must still pass. A proposal is
-    validated before a byte of the project changes; every attempt is on disk under `.loki/tasks/`.
+    pass, tests that passed before the work and can be broken by it must still pass, as far as the test
+    runner tells its results test by test; else the log says "not checked". A proposal is validated
+    before a byte of the project changes; every attempt is on disk under `.loki/tasks/`.
     Ctrl-C stops at once and leaves everything whole; the same command goes on from there. Where a person
     is needed, it ends with three ways to go on (`loki resume`).
 

@@ -258,11 +258,12 @@ def _violation(violation: Any) -> str:
 
 def _regression(said: Mapping[str, Any]) -> Iterator[str]:
     if said.get("skipped"):
-        yield "  regress skipped"
+        yield f"  regress {line(str(said.get('unchecked') or 'skipped'))}"
     elif said.get("ran"):
         count = said.get("regressions") or 0
         mended = "; those of before are mended" if said.get("fixed") else ""
-        yield f"  regress {amount(int(count), 'regression')}{mended}"
+        besides = f"; {said['unchecked']}" if said.get("unchecked") else ""
+        yield f"  regress {line(amount(int(count), 'regression') + mended + besides)}"
 
 
 def _reflection(note: Mapping[str, Any]) -> Iterator[str]:

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import loki
+from loki.cli.app import app
+from support.rust import use_rust
 from support.toolchain import need, need_node_modules
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
@@ -355,3 +358,106 @@ def test_vitest_dependents(project: Path) -> None:
     second = attempts(project)[1]
     assert second["pattern_matched"] == "regression-detected"
     assert second["failure"]["tests"] == ["till.test.js > counts"]
+
+
+NODE = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "lib/cart.js": "exports.total = (a, b) => a - b;\nexports.count = (n) => n;\n",
+    "lib/till.js": "exports.items = () => require('./cart').count(2);\n",
+    "test/cart.test.js": "const test = require('node:test'), assert = require('node:assert');\n"
+    "const { total } = require('../lib/cart');\ntest('adds', () => assert.equal(total(1, 2), 3));\n",
+    "test/till.test.js": "const test = require('node:test'), assert = require('node:assert');\n"
+    "const { items } = require('../lib/till');\ntest('counts', () => assert.equal(items(), 2));\n",
+}
+NODE_RIGHT = NODE["lib/cart.js"].replace("a - b", "a + b")
+NODE_BREAKS = NODE_RIGHT.replace("=> n;", "=> n + 1;")
+
+
+def test_node_dependents(project: Path) -> None:
+    """The runner does not say in which file a test stands; the file is run by itself."""
+    need("node")
+    write(project, NODE)
+    changes = [{"lib/cart.js": NODE_BREAKS}, {"lib/cart.js": NODE_RIGHT}]
+    outcome, told = work(project, changes, ["node --test test/cart.test.js"])
+    assert (outcome.status, outcome.attempts) == ("success", 2)
+    assert attempts(project)[0]["pattern_matched"] == "regression-detected"
+    assert "counts" in told[1]
+
+
+def test_a_whole_run_of_node_is_not_repeated_for_dependents(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    need("node")
+    write(project, NODE)
+    with caplog.at_level("INFO", "loki"):
+        outcome, _ = work(project, [{"lib/cart.js": NODE_RIGHT}], ["node --test"])
+    assert outcome.status == "success"
+    said = {"ran": True, "skipped": False, "regressions": 0, "fixed": False}
+    assert attempts(project)[0]["regression"] == said
+    assert "dependents: " not in caplog.text
+
+
+SILENT = (
+    "import sys, subprocess\nsys.exit(subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL))\n"
+)
+"""A program that starts another: what loki asks of the runner does not reach it."""
+
+
+def _says_not_checked(
+    project: Path, caplog: pytest.LogCaptureFixture, change: Mapping[str, str], check: str
+) -> str:
+    with caplog.at_level("INFO", "loki"):
+        outcome, _ = work(project, [change], [check])
+    assert outcome.status == "success"
+    assert "can be broken" not in caplog.text
+    said = str(attempts(project)[0]["regression"]["unchecked"])
+    assert said.startswith("not checked")
+    assert f"regression_check: {said}" in caplog.text
+    shown = CliRunner().invoke(app, ["show", "t", "--project", str(project)]).output
+    assert said in " ".join(shown.split())
+    return said
+
+
+def test_a_runner_that_tells_nothing_is_not_checked(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its dependent breaks, and nothing says that it cannot."""
+    need("node")
+    write(project, {**NODE, "package.json": "{}", "silent.py": SILENT})
+    check = f"{sys.executable} silent.py node --test test/cart.test.js"
+    said = _says_not_checked(project, caplog, {"lib/cart.js": NODE_BREAKS}, check)
+    assert said == (
+        "not checked: no results per test are known of test/cart.test.js, test/till.test.js"
+    )
+
+
+def test_a_script_that_tells_nothing_is_not_checked(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {"add.sh": "echo $(($1 - $2))\n", "use.sh": "test $(sh add.sh 2 0) = 2\n"}
+    write(project, files)
+    check = "sh -c 'test $(sh add.sh 1 2) = 3'"
+    said = _says_not_checked(project, caplog, {"add.sh": "echo 3\n"}, check)
+    assert said == "not checked: no check told results per test, before the work and after it"
+
+
+def test_rust_with_tests_picked_is_not_checked_beyond_them(
+    project: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who uses the changed function is not known, and its test was not run."""
+    use_rust(monkeypatch, project.parent / "target")
+    write(project, RUST)
+    change = {
+        "src/lib.rs": RUST["src/lib.rs"].replace("a - b", "a + b").replace("{ n }", "{ n + 1 }")
+    }
+    said = _says_not_checked(project, caplog, change, "cargo test --offline adds")
+    assert said == "not checked beyond the checks' own tests: what uses src/lib.rs is not known"
+
+
+RUST = {
+    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": "pub fn total(a: i32, b: i32) -> i32 { a - b }\npub fn count(n: i32) -> i32 { n }\n"
+    "#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n"
+    "    fn adds() { assert_eq!(total(1, 2), 3); }\n    #[test]\n"
+    "    fn counts() { assert_eq!(count(2), 2); }\n}\n",
+}

@@ -273,7 +273,7 @@ def _regressions(summary: Summary) -> Iterator[Block]:
     yield Facts(
         [
             ("Checks run", f"{run:,}", ""),
-            ("Skipped", f"{skipped:,}", "too simple a task"),
+            ("Skipped", f"{skipped:,}", "too simple a task, or not checked: loki show says why"),
             ("Regressions found", f"{found:,}", "tests that passed before"),
             ("Mended by a later attempt", f"{fixed:,}", ""),
         ]
