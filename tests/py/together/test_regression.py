@@ -97,7 +97,7 @@ def test_a_test_of_a_dependent_that_breaks_is_a_regression(shop: Path) -> None:
     )
     assert first["regression"] == {"ran": True, "skipped": False, "regressions": 1, "fixed": False}
     assert second["regression"] == {"ran": True, "skipped": False, "regressions": 0, "fixed": True}
-    assert "| tests/test_till.py | 1/2 pass | 0/2 pass | 1 |" in told[1]
+    assert "| `tests/test_till.py` | 1/2 pass | 0/2 pass | 1 |" in told[1]
     assert "tests.test_till.test_receipt" in told[1]
     # The dependent between the change and the tests is shown.
     assert "def receipt(prices):" in told[1]
@@ -109,7 +109,7 @@ def test_the_baseline_is_kept_for_people(shop: Path) -> None:
     page = (shop / ".loki" / "tasks" / "t" / "baseline-t.md").read_text()
     assert page.startswith("---\nentity_name: session.current.baseline.t\n")
     assert "category: regression-baseline" in page
-    assert "| tests/test_till.py | 1/2 pass | 1 |" in page
+    assert "| `tests/test_till.py` | 1/2 pass | 1 |" in page
     assert "`tests.test_till.test_broken_before`" in page
     assert "`store.py` imports `till.py` imports `cart.py`" in page
 
