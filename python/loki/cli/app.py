@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from loki.cli.common import speaks_plainly
 from loki.cli.read_only import Guarded
 
 app = typer.Typer(
     name="loki",
     cls=Guarded,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -40,8 +42,21 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     del version
+    if context.invoked_subcommand is None:
+        begin()
+        typer.echo(context.get_help())
+
+
+@speaks_plainly
+def begin() -> None:
+    """What waits for you in the project of this folder; nothing where there is none."""
+    if Path(".loki").is_dir():
+        from loki.cli.status import what_waits
+
+        what_waits()

@@ -22,11 +22,18 @@ if TYPE_CHECKING:
 Which = Annotated[
     Optional[str],  # noqa: UP045
     typer.Argument(
-        metavar="[ID]",
-        help="As `loki status` shows it, or how it begins, or the id of a task; what waits where "
+        metavar="[NUMBER or ID]",
+        help="As `loki status` shows it, or how an id begins, or that of a task; what waits where "
         "that is one thing alone.",
     ),
 ]
+Words = Annotated[
+    str,
+    typer.Argument(
+        metavar="[WORDS]", help="The same as --context where that is taken, else --note."
+    ),
+]
+Why = Annotated[str, typer.Argument(metavar="[WHY]", help="The same as --note.")]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
 ]
@@ -46,6 +53,7 @@ Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on std
 @speaks_plainly
 def approve(
     id_: Which = None,
+    words: Words = "",
     note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
     context: Annotated[
         str,
@@ -61,7 +69,10 @@ def approve(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    """Say yes to something that waits for you: `loki status` lists it.
+    """Say yes to anything that waits for you: `loki status` numbers it.
+
+    Numbers are given out once: one that you saw never comes to mean something else. What asks nothing
+    and has stopped goes on: a task, a dead letter, a paused recurring task, a merge, a circuit breaker.
 
     What is approved is exactly what was shown: a command word by word, a change, a criterion of this
     content, a stage of this run. Says which command goes on with the task; an escalation and a stage
@@ -70,11 +81,15 @@ def approve(
 
     Exit codes: 0 answered, 2 nothing of that id waits; where it goes on, those of `loki run`.
 
-    Example: `loki approve review-3f9a2c`; `loki approve review-3f9a2c --context "use the staging key"`
+    Example: `loki approve 3`; `loki approve 3 "use the staging key"`
     """
     from loki.waiting import answers
 
     workspace, one = _begin(id_, project, json=json)
+    if words and one.takes_words:
+        context = context or words
+    else:
+        note = note or words
     said = answers.approve(workspace, one, by.strip() or _user(), note, context)
     _end(said, _Way(project, resume, json, True, by, note, context, agent, agent_command))
 
@@ -82,6 +97,7 @@ def approve(
 @speaks_plainly
 def reject(
     id_: Which = None,
+    why: Why = "",
     note: Annotated[str, typer.Option(help="Why; the agent is told.")] = "",
     by: By = "",
     abort: Annotated[
@@ -93,7 +109,7 @@ def reject(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    """Say no to something that waits for you: `loki status` lists it.
+    """Say no to anything that waits for you: `loki status` numbers it.
 
     The agent is told why, and looks for another way; without a reason the task stays blocked. With
     --abort the task is given up. Rejecting an escalation gives its task up, too, and rejecting a stage
@@ -101,12 +117,13 @@ def reject(
 
     Exit codes: 0 answered, 1 files changed since, 2 nothing of that id waits, or no reason was given.
 
-    Example: `loki reject review-3f9a2c --note "not on a Friday"`
+    Example: `loki reject 3 "not on a Friday"`
     """
     from loki.waiting import answers
 
     workspace, one = _begin(id_, project, json=json)
-    if not note.strip() and not abort and one.kind not in {"escalation", "human_review"}:
+    note = note or why
+    if not note.strip() and not abort and answers.wants_reason(one):
         raise UsageError(f"rejecting {one.id} needs a reason: --note; the agent is told")
     said = answers.reject(workspace, one, by.strip() or _user(), note, abort=abort)
     _end(said, _Way(project, resume, json, False, by, note, "", agent, agent_command))
@@ -118,8 +135,7 @@ def _begin(id_: str | None, project: Path, *, json: bool) -> tuple[Workspace, Wa
     Raises:
         UsageError: nothing of that id waits, or several things wait and no id says which.
     """
-    from loki.people.waiting import BY_ID
-    from loki.waiting import answers, reviews
+    from loki.waiting import answers, numbers, reviews
     from loki.waiting.sources import waiting
     from loki.workspace import Workspace
 
@@ -127,17 +143,20 @@ def _begin(id_: str | None, project: Path, *, json: bool) -> tuple[Workspace, Wa
     workspace = Workspace(project)
     reviews.settle(workspace)
     there = waiting(workspace)
+    if id_ is not None and id_.isdecimal() and not any(one.id == id_ for one in there):
+        return workspace, numbers.of_number(workspace, there, int(id_))
     if id_ is not None:
         return workspace, answers.find(there, id_)
-    mine = [one for one in there if one.kind in BY_ID]
+    mine = there
     if not mine:
         raise UsageError("nothing waits for you; `loki status` says more")
     if len(mine) > 1:
         listed = "\n".join(
-            f"  {one.id}  {line(one.title, 40)}: {line(one.asked, 100)}" for one in mine
+            f"  {one.number}  {one.id}  {line(one.title, 40)}: {line(one.asked, 100)}"
+            for one in numbers.numbered(workspace, mine)
         )
         raise UsageError(
-            f"{amount(len(mine), 'thing')} wait for you: expected the id of one\n{listed}"
+            f"{amount(len(mine), 'thing')} wait for you: expected the number of one\n{listed}"
         )
     if not json:
         typer.echo(f"{mine[0].id}  {line(mine[0].title)}\n  {line(mine[0].asked)}", err=True)

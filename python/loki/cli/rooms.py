@@ -26,6 +26,7 @@ COMMANDS = {
     "edit": "recur_change:edit",
     "tick": "tick:command",
     "undo": "undo:command",
+    "up": "up:command",
     "work": "work:command",
     "cancel": "stop:cancel",
     "drain": "stop:drain",

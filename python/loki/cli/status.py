@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 _NAMES = {
+    "rule": "rule changed",
     "human_review": "review",
     "approval": "approval",
     "command": "command",
@@ -49,6 +50,8 @@ def command(
     and of stages, escalations, and what loki would like to learn. Each says what is asked, since when,
     how long it waits, and how to answer.
 
+    Each has a number, which never comes to mean something else: `loki approve 3`, `loki reject 3 "why"`.
+
     Example: `loki status`; `loki status --json`
     """
     from loki.waiting.status import status
@@ -63,6 +66,17 @@ def command(
     now = workspace.clock.now()
     where = "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
     typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now, where))))
+
+
+def what_waits() -> None:
+    """What waits in the project of this folder, as `loki status` begins."""
+    from loki.waiting.status import status
+    from loki.workspace import Workspace
+
+    log_to_console(logging.WARNING)
+    workspace = Workspace()
+    found = status(workspace, settles=not changes_nothing())
+    typer.echo("\n".join((*_waits(found, workspace.clock.now(), ""), "")))
 
 
 def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
@@ -82,7 +96,8 @@ def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
 
 
 def _waiting(one: Waiting, project: str, now: datetime, where: str) -> Iterator[str]:
-    head = typer.style(line(one.id), bold=True)
+    name = f"{one.number}  {line(one.id)}" if one.number else line(one.id)
+    head = typer.style(name, bold=True)
     yield f"{head}  {_NAMES[one.kind]}: {line(one.title, 80)}"
     if one.task_id and one.task_id != one.id:
         yield f"  {'tasks' if one.others else 'task':<7} {line(', '.join(one.tasks))}"
@@ -95,7 +110,17 @@ def _waiting(one: Waiting, project: str, now: datetime, where: str) -> Iterator[
     width = max(len(answer.name) for answer in one.answers)
     for number, answer in enumerate(one.answers):
         label = "answer" if number == 0 else ""
-        yield f"  {label:<7} {answer.name:<{width}}  {line(_typed(answer.command, project, where))}"
+        command = _typed(_short(answer.command, one), project, where)
+        yield f"  {label:<7} {answer.name:<{width}}  {line(command)}"
+
+
+def _short(command: str, one: Waiting) -> str:
+    """A command as a person types it: by the number, the words without their option."""
+    for verb, option in (("approve", "--context"), ("reject", "--note")):
+        long = f"loki {verb} {shlex.quote(one.id)}"
+        if one.number and command.startswith(long):
+            return command.replace(long, f"loki {verb} {one.number}").replace(f" {option} ", " ")
+    return command
 
 
 def _typed(command: str, project: str, where: str) -> str:

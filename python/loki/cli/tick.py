@@ -65,7 +65,7 @@ def command(
     if not watch:
         if for_ is not None or until is not None:
             raise UsageError("--for and --until are for --watch")
-        with listening(workspace.folder, partial(_heard, dispatcher)):
+        with listening(workspace.folder, partial(heard, dispatcher)):
             done = dispatcher.tick()
             dispatcher.close()
         attend(workspace)
@@ -81,7 +81,7 @@ def command(
         dispatcher.after_round.append(daily)
     with (
         nullcontext() if is_simulated else followed(workspace, daily),
-        listening(workspace.folder, partial(_heard, dispatcher)),
+        listening(workspace.folder, partial(heard, dispatcher)),
     ):
         dispatcher.watch(
             _end(for_, until, workspace.clock.now()),
@@ -106,8 +106,12 @@ def _tell_unusable(workspace: Workspace) -> bool:
     return bool(found)
 
 
-def _heard(dispatcher: Dispatcher, word: Word) -> None:
-    """A person ends all that is at work here."""
+def heard(dispatcher: Dispatcher, word: Word) -> None:
+    """A person ends all that is at work here.
+
+    Args:
+        dispatcher: what runs here; word: what they say.
+    """
     if word == "stop":
         dispatcher.cancelled.set()
     dispatcher.draining.set()

@@ -108,9 +108,9 @@ def command(
         default=DefaultAgent(agent or "", agent_command or ""),
         watch=watch,
         max_tasks=max_tasks,
-        tell=_tell,
+        tell=tell,
     )
-    _stop_by_signal(crew)
+    stop_by_signal(crew)
     with followed(workspace, Daily(workspace, say)):
         code = crew.run()
     take_signals()
@@ -124,8 +124,12 @@ def command(
     raise typer.Exit(code)
 
 
-def _stop_by_signal(crew: Crew) -> None:
-    """The first Ctrl-C, or SIGTERM, stops the workers; the second does not wait for them."""
+def stop_by_signal(crew: Crew) -> None:
+    """The first Ctrl-C, or SIGTERM, stops the workers; the second does not wait for them.
+
+    Args:
+        crew: they.
+    """
     from loki.working.crew import leave_at_once
 
     stopped = False
@@ -141,8 +145,8 @@ def _stop_by_signal(crew: Crew) -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-def _tell(what: Claim | Settled, count: Count | None) -> None:
-    """A line of progress on stderr."""
+def tell(what: Claim | Settled, count: Count | None) -> None:
+    """A line of progress on stderr; as `Crew` tells it."""
     from loki.working.settle import Settled
 
     if not isinstance(what, Settled):

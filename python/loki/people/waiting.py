@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -24,10 +25,10 @@ WaitingKind: TypeAlias = Literal[
 ]
 """What it is; the most urgent first."""
 
-BY_ID: frozenset[WaitingKind] = frozenset(
-    {"rule", "human_review", "approval", "command", "stage", "escalation", "candidate"}
+ASKS: frozenset[WaitingKind] = frozenset(
+    {"human_review", "approval", "command", "stage", "escalation", "candidate"}
 )
-"""Kinds that ``loki approve`` and ``loki reject`` answer."""
+"""Kinds that ask something; the others have stopped, and go on when a person says so."""
 
 
 LET_BEGIN = "let it begin"
@@ -63,6 +64,7 @@ class Waiting:
         page: that tells more, relative to ``.loki/``, or "".
         target: what an answer acts on, where that is not the id: a criterion, a run.
         others: ids of further tasks that the same answer is for.
+        number: by which it can be answered, too; 0: it has none yet.
     """
 
     id: str
@@ -76,6 +78,12 @@ class Waiting:
     page: str = ""
     target: str = ""
     others: tuple[str, ...] = ()
+    number: int = 0
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether whoever works on it is told what a person knows."""
+        return any("--context" in answer.command for answer in self.answers)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -85,6 +93,31 @@ class Waiting:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
         return asdict(self)
+
+
+def answers_of(
+    id_: str, yes: str, no: str, more: str = "", *others: Answer, reason: str = ' --note "why"'
+) -> tuple[Answer, ...]:
+    """The answers to something: a yes, a yes with words where that is one, others, and a no.
+
+    Args:
+        id_: by which it is answered.
+        yes, no: what they mean; more: what a yes with words does, or "".
+        others: further ones.
+        reason: how the reason of a no is said; "": it wants none.
+
+    Example:
+        >>> [one.command for one in answers_of("a b", "go on", "give up")]
+        ["loki approve 'a b'", 'loki reject \'a b\' --note "why"']
+    """
+    word = shlex.quote(id_)
+    with_words = (Answer(more, f'loki approve {word} --context "…"'),) if more else ()
+    return (
+        Answer(yes, f"loki approve {word}"),
+        *with_words,
+        *others,
+        Answer(no, f"loki reject {word}{reason}"),
+    )
 
 
 def id_of(kind: WaitingKind, *words: str) -> str:

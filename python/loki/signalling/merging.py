@@ -19,7 +19,7 @@ from loki.action.git import git, run_git
 from loki.base.secret import mask_output
 from loki.base.time import isoformat
 from loki.people.signal import MERGE_REQUESTED
-from loki.people.waiting import Answer, Waiting
+from loki.people.waiting import Answer, Waiting, answers_of
 from loki.signalling import signals_of
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
 from loki.signalling.feature import own_tests, run_check
@@ -39,14 +39,20 @@ TIMEOUT = 120.0
 """Seconds that a step of a merge may take; chosen, not measured."""
 
 
-def merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
-    """Merge a branch where that is allowed and safe; else it waits for a person."""
+def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done | Waits:
+    """Merge a branch where that is allowed and safe; else it waits for a person.
+
+    Args:
+        dispatch: the project and its signals.
+        signal: the request.
+        allowed: a person has said that it may, for this one.
+    """
     root, branch = str(dispatch.workspace.root), signal.name
     ended = end_of(root, branch, NEVER_LOOKED_AT)
     if ended in {MERGED, DELETED} and _under_way(dispatch) is None:
         return Done(f"{branch} is {ended}")
     by_hand = f"a person merges it: git merge --no-ff {shlex.quote(branch)}"
-    if dispatch.workspace.config.signals.merge != "auto":
+    if not allowed and dispatch.workspace.config.signals.merge != "auto":
         return Waits(f'{by_hand} (or say merge = "auto" under [signals] in .loki/config.toml)')
     with dispatch.project():
         _take_back(dispatch, root)
@@ -72,9 +78,13 @@ def waiting(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> 
             one.label,
             asked,
             isoformat(one.given_at) if one.given_at else "",
-            (
-                Answer("merge", f"git merge --no-ff {shlex.quote(one.name)}"),
-                Answer("leave it", f"loki signals clear {one.id}"),
+            answers_of(
+                one.id,
+                "merge",
+                "leave it",
+                "",
+                Answer("by hand", f"git merge --no-ff {shlex.quote(one.name)}"),
+                reason="",
             ),
             one.said("task_id"),
         )

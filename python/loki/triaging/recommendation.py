@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loki.base.time import isoformat
-from loki.people.waiting import Answer, Waiting
+from loki.people.waiting import Answer, Waiting, answers_of
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.recurrence.verdict import RECOMMEND_CONFIG
 from loki.triaging.evidence import records
@@ -45,12 +45,13 @@ def _recommended(workspace: Workspace, task: RecurringTask) -> Waiting | None:
         f"It failed {task.consecutive_failures} times in a row. Its triage recommends: "
         f"{record.recommendation}. Change the setting, or let it go on as it is.",
         isoformat(record.ended_at or record.started_at),
-        (
-            Answer(
-                "forgive its failures, once the setting is changed",
-                f"loki edit {id_} --reset-failures",
-            ),
+        answers_of(
+            task.id,
+            "forgive its failures, once the setting is changed",
+            "leave it as it is",
+            "",
             Answer("read the triage", f"loki show {record.id}"),
             Answer("pause it", f"loki pause {id_}"),
+            reason="",
         ),
     )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
 from loki.people.human_review import Standing
-from loki.people.waiting import BY_ID, Waiting
+from loki.people.waiting import ASKS, Waiting
 from loki.queueing import queue_of
-from loki.waiting import escalated, reviews, rules
+from loki.waiting import escalated, restful, reviews
 from loki.waiting.sources import waiting
 
 if TYPE_CHECKING:
@@ -45,28 +45,23 @@ def find(there: Sequence[Waiting], wanted: str) -> Waiting:
     Raises:
         UsageError: there is none, or several.
     """
-    mine = [one for one in there if one.kind in BY_ID]
-    exact = [one for one in mine if one.id == wanted]
-    found = exact or [one for one in mine if wanted and one.id.startswith(wanted)]
-    found = found or [one for one in mine if wanted and wanted in one.tasks]
-    begins = [one for one in mine if any(task.startswith(wanted) for task in one.tasks)]
+    exact = [one for one in there if one.id == wanted]
+    found = exact or [one for one in there if wanted and one.id.startswith(wanted)]
+    found = found or [one for one in there if wanted and wanted in one.tasks]
+    begins = [one for one in there if any(task.startswith(wanted) for task in one.tasks)]
     found = found or (begins if wanted else [])
     if len(found) == 1:
         return found[0]
     if found:
         listed = ", ".join(f"{one.id} ({one.title})" for one in found)
         raise UsageError(f"{wanted!r} stands for several: {listed}")
-    others = [one for one in there if one.id == wanted or (wanted and one.id.startswith(wanted))]
-    if others:
-        commands = "; ".join(answer.command for answer in others[0].answers)
-        raise UsageError(f"{others[0].id} is answered otherwise: {commands}")
-    listed = ", ".join(one.id for one in mine)
+    listed = ", ".join(one.id for one in there)
     waits = f"there waits: {listed}" if listed else "nothing waits for you; `loki status` says more"
     raise UsageError(f"nothing of the id {wanted!r} waits; {waits}")
 
 
 def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context: str = "") -> Said:
-    """Say yes; of stages, and of tasks that go on where they stopped, only that is told.
+    """Say yes; of stages, and of what goes on where it stopped, only that is told.
 
     Args:
         workspace: the project.
@@ -78,13 +73,13 @@ def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context
     Raises:
         UsageError: it waits no longer, or this is no answer to it.
     """
-    if context and one.kind in {"rule", "approval", "command", "candidate"}:
+    if context and not one.takes_words:
         raise UsageError(
             f"{one.id} wants a yes or a no: expected no --context; `loki reject {one.id} --note "
             '"what is missing"` tells the agent'
         )
-    if one.kind == "rule":
-        return Said(one, rules.answer(workspace, one.id, by, accepted=True))
+    if one.kind in restful.KINDS:
+        return _rested(one, restful.approve(workspace, one, by, context or note))
     if one.kind == "human_review":
         said = Standing.CLARIFIED if context else Standing.APPROVED
         reviews.answer(workspace, one.id, said, by, context or note)
@@ -92,15 +87,19 @@ def approve(workspace: Workspace, one: Waiting, by: str, note: str = "", context
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, by=by, note=note)
         return _goes_on(workspace, one, f"approved: {one.target}", frees=True)
-    if one.kind == "candidate":
-        workspace.review().approve(one.id, by, workspace.clock.now())
-        return Said(one, f"learned: {one.id}")
     if one.kind == "stage":
         return Said(one, "", run=one.target, at_once=True)
     resumes = escalated.to_resume(workspace, one)
     done = "; ".join(escalated.try_again(workspace, one, by, context or note))
     next_ = escalated.next_command(workspace, one) if done else ""
     return Said(one, done, next_, resumes, at_once=bool(resumes))
+
+
+def wants_reason(one: Waiting) -> bool:
+    """Whether a no to something has to say why: somebody is told, or looks it up later."""
+    return one.kind not in {"escalation", "human_review", "stopped"} and any(
+        "--note" in answer.command for answer in one.answers
+    )
 
 
 def reject(
@@ -118,6 +117,8 @@ def reject(
     Raises:
         UsageError: it waits no longer, or a reason is missing.
     """
+    if one.kind in restful.KINDS:
+        return Said(one, restful.reject(workspace, one, by, note))
     if one.kind == "human_review":
         said = Standing.ABORTED if abort else Standing.REJECTED
         reviews.answer(workspace, one.id, said, by, note)
@@ -129,17 +130,17 @@ def reject(
     if one.kind in {"approval", "command"}:
         workspace.approve(one.task_id, one.target, approved=False, by=by, note=note)
         return _goes_on(workspace, one, f"rejected: {one.target}", frees=True)
-    if one.kind == "stage":
-        return Said(one, "", run=one.target, at_once=True)
-    return Said(one, _refuse(workspace, one, by, note))
+    return Said(one, "", run=one.target, at_once=True)  # a stage
 
 
-def _refuse(workspace: Workspace, one: Waiting, by: str, note: str) -> str:
-    """Leave something as it is; what was done, a sentence."""
-    if one.kind == "rule":
-        return rules.answer(workspace, one.id, by, accepted=False)
-    workspace.review().reject(one.id, note, by, workspace.clock.now())
-    return f"not learned: {one.id}"
+def _rested(one: Waiting, done: str) -> Said:
+    """What is next where something had stopped."""
+    if one.kind == "stopped":
+        is_run = not one.task_id
+        run, tasks = (one.target, ()) if is_run else ("", (one.task_id,))
+        return Said(one, "", "", tasks, run, at_once=True)
+    next_ = "loki work" if one.kind in {"dead_letter", "blocked", "stuck"} else ""
+    return Said(one, done, next_)
 
 
 def _goes_on(workspace: Workspace, one: Waiting, done: str, *, frees: bool = False) -> Said:
@@ -154,7 +155,7 @@ def _goes_on(workspace: Workspace, one: Waiting, done: str, *, frees: bool = Fal
     from loki.memory import task_record
 
     record = task_record.load(workspace.store, one.task_id) if one.task_id else {}
-    left = [o for o in waiting(workspace) if one.task_id in o.tasks and o.kind in BY_ID]
+    left = [o for o in waiting(workspace) if one.task_id in o.tasks and o.kind in ASKS]
     if left and one.task_id:
         return Said(one, done, f"loki approve {left[0].id}")
     if run := str(record.get("run") or ""):

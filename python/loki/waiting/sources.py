@@ -11,9 +11,9 @@ from loki.base.error import StoreError
 from loki.base.time import isoformat
 from loki.people.human_review import HumanReview
 from loki.people.review_trigger import is_about_done
-from loki.people.waiting import LET_BEGIN, Answer, Waiting, id_of
+from loki.people.waiting import LET_BEGIN, Answer, Waiting, answers_of, id_of
 from loki.signalling import merging
-from loki.waiting import reviews, standing, stuck
+from loki.waiting import numbers, reviews, standing, stuck
 from loki.waiting.escalated import escalations
 from loki.waiting.rules import rules
 from loki.waiting.stopped import stopped
@@ -36,10 +36,11 @@ def waiting(workspace: Workspace) -> list[Waiting]:
         >>> waiting(Workspace(tempfile.mkdtemp()))
         []
     """
-    records = task_records(workspace)
+    records, left = task_records(workspace), numbers.left(workspace)
     found: list[Waiting] = []
     for source in SOURCES:
         new = sorted(source(workspace, records), key=lambda one: (one.since, one.id))
+        new = [one for one in new if numbers.key(one) not in left] if left else new
         # What has stopped because a person is asked something is asked about once.
         asked = {task for one in found for task in one.tasks}
         found += [one for one in new if one.kind not in STOPPED or one.task_id not in asked]
@@ -244,7 +245,7 @@ def breakers(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) ->
             name,
             "It is isolated: no call goes out before somebody closes it.",
             isoformat(one.last_state_change) if one.last_state_change else "",
-            (Answer("close it", f"loki breakers close {shlex.quote(name)}"),),
+            answers_of(name, "close it", "leave it isolated", reason=""),
         )
         for name, one in workspace.breakers().snapshot().items()
         if one.is_isolated

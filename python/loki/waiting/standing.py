@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError
 from loki.base.time import isoformat
-from loki.people.waiting import Answer, Waiting
+from loki.people.waiting import Answer, Waiting, answers_of
 
 if TYPE_CHECKING:
     from loki.recurrence.queued import QueuedTask
@@ -31,7 +31,6 @@ def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
 
 
 def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
-    id_ = shlex.quote(task.id)
     why = str(task.raw.get("error_summary") or "no reason is known")
     end = "" if why.endswith((".", "!", "?")) else "."
     return Waiting(
@@ -40,10 +39,7 @@ def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
         task.title,
         f"It was given up: {why}{end} Is it to be tried again, or abandoned?",
         str(task.raw.get("last_failure") or ""),
-        (
-            Answer("try it again", f"loki dead-letters retry {id_}"),
-            Answer("abandon it", f'loki dead-letters abandon {id_} --reason "why"'),
-        ),
+        answers_of(task.id, "try it again", "abandon it", "try it again, another way"),
         task.id,
         page=str((record.get("outcome") or {}).get("page") or ""),
     )
@@ -58,7 +54,7 @@ def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
             task.title,
             f"It is blocked: {task.blocked.reason or 'nobody said why'}. May it go on?",
             task.blocked.since,
-            (Answer("let it go on", f"loki queue unblock {shlex.quote(task.id)}"),),
+            answers_of(task.id, "let it go on", "give it up", "let it go on, with what you know"),
             task.id,
         )
         for task in _tasks(workspace, "pending")
@@ -85,9 +81,12 @@ def _unusable(task: Unreadable) -> Waiting:
         f"It never runs: .loki/recurring/{task.id}/task.json cannot be used: {task.reason}. Mend the "
         "file, or remove the task.",
         "",
-        (
+        answers_of(
+            task.id,
+            "it is mended",
+            "remove it",
+            "",
             Answer("see whether it can be used", f"loki recur show {id_}"),
-            Answer("remove it", f"loki recur remove {id_}"),
         ),
     )
 
@@ -106,10 +105,12 @@ def _stopped(task: RecurringTask) -> Waiting | None:
         task.title or task.id,
         f"{did}: {held.reason or 'nobody said why'}. Mend the cause, then let it go on.",
         isoformat(held.since),
-        (
-            Answer("let it go on", f"loki recur resume {id_}"),
+        answers_of(
+            task.id,
+            "let it go on",
+            "remove it" if held.status == "failed" else "leave it paused",
+            "",
             Answer("look at it", f"loki recur show {id_}"),
-            Answer("remove it", f"loki recur remove {id_}"),
         ),
     )
 

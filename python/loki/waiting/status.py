@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import LokiError
 from loki.people.waiting import Waiting
 from loki.waiting import reviews
+from loki.waiting.numbers import numbered
 from loki.waiting.sources import task_records, waiting
 from loki.waiting.standing import recurring_summary
 
@@ -80,7 +81,8 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
     """
     if settles:
         reviews.settle(workspace)
-    records, waits = task_records(workspace), waiting(workspace)
+    records = task_records(workspace)
+    waits = numbered(workspace, waiting(workspace), gives=settles)
     told = {one.task_id for one in waits}
     running, queue, unread = _queue(workspace)
     return Status(

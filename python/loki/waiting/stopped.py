@@ -7,7 +7,6 @@ by itself is not among them.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from loki.action.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.resumption import status_of
 from loki.base import file
 from loki.base.error import StoreError
-from loki.people.waiting import Answer, Waiting
+from loki.people.waiting import Waiting, answers_of
 from loki.waiting import reviews
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def _tasks(
             continue
         if status != "escalated" and _is_recurring(workspace, id_):
             continue  # the next run begins it anew
-        quoted, reason = shlex.quote(id_), str(outcome.get("reason") or "")
+        reason = str(outcome.get("reason") or "")
         yield (
             status,
             Waiting(
@@ -72,10 +71,7 @@ def _tasks(
                 str(record.get("title") or id_),
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
                 str(record.get("updated_at") or ""),
-                (
-                    Answer("go on", f"loki resume {quoted}"),
-                    Answer("give up", f"loki resume {quoted} --abort"),
-                ),
+                answers_of(id_, "go on", "give up", "go on, with what you know"),
                 id_,
             ),
         )
@@ -104,7 +100,7 @@ def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
                 f"{data.get('pipeline')}: {data.get('at')}",
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
                 str(data.get("updated_at") or ""),
-                (Answer("go on", f"loki pipeline resume {shlex.quote(run)}"),),
+                answers_of(run, "go on", "leave it", reason=""),
                 target=run,
             ),
         )

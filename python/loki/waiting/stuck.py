@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError
-from loki.people.waiting import Answer, Waiting
+from loki.people.waiting import Answer, Waiting, answers_of
 from loki.queueing import queue_of
 from loki.recurrence import dependency
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 GONE = frozenset({None, "abandoned", "failed"})
 """Where a task stands that is never completed by itself; what has a dead letter is asked about there."""
+
+
+BEGIN, GIVE_UP = "begin without it", "give it up"
 
 
 def stuck(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
@@ -50,18 +53,18 @@ def circles(tasks: Sequence[QueuedTask]) -> list[list[str]]:
 
 def _alone(task: QueuedTask, gone: Sequence[dependency.Waiting]) -> Waiting:
     told = ", ".join(f"{one.id} ({one.where or 'which nobody has submitted'})" for one in gone)
-    retry = [
+    retry = (
         Answer("bring back what it waits for", f"loki queue retry {shlex.quote(one.id)}")
         for one in gone
         if one.where
-    ]
+    )
     return Waiting(
         task.id,
         "stuck",
         task.title,
         f"It can never begin: it waits for {told}. May it begin without?",
         task.submitted_at,
-        (*_answers(task), *retry),
+        answers_of(task.id, BEGIN, GIVE_UP, "", *retry),
         task.id,
     )
 
@@ -75,17 +78,9 @@ def _circle(lists: Lists, names: Sequence[str]) -> Waiting:
         first.title,
         f"It can never begin: {' waits for '.join([*names, names[0]])}. May {first.id} begin without?",
         first.submitted_at,
-        _answers(first),
+        answers_of(first.id, BEGIN, GIVE_UP),
         first.id,
         others=tuple(names[1:]),
-    )
-
-
-def _answers(task: QueuedTask) -> tuple[Answer, ...]:
-    id_ = shlex.quote(task.id)
-    return (
-        Answer("begin without it", f"loki approve {id_}"),
-        Answer("give it up", f'loki reject {id_} "why"'),
     )
 
 

@@ -160,6 +160,11 @@ class Crew:
         self._is_stopping = True
         self._bell.ring()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody stopped it."""
+        return self._is_stopping
+
     def _heard(self, word: Word) -> None:
         if word == "stop":
             self.stop()

@@ -142,6 +142,10 @@ def _blocked(workspace: loki.Workspace) -> None:
     queue_of(workspace).block("later", "the server is down")
 
 
+def _stuck(workspace: loki.Workspace) -> None:
+    queue_of(workspace).submit(QueuedTask("later", "do it later", dependencies=("nobody",)))
+
+
 def _dead_letter(workspace: loki.Workspace) -> None:
     queue_of(workspace).submit(QueuedTask("gone", "do it at all"))
     entry = {"task_id": "gone", "recovery_strategy": "requires_human_review"}
@@ -176,6 +180,7 @@ MAKE: dict[str, Callable[[loki.Workspace], None]] = {
     "stage": _stage,
     "candidate": _candidate,
     "blocked": _blocked,
+    "stuck": _stuck,
     "dead_letter": _dead_letter,
     "dead_letter of a loop": _spent,
     "recurring": _recurring,
@@ -207,7 +212,7 @@ def test_every_command_works_as_printed(
     assert "1 thing waits for you:" in shown.output
     assert one.asked.split("\n", maxsplit=1)[0][:40] in shown.output
     for number, answer in enumerate(one.answers):
-        assert answer.command in shown.output
+        assert _as_shown(answer.command) in shown.output
         copy = tmp_path / f"copy{number}"
         shutil.copytree(project, copy)
         monkeypatch.chdir(copy)
@@ -219,6 +224,30 @@ def test_every_command_works_as_printed(
         left = [other.id for other in waiting(loki.Workspace(copy))]
         looks = answer.name.startswith("look")
         assert (one.id in left) is looks, f"{answer.command} left {left}: {done.output}"
+
+
+def _as_shown(command: str) -> str:
+    """By the number, as a person types it."""
+    words = shlex.split(command)
+    if words[1] not in {"approve", "reject"}:
+        return command
+    return f"loki {words[1]} 1" + "".join(f' "{word}"' for word in words[4:])
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+@pytest.mark.parametrize("made", MAKE)
+def test_two_words_answer_everything(made: str, verb: str, project: Path) -> None:
+    """`loki approve 1 "words"` and `loki reject 1 "why"`: it waits no longer, whatever it is."""
+    MAKE[made](loki.Workspace(project))
+    one = the_one(project)
+    assert "1  " + one.id in run("status").output
+    (project / "mended").touch()
+    done = run(verb, "1", "the door is green")
+    assert done.exit_code in {0, 3, 4}, done.output
+    assert one.id not in [other.id for other in waiting(loki.Workspace(project))], done.output
+    late = run(verb, "1", "the door is green")
+    assert late.exit_code == 2
+    assert "waits no longer as it was shown" in late.output
 
 
 def test_nothing_waits_is_said_plainly(project: Path) -> None:

@@ -60,7 +60,11 @@ def test_a_task_whose_question_is_answered_waits_to_be_gone_on_with(project: Pat
     assert (one.kind, one.task_id) == ("stopped", "t")
     shown = run("status")
     assert "What was asked about it is answered; it goes on when you say so." in shown
-    assert [answer.command for answer in one.answers] == ["loki resume t", "loki resume t --abort"]
+    assert [answer.command for answer in one.answers] == [
+        "loki approve t",
+        'loki approve t --context "…"',
+        'loki reject t --note "why"',
+    ]
     with workspace.resume("t") as task:
         assert task.run(mends).status == "success"
     assert waiting(workspace) == []
@@ -126,7 +130,7 @@ def test_a_run_of_a_pipeline_that_is_paused_waits(project: Path) -> None:
         "stopped",
         "It is paused: api/x is open; it goes on when you say so.",
     )
-    assert one.answers[0].command == "loki pipeline resume ship-1"
+    assert one.answers[0].command == "loki approve ship-1"
 
 
 def test_one_that_spent_its_budget_waits(project: Path) -> None:

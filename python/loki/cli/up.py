@@ -1,0 +1,105 @@
+"""``loki up``: all that goes on by itself in a project: the queue, recurring tasks, signals."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from loki.base.error import LokiError, UsageError
+from loki.cli.agent import AgentCommand, AgentName
+from loki.cli.common import log_to_console, speaks_plainly
+from loki.cli.tick import heard as word_heard
+from loki.cli.tick import tell as tell_round
+from loki.cli.work import stop_by_signal
+from loki.cli.work import tell as tell_work
+
+if TYPE_CHECKING:
+    from loki.recurrence.dispatcher import Dispatcher
+    from loki.working.crew import Crew
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+
+@speaks_plainly
+def command(
+    agent: AgentName = None,
+    agent_command: AgentCommand = None,
+    workers: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]"),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
+    ] = False,
+    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+) -> None:
+    """Run all that goes on by itself here, in one process, until Ctrl-C or `loki stop`.
+
+    That is what `loki work --watch`, `loki tick --watch` and `loki signals watch` do: tasks of the queue
+    are worked on, recurring tasks run when they are due, signals are acted on as they come, dead
+    letters are reviewed once a day. Others of these commands may run beside it.
+
+    Exit codes: those of `loki work`.
+
+    Example: `loki up --agent claude`
+    """
+    from loki import scheduling
+    from loki.cli.dead_letter_text import say
+    from loki.cli.run import take_signals
+    from loki.dead_letters.due import Daily
+    from loki.signalling.following import followed
+    from loki.working.crew import Crew
+    from loki.working.queued import DefaultAgent
+    from loki.working.stopping import listening
+    from loki.working.upkeep import before_work
+    from loki.workspace import Workspace
+
+    if agent is not None and agent_command is not None:
+        raise UsageError("--agent and --agent-command both say who works: expected one of them")
+    log_to_console(logging.INFO if verbose else logging.WARNING)
+    workspace = Workspace(project)
+    take_signals()
+    before_work(workspace, say)
+    dispatcher = scheduling.dispatcher(workspace)
+    crew = Crew(
+        workspace,
+        workers or workspace.config.work.parallel,
+        default=DefaultAgent(agent or "", agent_command or ""),
+        watch=True,
+        tell=tell_work,
+    )
+    stop_by_signal(crew)
+    ticking = threading.Thread(
+        target=_tick, args=(workspace, dispatcher, crew), name="loki-dispatcher"
+    )
+    with (
+        followed(workspace, Daily(workspace, say)),
+        listening(workspace.folder, partial(word_heard, dispatcher)),
+    ):
+        ticking.start()
+        try:
+            code = crew.run()
+        finally:
+            if crew.is_stopping:
+                dispatcher.cancelled.set()
+            dispatcher.draining.set()
+            ticking.join()
+    raise typer.Exit(code)
+
+
+def _tick(workspace: Workspace, dispatcher: Dispatcher, crew: Crew) -> None:
+    from loki import scheduling
+
+    try:
+        dispatcher.watch(
+            heard=partial(tell_round, json=False), has_changed=scheduling.Changes(workspace.folder)
+        )
+    except (LokiError, OSError) as error:
+        logger.error("recurring tasks do not run any more: %s", error)
+        crew.stop()
