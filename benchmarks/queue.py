@@ -1,9 +1,10 @@
 """Measures what the queue costs beside the work: `python -m benchmarks.queue`.
 
 Processes share one queue of tasks that need no time: each claims a task, completes it, and claims the
-next. Says what a task takes by the clock and of the processor (waiting for the lock included), the
-longest that a claim had to wait, and what four replacements of a file of that size take, which a claim
-and a completion cannot go below: each writes two lists and brings them to the disk.
+next. Says what a claim and a completion take by the clock and of the processor (waiting for the lock
+included) and the longest that a claim had to wait; beside a table in SQLite that 30 lines claim from,
+in the same run. That one keeps nothing but a state: no lists that other programs read and write, no
+leases, no dependencies. Then what it takes to look at a long queue, whole processes from start to end.
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from loki.base import file
 from loki.base.time import SystemClock
+from loki.recurrence import queued_form
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
 
-COLUMNS = ("tasks", "processes", "ended", "wall_ms", "cpu_ms", "longest_ms", "floor_ms")
+COLUMNS = ("who", "tasks", "processes", "ended", "wall_ms", "cpu_ms", "longest_ms")
+LOOKS = (("status",), ("queue",), ("submit", "--task", "one more", "--check", "true"))
 
 
 def main(words: list[str]) -> int:
@@ -33,76 +38,160 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--tasks", type=int, nargs="*", default=[500, 5000])
-    parser.add_argument("--processes", type=int, nargs="*", default=[1, 20])
+    parser.add_argument("--tasks", type=int, nargs="*", default=[500, 10_000])
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 6])
     parser.add_argument("--most", type=int, default=500, help="tasks to end; the others stay")
+    parser.add_argument(
+        "--looks", type=int, default=20_000, help="tasks of the queue looked at; 0: none"
+    )
     parser.add_argument("--in", dest="where", default=".", help="folder on the disk to measure on")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
     rows = list(measured(options.tasks, options.processes, options.most, options.where))
+    looks = looked(options.looks, options.where) if options.looks else {}
     if options.json:
-        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        sys.stdout.write(json.dumps({"claims": rows, "looks": looks}, indent=1) + "\n")
         return 0
     for row in (dict(zip(COLUMNS, COLUMNS, strict=True)), *rows):
-        sys.stdout.write("".join(f"{row[name]:>12}" for name in COLUMNS) + "\n")
+        sys.stdout.write("".join(f"{row[name]:>16}" for name in COLUMNS) + "\n")
+    for name, (wall, cpu) in looks.items():
+        sys.stdout.write(
+            f"{name:>16}, {options.looks:,} tasks: {wall:.2f} s, {cpu:.2f} s of the processor\n"
+        )
     return 0
 
 
 def measured(
     sizes: list[int], processes: list[int], most: int, where: str
 ) -> Iterator[dict[str, Any]]:
-    """One row for each size and number of processes."""
+    """Rows for each size and number of processes: loki's queue, and SQLite by hand."""
     for tasks in sizes:
         for count in processes:
-            with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=where) as name:
-                yield measure(Path(name), tasks, count, min(tasks, most))
+            for who in (Loki, ByHand):
+                with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=where) as name:
+                    yield measure(who(Path(name), tasks), tasks, count, min(tasks, most))
 
 
-def measure(folder: Path, tasks: int, processes: int, most: int) -> dict[str, Any]:
+class Loki:
+    """The queue of a project."""
+
+    name = "loki"
+
+    def __init__(self, folder: Path, tasks: int) -> None:
+        self._folder = folder
+        open_queue(folder).submit_all([task(number) for number in range(tasks)])
+
+    @contextmanager
+    def working(self) -> Iterator[Callable[[], Callable[[], object] | None]]:
+        """What claims a task, and gives what completes it."""
+        queue = open_queue(self._folder)
+        with Worker(self._folder) as worker:
+
+            def claim() -> Callable[[], object] | None:
+                found = queue.claim(worker)
+                return None if found is None else lambda: queue.complete(found)
+
+            yield claim
+
+    def ended(self) -> int:
+        """How many tasks are completed."""
+        return open_queue(self._folder).counts()[0]["completed"]
+
+
+class ByHand:
+    """A table in SQLite, as one would write it."""
+
+    name = "sqlite by hand"
+
+    def __init__(self, folder: Path, tasks: int) -> None:
+        self._path = folder / "tasks.db"
+        with closing(self._open()) as base:
+            base.execute("CREATE TABLE task (id INTEGER PRIMARY KEY, state TEXT, line TEXT)")
+            base.execute("CREATE INDEX by_state ON task (state, id)")
+            base.execute("BEGIN")
+            lines = ((json.dumps(queued_form.write(task(number))),) for number in range(tasks))
+            base.executemany("INSERT INTO task (state, line) VALUES ('pending', ?)", lines)
+            base.execute("COMMIT")
+
+    def _open(self) -> sqlite3.Connection:
+        base = sqlite3.connect(self._path, timeout=60, isolation_level=None)
+        base.execute("PRAGMA journal_mode = WAL")
+        base.execute("PRAGMA synchronous = FULL")
+        return base
+
+    @contextmanager
+    def working(self) -> Iterator[Callable[[], Callable[[], object] | None]]:
+        """What claims a task, and gives what completes it."""
+        with closing(self._open()) as base:
+
+            def claim() -> Callable[[], object] | None:
+                base.execute("BEGIN IMMEDIATE")
+                first = "SELECT id, line FROM task WHERE state = 'pending' ORDER BY id LIMIT 1"
+                found = base.execute(first).fetchone()
+                if found is not None:
+                    json.loads(found[1])
+                    base.execute("UPDATE task SET state = 'claimed' WHERE id = ?", found[:1])
+                base.execute("COMMIT")
+                done = "UPDATE task SET state = 'completed' WHERE id = ?"
+                return None if found is None else lambda: base.execute(done, found[:1])
+
+            yield claim
+
+    def ended(self) -> int:
+        """How many tasks are completed."""
+        with closing(self._open()) as base:
+            found = base.execute("SELECT COUNT(*) FROM task WHERE state = 'completed'")
+            return int(found.fetchone()[0])
+
+
+def measure(queue: Loki | ByHand, tasks: int, processes: int, most: int) -> dict[str, Any]:
     """So many processes end so many tasks together."""
-    open_queue(folder).submit_all([task(number) for number in range(tasks)])
-    size = (folder / "queue" / "pending.json").stat().st_size
-    floor = replaced(folder / "floor", size)
     shares = [most // processes + (number < most % processes) for number in range(processes)]
     reading, writing = os.pipe()
     begin, cpu = time.perf_counter(), children_cpu()
-    children = [started(folder, share, writing) for share in shares]
+    children = [started(queue, share, writing) for share in shares]
     os.close(writing)
     for child in children:
         os.waitpid(child, 0)
     wall, cpu = time.perf_counter() - begin, children_cpu() - cpu
     with os.fdopen(reading) as lines:
         longest = max(float(line) for line in lines)
-    ended = len(open_queue(folder).tasks("completed"))
-    figures = (wall / most, cpu / most, longest, floor)
-    told = [tasks, processes, ended, *(round(seconds * 1000, 1) for seconds in figures)]
+    figures = (wall / most, cpu / most, longest)
+    milliseconds = [round(seconds * 1000, 1) for seconds in figures]
+    told = [queue.name, tasks, processes, queue.ended(), *milliseconds]
     return dict(zip(COLUMNS, told, strict=True))
 
 
-def started(folder: Path, share: int, writing: int) -> int:
+def started(queue: Loki | ByHand, share: int, writing: int) -> int:
     """A process that ends its share of the tasks, and tells its longest wait for a claim."""
     child = os.fork()
     if child == 0:
-        queue, longest = open_queue(folder), 0.0
-        with Worker(folder) as worker:
+        longest = 0.0
+        with queue.working() as claim:
             for _ in range(share):
                 begin = time.perf_counter()
-                claim = queue.claim(worker)
+                complete = claim()
                 longest = max(longest, time.perf_counter() - begin)
-                if claim is not None:
-                    queue.complete(claim)
+                if complete is not None:
+                    complete()
         os.write(writing, f"{longest}\n".encode())
         os._exit(0)
     return child
 
 
-def replaced(path: Path, size: int) -> float:
-    """Seconds that four replacements of a file take."""
-    data = b"x" * size
-    begin = time.perf_counter()
-    for _ in range(4):
-        file.write_atomic(path, data)
-    return time.perf_counter() - begin
+def looked(tasks: int, where: str) -> dict[str, tuple[float, float]]:
+    """Seconds by the clock and of the processor that commands take, the best of three."""
+    found: dict[str, tuple[float, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=where) as name:
+        open_queue(Path(name) / ".loki").submit_all([task(number) for number in range(tasks)])
+        for number, words in enumerate(LOOKS * 3):
+            more = ("--id", f"more-{number}") if words[0] == "submit" else ()
+            begin, cpu = time.perf_counter(), children_cpu()
+            command = [sys.executable, "-m", "loki", *words, *more, "--project", name]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            figures = (time.perf_counter() - begin, children_cpu() - cpu)
+            found[words[0]] = min(figures, found.get(words[0], figures))
+    return found
 
 
 def children_cpu() -> float:

@@ -231,9 +231,11 @@ def test_what_is_measured_runs(tmp_path: Path) -> None:
 
 
 def test_processes_that_share_a_queue_are_measured(tmp_path: Path) -> None:
-    found = queue.measure(tmp_path, 12, 3, 8)
-    assert (found["tasks"], found["processes"], found["ended"]) == (12, 3, 8)
-    assert found["longest_ms"] > 0
+    found = list(queue.measured([12], [3], 8, str(tmp_path)))
+    assert [one["who"] for one in found] == ["loki", "sqlite by hand"]
+    for one in found:
+        assert (one["tasks"], one["processes"], one["ended"]) == (12, 3, 8)
+        assert one["longest_ms"] > 0
 
 
 def test_the_loop_is_measured_effect_by_effect(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ from loki.memory.dead_letter import Record
 from loki.memory.dead_letters import LETTERS
 from loki.memory.history import log_name
 from loki.memory.run import open_runs
+from loki.recurrence import queue_file
 from loki.recurrence.dead_letter import Letter
-from loki.recurrence.queue_file import Reader
-from loki.recurrence.queue_lists import Lists
+from loki.recurrence.queue_lists import document
 from loki.stores.files import FileStore
 
 logger = logging.getLogger("loki")
@@ -210,7 +210,8 @@ def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
 
 def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
     try:
-        found = Lists(store, Reader()).of("dead-letter")
+        name = document("dead-letter")
+        found = queue_file.read(name, store.get(name) or "").tasks.values()
     except StoreError as error:
         logger.warning("%s; its dead letters are left out", error)
         return

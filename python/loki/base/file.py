@@ -111,11 +111,85 @@ def _exchange(temporary: str, name: str, folder: int) -> bool:
     ext4 writes a file out at once that a rename puts in the place of another (``auto_da_alloc``), in
     case nobody has brought it to the disk. Who need not wait for the disk is not to wait for that.
     """
-    swap, flag = _renameat2(), RENAME_EXCHANGE
-    if swap is None or swap(folder, os.fsencode(temporary), folder, os.fsencode(name), flag) != 0:
+    if not _swap(temporary, name, folder):
         return False  # the system cannot, or there is no file yet
     os.unlink(temporary, dir_fd=folder)
     return True
+
+
+def _swap(one: str, other: str, folder: int) -> bool:
+    """Let two files change places in one step; whether that could be done."""
+    call, flag = _renameat2(), RENAME_EXCHANGE
+    return (
+        call is not None and call(folder, os.fsencode(one), folder, os.fsencode(other), flag) == 0
+    )
+
+
+def replace_if(
+    path: str | os.PathLike[str],
+    data: bytes,
+    is_expected: Callable[[os.stat_result | None], bool],
+    mode: int = 0o600,
+) -> bool:
+    """Replace a file that others write, too, unless it is another than expected by then.
+
+    The two change places in one step, so that what was displaced is seen: if it is another program's,
+    it goes back to where it was. Nobody waits for the disk.
+
+    Args:
+        path: the file; its folder exists.
+        data: its new content.
+        is_expected: told what stands there, or None: nothing.
+        mode: permission bits.
+
+    Returns:
+        Whether it was replaced; if not, what stands there is another program's.
+
+    Raises:
+        StoreError: it could not be written.
+    """
+    path = os.path.abspath(path)
+    folder, name = os.path.split(path)
+    temporary = temporary_name()
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not is_expected(_look(name, handle)):
+                return False
+            write_new(temporary, data, mode, folder=handle, durable=False)
+            try:
+                return _replace_if(temporary, name, handle, is_expected)
+            finally:
+                remove_quietly(temporary, folder=handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _store_error("write", path, error) from error
+
+
+def _replace_if(
+    temporary: str, name: str, folder: int, is_expected: Callable[[os.stat_result | None], bool]
+) -> bool:
+    if _look(name, folder) is None:
+        with suppress(FileExistsError):
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return True
+        return False
+    if not _swap(temporary, name, folder):  # not everywhere: what comes right now is not seen
+        if is_ours := is_expected(_look(name, folder)):
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return is_ours
+    is_ours = is_expected(_look(temporary, folder))
+    if not is_ours:
+        _swap(temporary, name, folder)
+    return is_ours
+
+
+def _look(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder)
+    except FileNotFoundError:
+        return None
 
 
 def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = True) -> None:

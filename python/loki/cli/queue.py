@@ -206,7 +206,7 @@ def _open(project: Path) -> Queue:
 
 
 def _find(queue: Queue, id_: str) -> str:
-    return find([task.id for task in queue.tasks()], id_)
+    return find(queue.lists().ids(), id_)
 
 
 def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
@@ -246,21 +246,20 @@ def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
 def _tell_list(
     queue: Queue, lists: Lists, name: ListName, now: datetime, all_: bool
 ) -> Iterator[str]:
-    tasks = lists.of(name)
-    if name == "pending":
-        tasks = sorted(tasks, key=lambda one: -one.rank)
-    if not tasks:
+    count = lists.count(name)
+    if not count:
         return
-    yield f"{typer.style(name, fg=_COLORS.get(name), bold=True)}  {amount(len(tasks), 'task')}"
-    shown = tasks if all_ else () if name in _QUIET else tasks[:SHOWN]
+    yield f"{typer.style(name, fg=_COLORS.get(name), bold=True)}  {amount(count, 'task')}"
+    most = -1 if all_ else 0 if name in _QUIET else SHOWN
+    shown = lists.ranked(most) if name == "pending" else lists.of(name, most)
     width = max((len(line(one.id)) for one in shown), default=0)
     for one in shown:
         title = line(one.title, _TITLE)
         said = "; ".join(_notes(queue, lists, one, now))
         priority = line(str(one.priority), 8)
         yield f"  {line(one.id):<{width}}  {priority:<8}  {title}{'  — ' if said else ''}{said}"
-    if shown and len(tasks) > len(shown):
-        yield f"  … and {len(tasks) - len(shown):,} more: loki queue --list {name}"
+    if shown and count > len(shown):
+        yield f"  … and {count - len(shown):,} more: loki queue --list {name}"
 
 
 def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Iterator[str]:
@@ -319,7 +318,7 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
     from loki import queueing
 
     queue = queueing.queue_of(workspace)
-    ids = [task.id for task in queue.tasks()]
+    ids = queue.lists().ids()
     if not any(id_.startswith(wanted) for id_ in ids):
         return False
     _show(queue, find(ids, wanted), json, begun=False)
@@ -340,8 +339,7 @@ def holder(workspace: Workspace, id_: str) -> str:
 
 def _show(queue: Queue, id_: str, json: bool, *, begun: bool = True) -> None:
     lists = queue.lists()
-    names = [one.id for one in queue.tasks()]
-    task = lists.find(find(names, id_))
+    task = lists.find(find(lists.ids(), id_))
     assert task is not None
     if json:
         show_json(_data(queue, lists, task))

@@ -34,7 +34,7 @@ def queued_id(workspace: Workspace, wanted: str, recurring: list[str]) -> str | 
 
     if any(id_.startswith(wanted) for id_ in recurring):
         return None
-    ids = [task.id for task in queue_of(workspace).tasks()]
+    ids = queue_of(workspace).lists().ids()
     return find(ids, wanted) if any(id_.startswith(wanted) for id_ in ids) else None
 
 

@@ -44,7 +44,7 @@ def cancel(
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
-    known = {*workspace.tasks(), *(one.id for one in queue_of(workspace).tasks())}
+    known = {*workspace.tasks(), *queue_of(workspace).lists().ids()}
     give_up(workspace, find(sorted(known), task), force=force, json=json, why=reason)
 
 

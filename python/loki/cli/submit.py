@@ -164,7 +164,7 @@ def command(
         else:
             typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
     where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
-    count = amount(len(lists.of("pending")), "task")
+    count = amount(lists.count("pending"), "task")
     typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")
 
 

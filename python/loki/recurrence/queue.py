@@ -1,37 +1,31 @@
-"""The queue of tasks, shared by all workers of a project; the files are the only truth.
+"""The queue of tasks, shared by all workers of a project.
 
-Every verb reads the lists under one lock, finishes what a killed process left, changes them, and
-writes them in an order in which no task is ever lost. Why it is so: ``docs/design/queue.md``. Under
+Every verb takes in, under one lock, what other programs have written into the lists, changes the index
+in one transaction, and sees to it that the lists follow. Why it is so: ``docs/design/queue.md``. Under
 test: ``tests/py/recurrence/test_queue*.py``.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from loki.base.error import StoreError
 from loki.base.log import tell
 from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.recurrence import lifetime, queue_lists, queue_moves
 from loki.recurrence.claim import Capacity, Claim
 from loki.recurrence.dependency import Waiting, waits_for
-from loki.recurrence.queue_file import Reader
-from loki.recurrence.queue_lists import Lists, QueueStore
+from loki.recurrence.queue_lists import Lists
+from loki.recurrence.queue_shared import QueueStore, Shared
 from loki.recurrence.queued import LISTS, Blocked, ListName, QueuedTask
 from loki.recurrence.worker import Worker, is_over
 
 LEASE = 60.0
 """Seconds that a claim holds, for workers of other machines. Chosen, not measured."""
-
-LOCK = "queue"
-
-logger = logging.getLogger("loki")
 
 
 class Queue:
@@ -61,38 +55,43 @@ class Queue:
 
     def __init__(self, store: QueueStore, clock: Clock, lease: float = LEASE) -> None:
         self._store, self.clock, self._lease = store, clock, lease
-        self._reader = Reader()
-        self._told: set[str] = set()
+        self._shared = Shared(store, clock)
 
     # --- looking ---------------------------------------------------------------------------------------
 
     def lists(self) -> Lists:
-        """All lists at one moment, to look at; nothing is written."""
-        if not self._store.names("queue/"):  # a look alone makes no folder
-            return self._read()
-        try:
-            with self._store.lock(LOCK):
-                return self._read()
-        except StoreError:
-            # Where nothing can be written there is no lock either, and nobody moves anything.
-            return self._read()
+        """All lists at one moment, to look at."""
+        return self._shared.copy()
 
     def tasks(self, list_name: ListName | None = None) -> list[QueuedTask]:
         """The tasks of a list, or of all, in their order."""
-        lists = self.lists()
-        return [task for name in LISTS if list_name in {None, name} for task in lists.of(name)]
+        with self._shared.looking() as lists:
+            return [task for name in LISTS if list_name in {None, name} for task in lists.of(name)]
 
     def find(self, id_: str) -> QueuedTask | None:
         """A task, wherever it stands; None: there is none."""
-        return self.lists().find(id_)
+        with self._shared.looking() as lists:
+            return lists.find(id_)
 
     def where(self, id_: str) -> ListName | None:
         """The list that a task stands in; None: there is none."""
-        return self.lists().where(id_)
+        with self._shared.looking() as lists:
+            return lists.where(id_)
+
+    def counts(self) -> tuple[dict[ListName, int], int]:
+        """How many tasks stand in each list, and how many of pending are blocked."""
+        with self._shared.looking() as lists:
+            return {name: lists.count(name) for name in LISTS}, len(lists.blocked())
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether a claim still holds."""
+        with self._shared.looking() as lists:
+            return queue_moves.held(lists, claim) is not None
 
     def waits_for(self, task: QueuedTask) -> tuple[Waiting, ...]:
         """The dependencies of a task that are not completed."""
-        return waits_for(task, self.lists().where)
+        with self._shared.looking() as lists:
+            return waits_for(task, lists.where)
 
     def is_lost(self, task: QueuedTask) -> bool:
         """Whether a task's claim is over: its worker is dead, or did not renew it elsewhere."""
@@ -143,9 +142,8 @@ class Queue:
                 return None
             now = self.clock.now()
             claim = queue_moves.claim(lists, task, worker.lease(task, now, self._end(now)))
-            lists.save()
-            worker.held.add((claim.id, claim.lease.generation))
-            return claim
+        worker.held.add((claim.id, claim.lease.generation))
+        return claim
 
     def renew(self, claim: Claim) -> Claim | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
@@ -356,36 +354,20 @@ class Queue:
 
     def dead_letter_metadata(self) -> dict[str, Any]:
         """``last_reviewed``, ``total_abandoned`` and ``total_recovered`` of ``dead-letter.json``."""
-        return queue_lists.metadata(self.lists().files["dead-letter"].extra)
+        with self._shared.looking() as lists:
+            return queue_lists.metadata(lists.beside("dead-letter"))
 
     def reviewed(self) -> None:
         """The dead letters have been reviewed just now."""
         with self._changing() as lists:
-            extra = dict(lists.files["dead-letter"].extra)
+            extra = lists.beside("dead-letter")
             extra["metadata"] = {**queue_lists.metadata(extra), "last_reviewed": self._now()}
             lists.set_extra("dead-letter", extra)
 
     # --- under the lock --------------------------------------------------------------------------------
 
-    @contextmanager
-    def _changing(self) -> Iterator[Lists]:
-        """The lists, to be changed; saved at the end, unless something went wrong."""
-        with self._store.lock(LOCK):
-            lists = self._read()
-            lists.mend()
-            before = lists.of("in-progress")
-            yield lists
-            lists.save()
-            if lists.of("in-progress") != before:
-                queue_lists.show_current(self._store, lists)
-
-    def _read(self) -> Lists:
-        lists = Lists(self._store, self._reader)
-        for complaint in lists.complaints():
-            if complaint not in self._told:
-                self._told.add(complaint)
-                logger.warning("%s", complaint)
-        return lists
+    def _changing(self) -> AbstractContextManager[Lists]:
+        return self._shared.changing()
 
     def _now(self) -> str:
         return isoformat(self.clock.now())

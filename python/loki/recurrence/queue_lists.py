@@ -1,51 +1,15 @@
-"""The lists of the queue, joined with a store: read together, mended, moved between.
-
-A move writes where a task goes to before it takes it from where it was. Who is killed in between
-leaves the task in two lists, and the newer copy says which one it was taken from; the next who reads
-takes that one away. Other copies come from other programs: the one that is furthest along counts, and
-the others stay where they are, and are told.
-"""
+"""The lists of the queue as its verbs see them: what stands where, moved between."""
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from loki.base.error import StoreError
-from loki.memory.store import Store
-from loki.recurrence import queued_form
-from loki.recurrence.queue_file import QueueFile, Reader, complaints, parse
+from loki.recurrence.queue_file import Entry, dump
+from loki.recurrence.queue_index import Index, Row
 from loki.recurrence.queued import LISTS, ListName, QueuedTask
 from loki.recurrence.queued_form import digest, fresh
-
-ALONG: tuple[ListName, ...] = (
-    "pending",
-    "in-progress",
-    "failed",
-    "dead-letter",
-    "abandoned",
-    "completed",
-)
-"""The lists by how far along a task is in them."""
-
-CURRENT = "queue/current-task.json"
-
-logger = logging.getLogger("loki")
-
-
-class QueueStore(Store, Protocol):
-    """A store that can hold a lock over several documents."""
-
-    @property
-    def folder(self) -> Path:
-        """The workspace's folder."""
-
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        """One holder at a time, among all processes that share the store."""
 
 
 def document(name: ListName) -> str:
@@ -59,134 +23,143 @@ def document(name: ListName) -> str:
 
 
 class Lists:
-    """All lists as they are at one moment; changed and saved by whoever holds the lock."""
+    """All lists as they are at one moment; changed by whoever holds the lock."""
 
-    def __init__(self, store: QueueStore, reader: Reader) -> None:
-        """Read all lists.
+    def __init__(self, index: Index, now: float = 0.0) -> None:
+        """Over an index.
 
-        Raises:
-            StoreError: one of them cannot be read; says where.
+        Args:
+            index: what stands in the lists.
+            now: seconds since the epoch, for changes.
         """
-        self._store, self._reader = store, reader
-        self.files: dict[ListName, QueueFile] = {
-            name: reader.read(document(name), store.get(document(name))) for name in LISTS
-        }
-        self._changed: list[ListName] = []
-        self._where: dict[str, ListName] = {}
-        self.halves: list[tuple[str, ListName, ListName]] = []
-        self.strays: list[tuple[str, ListName, ListName]] = []
-        self._find_doubles()
+        self.index, self._now = index, now
+        self.has_changed = False
 
-    def _find_doubles(self) -> None:
-        for name in ALONG:
-            tasks = self.files[name].tasks
-            twice = tasks.keys() & self._where.keys()
-            self._where |= dict.fromkeys(tasks.keys() - twice, name)
-            for id_ in sorted(twice):
-                self._find_double(id_, self._where[id_], name)
-
-    def _find_double(self, id_: str, before: ListName, name: ListName) -> None:
-        earlier, later = self.files[before].tasks[id_], self.files[name].tasks[id_]
-        if earlier.taken_from and earlier.taken_from == digest(later):
-            self.halves.append((id_, name, before))
-            return
-        is_half = later.taken_from and later.taken_from == digest(earlier)
-        (self.halves if is_half else self.strays).append((id_, before, name))
-        self._where[id_] = name
-
-    def mend(self) -> None:
-        """Finish the moves that somebody's death interrupted. Needs the lock."""
-        for id_, there, here in self.halves:
-            self._take(id_, there, here)
-        self.halves = []
-        self.save()
-
-    def complaints(self) -> Iterable[str]:
+    def complaints(self) -> Iterator[str]:
         """A sentence for each entry that was left alone."""
-        for name in LISTS:
-            yield from complaints(document(name), self.files[name])
-        for id_, there, here in self.strays:
-            yield f".loki/{document(there)}: {id_!r} stands in {here}, too, which counts"
+        for row in self.index.odd():
+            number = self.index.one(
+                "SELECT COUNT(*) FROM entry WHERE list = ? AND pos <= ?", row.list, row.pos
+            )
+            where = f".loki/{document(row.list)}: entry {number} is left as it stands"
+            if row.id is None:
+                yield f"{where}: {Entry(row.line).why}"
+            elif (here := self.where(row.id)) == row.list:
+                yield f"{where}: {row.id!r} stands there before"
+            else:
+                yield f".loki/{document(row.list)}: {row.id!r} stands in {here}, too, which counts"
 
     def where(self, id_: str) -> ListName | None:
         """The list that a task stands in; None: it is unknown."""
-        return self._where.get(id_)
+        return self.index.where(id_)
 
     def find(self, id_: str) -> QueuedTask | None:
         """A task, wherever it stands."""
-        name = self._where.get(id_)
-        return None if name is None else self.files[name].tasks[id_]
+        row = self.index.counting(id_)
+        return None if row is None else row.task
 
-    def of(self, name: ListName) -> list[QueuedTask]:
-        """The tasks of a list that count there, in its order."""
-        tasks = self.files[name].tasks
-        return [task for id_, task in tasks.items() if self._where[id_] == name]
+    def of(self, name: ListName, most: int = -1) -> list[QueuedTask]:
+        """The tasks of a list that count there, in its order; at most so many, where that is said."""
+        return [row.task for row in self.index.rows(name, most)]
+
+    def ranked(self, most: int = -1) -> list[QueuedTask]:
+        """The tasks of pending, the highest priority first; at most so many, where that is said."""
+        return [row.task for row in self.index.ranked(most)]
+
+    def ready(self) -> Iterator[QueuedTask]:
+        """The tasks of pending that nothing keeps from being claimed, in order."""
+        return (row.task for row in self.index.ready())
+
+    def ids(self) -> list[str]:
+        """The ids of all tasks."""
+        found = self.index.run("SELECT id FROM entry WHERE counts = 1")
+        return [row[0] for row in found]
+
+    def needs(self, id_: str) -> tuple[str, ...]:
+        """The ids that a task depends on."""
+        return self.index.needs(id_)
+
+    def count(self, name: ListName) -> int:
+        """How many tasks stand in a list."""
+        return self.index.count(name)
+
+    def blocked(self) -> list[QueuedTask]:
+        """The tasks of pending that nobody may claim, in its order."""
+        return [row.task for row in self.index.blocked()]
+
+    def waiting(self) -> list[QueuedTask]:
+        """The tasks of pending that wait for others, and that nothing else keeps from being claimed."""
+        return [row.task for row in self.index.waiting()]
+
+    @property
+    def claimed(self) -> int:
+        """How many tasks are claimed."""
+        sql = "SELECT COUNT(*) FROM entry WHERE list = 'in-progress' AND claimed = 1 AND counts = 1"
+        found: int = self.index.one(sql)
+        return found
+
+    @property
+    def last_sequence(self) -> int:
+        """The highest number of submission."""
+        return self.index.one("SELECT MAX(sequence) FROM entry") or 0
 
     def __len__(self) -> int:
-        return len(self._where)
+        return sum(map(self.count, LISTS))
 
-    # --- changes: need the lock, and `save` afterwards ------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------------
 
     def add(self, tasks: list[QueuedTask]) -> None:
         """Add new tasks to the end of pending."""
-        self.files["pending"] = self.files["pending"].add(tasks)
-        self._where.update((task.id, "pending") for task in tasks)
+        end = self.index.end_of("pending")
+        for number, task in enumerate(tasks):
+            self.index.insert("pending", end + number, Entry.of(task))
+        for task in tasks:
+            self.index.settle(task.id)
         self._touch("pending")
 
     def replace(self, task: QueuedTask) -> None:
         """A task says something else now, where it stands."""
-        name = self._where[task.id]
-        self.files[name] = self.files[name].put(task)
-        self._touch(name)
+        row = self.index.counting(task.id)
+        assert row is not None
+        self._put(row, task, row.list)
 
     def move(self, task: QueuedTask, to: ListName) -> QueuedTask:
-        """A task, as it is from now on, goes to another list; one that is unknown comes in.
+        """A task, as it is from now on, goes to another list; one that is unknown comes in."""
+        row = self.index.counting(task.id)
+        moved = fresh(_with_status(task, to), taken_from=digest(row.task) if row else "")
+        if row is None:
+            place = self.index.place_for(to, moved.sequence)
+            self.index.insert(to, place, Entry.of(moved))
+            self.index.settle(task.id)
+            self._touch(to)
+        else:
+            self._put(row, moved, to)
+            if row.list == "dead-letter" != to:
+                self.set_extra("dead-letter", _counted(self.beside("dead-letter"), to))
+        return moved
 
-        What was changed before is saved now: of two moves at once, one might take a task from a
-        list before the other's place for it is written.
-        """
-        self.save()
-        source = self._where.get(task.id)
-        old = None if source is None else self.files[source].tasks[task.id]
-        moved = fresh(_with_status(task, to), taken_from=digest(old) if old else "")
-        self.files[to] = self.files[to].put(moved)
-        self._where[task.id] = to
-        self._touch(to)
-        if source is not None and source != to:
-            self._take(task.id, source, to)
-        return self.files[to].tasks[task.id]
+    def _put(self, row: Row, task: QueuedTask, to: ListName) -> None:
+        place = row.pos if to == row.list else self.index.place_for(to, task.sequence)
+        self.index.change(row, to, place, Entry.of(task), self._now)
+        self.index.settle(task.id)
+        for name in {row.list, to}:
+            self._touch(name)
 
-    def _take(self, id_: str, source: ListName, to: ListName) -> None:
-        file = self.files[source].without(id_)
-        if source == "dead-letter":
-            file = QueueFile(file.entries, _counted(file.extra, to))
-        self.files[source] = file
-        self._touch(source)
-
-    def set_extra(self, name: ListName, extra: dict[str, Any]) -> None:
+    def beside(self, name: ListName) -> dict[str, Any]:
         """What stands beside the tasks of a list."""
-        self.files[name] = QueueFile(self.files[name].entries, extra)
+        return self.index.beside(name)
+
+    def set_extra(self, name: ListName, extra: Mapping[str, Any]) -> None:
+        """What stands beside the tasks of a list."""
+        self.index.run("UPDATE list SET extra = ? WHERE name = ?", dump(dict(extra)), name)
         self._touch(name)
 
     def _touch(self, name: ListName) -> None:
-        if name not in self._changed:
-            self._changed.append(name)
-
-    def save(self) -> None:
-        """Write what has changed, in the order in which it did: no task is ever in no list.
-
-        Raises:
-            StoreError: it cannot be written; what was not is as it was.
-        """
-        while self._changed:
-            name = self._changed[0]
-            text = self.files[name].text()
-            self._store.put(document(name), text)
-            self._reader.wrote(document(name), text, self.files[name])
-            self._changed.pop(0)
+        self.has_changed = True
+        self.index.touch(name, self._now)
 
 
-def _counted(extra: Any, to: ListName) -> dict[str, Any]:
+def _counted(extra: Mapping[str, Any], to: ListName) -> dict[str, Any]:
     """What stands beside the dead letters, after one of them went elsewhere: the one place that counts."""
     name = {
         "abandoned": "total_abandoned",
@@ -214,30 +187,10 @@ def _with_status(task: QueuedTask, to: ListName) -> QueuedTask:
     return fresh(task, raw={**task.raw, "status": to})
 
 
-def show_current(store: Store, lists: Lists) -> None:
-    """Say in ``current-task.json``, which others read, what is worked on: what was claimed last.
-
-    It follows the lists. One that names no task of theirs is another program's, and stays.
-    """
+def current(lists: Lists) -> str | None:
+    """What ``current-task.json``, which others read, is to say: what was claimed last; None: nothing."""
     held = [task for task in lists.of("in-progress") if task.claim is not None]
     last = max(
         held, key=lambda task: (task.claim.since if task.claim else "", task.id), default=None
     )
-    text = None if last is None else json.dumps(dict(last.raw), indent=1, ensure_ascii=False) + "\n"
-
-    def change(old: str | None) -> str | None:
-        return text if not old or _is_ours(old, lists) else old
-
-    try:
-        # Told again with the next claim: nobody need wait for the disk, and no claim depends on it.
-        store.update(CURRENT, change, durable=False)
-    except StoreError as error:
-        logger.warning("%s", error)
-
-
-def _is_ours(text: str, lists: Lists) -> bool:
-    try:
-        task = queued_form.read(parse(text))
-    except (ValueError, RecursionError):
-        return False
-    return lists.where(task.id) is not None
+    return None if last is None else json.dumps(dict(last.raw), indent=1, ensure_ascii=False) + "\n"

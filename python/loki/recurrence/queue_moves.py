@@ -32,7 +32,7 @@ from loki.base.secret import masked
 from loki.recurrence import dead_letter, dead_letter_form, queued_form
 from loki.recurrence.claim import Capacity, Claim
 from loki.recurrence.dead_letter import Letter
-from loki.recurrence.dependency import cycle, waits_for
+from loki.recurrence.dependency import cycle
 from loki.recurrence.queue_lists import Lists, metadata
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
 
@@ -51,15 +51,12 @@ def submit(lists: Lists, tasks: Sequence[QueuedTask], now: str) -> list[QueuedTa
     """
     clean = [queued_form.read(masked(queued_form.write(task))) for task in tasks]
     new = _new(lists, clean)
-    known = [task for name in LISTS for task in lists.of(name)]
-    waiting = {task.id: task.dependencies for task in (*known, *new)}
-    if names := cycle(waiting, {task.id: None for task in new}):
+    if names := cycle(_waiting(lists, new), {task.id: None for task in new}):
         raise UsageError(f"tasks would wait for each other for ever: {' -> '.join(names)}")
-    last = max((task.sequence or 0 for task in known), default=0)
     lists.add(
         [
             replace(task, sequence=n, submitted_at=task.submitted_at or now, claim=None)
-            for n, task in enumerate(new, last + 1)
+            for n, task in enumerate(new, lists.last_sequence + 1)
         ]
     )
     return [task for one in tasks if (task := lists.find(one.id)) is not None]
@@ -84,15 +81,23 @@ def _new(lists: Lists, tasks: Sequence[QueuedTask]) -> list[QueuedTask]:
     return new
 
 
+def _waiting(lists: Lists, tasks: Sequence[QueuedTask]) -> dict[str, tuple[str, ...]]:
+    """What tasks wait for, and what that waits for, and so on."""
+    waiting = {task.id: task.dependencies for task in tasks}
+    unknown = [id_ for task in tasks for id_ in task.dependencies]
+    while unknown:
+        if (id_ := unknown.pop()) not in waiting:
+            waiting[id_] = lists.needs(id_)
+            unknown += waiting[id_]
+    return waiting
+
+
 def claimable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:
     """The tasks that may be claimed, in order; those that the capacity does not admit left out."""
-    if capacity is not None:
-        held_ = sum(task.claim is not None for task in lists.of("in-progress"))
-        if held_ >= capacity.slots:
-            return
-    for task in sorted(lists.of("pending"), key=lambda one: -one.rank):
-        is_free = task.blocked is None and not waits_for(task, lists.where)
-        if is_free and (capacity is None or capacity.admits(task)):
+    if capacity is not None and lists.claimed >= capacity.slots:
+        return
+    for task in lists.ready():
+        if capacity is None or capacity.admits(task):
             yield task
 
 
@@ -196,9 +201,9 @@ def bury(
         lists.replace(queued_form.read(whole))
     else:
         lists.move(queued_form.read(whole), "dead-letter")
-        extra = lists.files["dead-letter"].extra
+        extra = lists.beside("dead-letter")
         lists.set_extra("dead-letter", {**extra, "metadata": metadata(extra)})
-    return lists.files["dead-letter"].tasks[said.id]
+    return found(lists, said.id, LISTS)
 
 
 def requeue(
@@ -214,8 +219,7 @@ def requeue(
         said = {**dead_letter.requeued(Letter.of(letter), now, is_new_approach=reset), **said}
     task = dead_letter_form.task_of(letter)
     task = replace(task, lost=0, lifetime_attempts=0 if reset else task.lifetime_attempts)
-    lists.move(_saying(task, masked(said)), "pending")
-    return lists.files["pending"].tasks[id_]
+    return lists.move(_saying(task, masked(said)), "pending")
 
 
 def abandon(lists: Lists, id_: str, reason: str, now: str) -> QueuedTask:

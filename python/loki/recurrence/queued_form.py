@@ -11,6 +11,7 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -153,9 +154,14 @@ def _flat(data: Mapping[str, Any]) -> Mapping[str, Any]:
 _ID_NAMES = frozenset({"id", *OTHER_NAMES["id"]})
 
 
-def _names(data: Mapping[str, Any]) -> dict[str, str]:
+def _names(data: Mapping[str, Any]) -> Mapping[str, str]:
     """By field, the name that it has in an object."""
-    there = {_folded(name): name for name in reversed(list(data))}
+    return _found_names(tuple(data))
+
+
+@lru_cache(1000)
+def _found_names(all_: tuple[str, ...]) -> Mapping[str, str]:
+    there = {_folded(name): name for name in reversed(all_)}
     found = {}
     for one in fields(QueuedTask):
         for name in (one.name, *OTHER_NAMES.get(one.name, ())):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError
@@ -11,6 +11,7 @@ from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting, answers_of
 
 if TYPE_CHECKING:
+    from loki.recurrence.queue_lists import Lists
     from loki.recurrence.queued import QueuedTask
     from loki.recurrence.recurring import RecurringTask, Unreadable
     from loki.workspace import Workspace
@@ -22,11 +23,16 @@ TRIAGE = "triage"
 
 def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
     """Dead letters that wait for no other task: reviews find few ways on that a person does not know."""
-    under_way = {task.id for name in ("pending", "in-progress") for task in _tasks(workspace, name)}
+    lists = _lists(workspace)
+    if lists is None:
+        return []
     return [
         _dead_letter(task, records.get(task.id) or {})
-        for task in _tasks(workspace, "dead-letter")
-        if under_way.isdisjoint((*task.dependencies, str(task.raw.get("simpler_task") or "")))
+        for task in lists.of("dead-letter")
+        if not any(
+            lists.where(id_) in {"pending", "in-progress"}
+            for id_ in (*task.dependencies, str(task.raw.get("simpler_task") or ""))
+        )
     ]
 
 
@@ -47,6 +53,7 @@ def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
 
 def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
     """Tasks of the queue that nobody may claim."""
+    lists = _lists(workspace)
     return [
         Waiting(
             task.id,
@@ -57,7 +64,7 @@ def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
             answers_of(task.id, "let it go on", "give it up", "let it go on, with what you know"),
             task.id,
         )
-        for task in _tasks(workspace, "pending")
+        for task in (() if lists is None else lists.blocked())
         if task.blocked is not None
     ]
 
@@ -135,10 +142,10 @@ def _recurring(workspace: Workspace) -> list[RecurringTask]:
     return RecurringTasks(workspace.store).usable()
 
 
-def _tasks(workspace: Workspace, name: Any) -> Iterable[QueuedTask]:
+def _lists(workspace: Workspace) -> Lists | None:
     from loki.queueing import queue_of
 
     try:
-        return queue_of(workspace).tasks(name)
+        return queue_of(workspace).lists()
     except LokiError:
-        return ()
+        return None

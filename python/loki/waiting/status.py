@@ -111,8 +111,8 @@ def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int], 
         lists = queue_of(workspace).lists()
     except LokiError as error:
         return [], {}, [str(error)]
-    counts: dict[str, int] = {name: len(lists.of(name)) for name in LISTS}
-    counts["blocked"] = sum(task.blocked is not None for task in lists.of("pending"))
+    counts: dict[str, int] = {name: lists.count(name) for name in LISTS}
+    counts["blocked"] = len(lists.blocked())
     running: list[dict[str, Any]] = [
         {
             "id": task.id,

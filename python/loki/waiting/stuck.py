@@ -29,7 +29,7 @@ def stuck(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> li
         lists = queue_of(workspace).lists()
     except LokiError:
         return []
-    pending = [one for one in lists.of("pending") if one.dependencies and one.blocked is None]
+    pending = lists.waiting()
     found = [_alone(one, gone) for one in pending if (gone := never(lists, one))]
     return [*found, *(_circle(lists, names) for names in circles(pending))]
 

@@ -22,7 +22,8 @@ from loki.action.process import outlived_by_commands
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.queueing import queue_of
 from loki.recurrence.queue import LEASE
-from loki.recurrence.queue_moves import claimable, held
+from loki.recurrence.queue_file import Unreadable
+from loki.recurrence.queue_moves import claimable
 from loki.recurrence.worker import Worker
 from loki.working.capacity import Capacity
 from loki.working.lander import ClaimLost
@@ -126,6 +127,7 @@ class Crew:
         )
         self._jobs: dict[str, Job] = {}
         self._is_stopping = self._is_draining = False
+        self._unreadable = ""
         self._bell = Bell()
         self._telling = threading.Lock()
         self.settled: list[Settled] = []
@@ -192,6 +194,18 @@ class Crew:
 
     def _turn(self, worker: Worker) -> bool:
         """Claim one task, or wait for something to change; whether there is more to do."""
+        try:
+            return self._try_turn(worker)
+        except Unreadable as error:
+            if not self._watch:
+                raise
+            if str(error) != self._unreadable:
+                self._unreadable = str(error)
+                logger.warning("%s. Nothing is claimed until then", error)
+        self._bell.wait(IDLE)
+        return True
+
+    def _try_turn(self, worker: Worker) -> bool:
         self._look_after()
         is_done = self._is_over
         if not is_done and len(self._jobs) < self._workers:
@@ -310,15 +324,14 @@ class Crew:
             lambda copy: task_of(copy, queued, asks=True),
             lambda copy: agent_of(copy, queued, default),
             job.cancelled,
-            lambda: held(self._queue.lists(), job.claim) is not None,
+            lambda: self._queue.holds(job.claim),
         )
 
     def _say(self, what: Settled) -> None:
         with self._telling:
-            lists = self._queue.lists()
-            pending = lists.of("pending")
-            blocked = sum(task.blocked is not None for task in pending)
-            self._tell(what, Count(len(pending) - blocked, blocked, len(lists.of("in-progress"))))
+            counts, blocked = self._queue.counts()
+            pending = counts["pending"] - blocked
+            self._tell(what, Count(pending, blocked, counts["in-progress"]))
 
 
 def leave_at_once() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import StoreError
 from loki.recurrence.queue import Queue
-from loki.recurrence.queue_file import Reader
+from loki.recurrence.queue_file import Entry, QueueFile, read
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
@@ -198,11 +198,11 @@ def test_any_json_is_read_and_what_is_written_is_read_as_the_same(
 ) -> None:
     extra = {name: value for name, value in extra.items() if name.lower() != "tasks"}
     text = json.dumps({"tasks": entries, **extra})
-    file = Reader().read("queue/pending.json", text)
+    file = read("queue/pending.json", text)
     written = file.text()
     assert json.loads(written) == {"tasks": entries, **extra}
-    again = Reader().read("queue/pending.json", written)
+    again = read("queue/pending.json", written)
     assert again == file
     assert list(again.tasks) == list(file.tasks)
-    added = file.add([QueuedTask("new", "New")])
+    added = QueueFile((*file.entries, Entry.of(QueuedTask("new", "New"))), file.extra)
     assert json.loads(added.text())["tasks"][:-1] == entries

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,6 +55,10 @@ def statuses(children: list[int]) -> list[int]:
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
+BEFORE_DEATHS = 60
+"""Tasks that each of three survivors may take before the others have died: some are left for those."""
+
+
 def work(folder: Path, name: str, dies_after: int | None) -> None:
     """Claim and complete until nothing is left; or die with a claim in hand."""
     queue = opened(folder)
@@ -66,6 +71,8 @@ def work(folder: Path, name: str, dies_after: int | None) -> None:
             if count == dies_after:
                 os.kill(os.getpid(), signal.SIGKILL)
             assert queue.complete(claim)
+            while count == BEFORE_DEATHS and not (folder / "all have died").exists():
+                time.sleep(0.001)
 
 
 def test_each_task_is_claimed_exactly_once_and_those_of_the_dead_once_more(folder: Path) -> None:
@@ -74,7 +81,10 @@ def test_each_task_is_claimed_exactly_once_and_those_of_the_dead_once_more(folde
     names = [f"w{n}" for n in range(len(deaths))]
     parts = zip(names, deaths, strict=True)
     children = [fork(lambda n=n, d=d: work(folder, n, d)) for n, d in parts]  # type: ignore[misc]
-    assert statuses(children) == [-signal.SIGKILL] * 3 + [0] * 3
+    # On a busy machine the survivors could do all before the others begin, who then never die.
+    assert statuses(children[:3]) == [-signal.SIGKILL] * 3
+    (folder / "all have died").touch()
+    assert statuses(children[3:]) == [0] * 3
     work(folder, "last", None)  # what the last who died had, if all others were gone by then
     logs = ((folder / f"{name}.txt").read_text() for name in (*names, "last"))
     claimed = [line for log in logs for line in log.splitlines()]
@@ -83,7 +93,8 @@ def test_each_task_is_claimed_exactly_once_and_those_of_the_dead_once_more(folde
     done = opened(folder).tasks("completed")
     assert sorted(task.id for task in done) == sorted(f"t{n}" for n in range(TASKS))
     assert len(opened(folder).tasks()) == TASKS
-    assert sorted(task.lost for task in done)[-3:] == [1, 1, 1]
+    # What a dead one had comes first, so that the next to die may have had the same task.
+    assert sum(task.lost for task in done) == len(deaths) - deaths.count(None)
 
 
 def test_no_more_claims_than_slots_over_all_processes(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import stat
 import sys
 from collections.abc import Callable
@@ -68,8 +69,23 @@ def kill_at(number: int) -> Callable[[str], None]:
 
 
 def die_at_call(number: int) -> None:
-    """In a forked child: SIGKILL before the n-th call that changes something on the disk."""
+    """In a forked child: SIGKILL before the n-th call that changes something on the disk.
+
+    A statement of SQLite is one, too: what it does to its files is between that and the next.
+    """
     left = number
+
+    class Mortal(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> Any:
+            nonlocal left
+            if not arguments[0].lstrip().startswith(("SELECT", "PRAGMA")):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return super().execute(*arguments)
+
+    connect = sqlite3.connect
+    sqlite3.connect = lambda *some, **more: connect(*some, factory=Mortal, **more)  # type: ignore[assignment]
     for name in ("write", "fsync", "replace", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
         original = getattr(os, name)
 

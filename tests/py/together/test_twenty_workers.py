@@ -121,7 +121,7 @@ def test_each_task_ends_exactly_once(tmp_path: Path) -> None:
     assert not list(project.glob(".loki-*"))
     workspace = loki.Workspace(project)
     assert all(workspace.journal(name).changed() == (f"{name}.txt",) for name in names)
-    assert queue_of(workspace).lists().halves == []
+    assert list(queue_of(workspace).lists().complaints()) == []
 
 
 def log_of(folder: Path) -> Path:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 import loki
 from loki.queueing import queue_of
+from loki.recurrence import queue_shared
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.working.crew import Crew, Job
@@ -33,3 +37,27 @@ def test_a_task_that_is_claimed_again_at_once_is_not_forgotten(
         assert crew._jobs == {"again": new}
         crew._work(new)
         assert crew._jobs == {}
+
+
+def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queue_shared, "PATIENCE", 0.1)
+    workspace = loki.Workspace(tmp_path)
+    queue_of(workspace).submit(QueuedTask("a", "do it"))
+    path = workspace.folder / "queue" / "pending.json"
+    text = path.read_text()
+    path.write_text(text[:20])
+    crew = Crew(workspace, 1, watch=True, max_tasks=1)
+    monkeypatch.setattr(crew, "_try", lambda _: ("failed", "nobody is there", None))
+    with caplog.at_level(logging.WARNING):
+        working = threading.Thread(target=crew.run)
+        working.start()
+        end = time.monotonic() + 30
+        while "Nothing is claimed until then" not in caplog.text and time.monotonic() < end:
+            time.sleep(0.01)
+        assert working.is_alive(), "it ended"
+        path.write_text(text)
+        working.join(30)
+    assert len(crew.settled) == 1
+    assert "pending.json" in caplog.text
