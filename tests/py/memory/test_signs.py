@@ -64,7 +64,12 @@ def test_no_branch_leaves_its_folder(branch: str, store: Store, tmp_path: Path) 
     (folder,) = (tmp_path / "run").iterdir()
     assert folder.name in folder_of(branch)
     assert Signs(store, None).seen.sightings == ()
-    assert {p.name for p in tmp_path.iterdir()} == {".gitignore", "run", "documents.lock"}
+    assert {p.name for p in tmp_path.iterdir()} == {
+        ".gitignore",
+        "run",
+        "signals",
+        "documents.lock",
+    }
 
 
 def test_branches_that_begin_alike_do_not_share_a_folder() -> None:

