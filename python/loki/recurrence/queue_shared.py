@@ -159,6 +159,8 @@ class Shared:
 
     def follow(self) -> None:
         """Write out now what the lists lack, if they can be written."""
+        if not self._database.path.exists():  # somebody has removed it all meanwhile
+            return
         try:
             with self._store.lock(LOCK):
                 self._round(ROUNDS)
