@@ -19,6 +19,9 @@ KEY = "sk-ant-" + "api03-" + "aZ3bY9cX8dW7eV6fU5tS4rQ2" * 3 + "AA"
     "change",
     [
         pytest.param(Change.write({"calc.py": f'KEY = "{KEY}"\n{RIGHT}'}), id="provider-key"),
+        pytest.param(
+            Change.write({"calc.py": f'import shutil\nshutil.rmtree("/")\n{RIGHT}'}), id="rmtree"
+        ),
         pytest.param(Change((Edit("out", b"/etc/passwd", None, "symlink"),)), id="link-out"),
         pytest.param(Change((Edit("out", b"../..", None, "symlink"),)), id="relative-link-out"),
         pytest.param(Change.write({"../x.py": "x = 1\n"}), id="parent"),

@@ -110,9 +110,12 @@ def knowledge() -> Knowledge:
         suffixes.update(dict.fromkeys(said["suffixes"], language))
         files.update(dict.fromkeys(said.get("names", ()), language))
     python = data["python"]
+    fragments: dict[str, str] = {}
+    for name, text in data["fragments"].items():
+        fragments[name] = _filled(text, fragments)
     return Knowledge(
         concerns,
-        tuple(_rule(rule, concerns) for rule in data["rules"]),
+        tuple(_rule(rule, concerns, fragments) for rule in data["rules"]),
         re.compile(data["generated"]),
         {name: re.compile(text, re.MULTILINE) for name, text in data["program"].items()},
         {name: re.compile(text) for name, text in data["secret"].items()},
@@ -134,14 +137,14 @@ def knowledge() -> Knowledge:
 _FILE = Path(__file__).with_name("review.yml")
 
 
-def _rule(said: dict[str, Any], concerns: dict[str, Concern]) -> Rule:
+def _rule(said: dict[str, Any], concerns: dict[str, Concern], fragments: dict[str, str]) -> Rule:
     return Rule(
         said["id"],
         said["concern"],
         said.get("severity", ADVISORY),
         said["description"],
         said.get("fix", concerns[said["concern"]].fix),
-        re.compile(said["regex"], re.MULTILINE),
+        re.compile(_filled(said["regex"], fragments), re.MULTILINE),
         said["in"],
         tuple(said["needs"]),
         frozenset(said.get("languages", ())),
@@ -152,6 +155,14 @@ def _rule(said: dict[str, Any], concerns: dict[str, Concern]) -> Rule:
         said.get("file", ""),
         said.get("block", ""),
     )
+
+
+def _filled(text: str, fragments: dict[str, str]) -> str:
+    """A regex with the fragments that it names by ``{{name}}``."""
+    return _FRAGMENT.sub(lambda found: fragments[found[1]], text)
+
+
+_FRAGMENT = re.compile(r"\{\{(\w+)\}\}")
 
 
 def _regex(text: str | None) -> re.Pattern[str] | None:

@@ -32,10 +32,11 @@ MAX_VIOLATIONS = 50
 def self_review(
     change: Change, root: Path, tree: Tree, scope: Sequence[str] = ()
 ) -> list[Violation]:
-    """Look at what a change adds for seven concerns; nothing is written.
+    """Look at what a change adds for eight concerns; nothing is written.
 
-    Scope creep, swallowed errors, hard-coded secrets, unfinished code, broken imports, debug
-    leftovers, injection. What was there before is none of them, wherever the change moves it.
+    Destruction outside of the project, scope creep, swallowed errors, hard-coded secrets, unfinished
+    code, broken imports, debug leftovers, injection. What was there before is none of them, wherever
+    the change moves it.
 
     Args:
         change: the proposal.
