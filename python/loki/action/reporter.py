@@ -124,10 +124,19 @@ def _altered(
     """The command with the words that ask for a report; None where there are none to put in."""
     if request.append:
         return invocation.with_appended([w.replace("{file}", str(file)) for w in request.append])
-    if request.insert and not set(request.insert) & set(invocation.program):
+    given = invocation.program[len(lead) :]
+    if request.insert and not _options(request.insert) & _options(given):
         more = [w.replace("{file}", str(file)) for w in request.insert]
-        return invocation.with_inserted(lead, more)
+        inserted = invocation.with_inserted(lead, more)
+        if inserted is None and all(word.startswith("-") for word in given):
+            return invocation.with_appended(more)  # a script that names no file
+        return inserted
     return invocation.words if request.insert else None
+
+
+def _options(words: Sequence[str]) -> set[str]:
+    """The names of options, without their values."""
+    return {word.partition("=")[0] for word in words}
 
 
 def _set(environment: dict[str, str], request: ResultsRequest, file: Path) -> None:

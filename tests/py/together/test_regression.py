@@ -461,3 +461,32 @@ RUST = {
     "    fn adds() { assert_eq!(total(1, 2), 3); }\n    #[test]\n"
     "    fn counts() { assert_eq!(count(2), 2); }\n}\n",
 }
+
+
+def test_a_quiet_run_of_cargo_is_not_checked(
+    project: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_rust(monkeypatch, project.parent / "target")
+    write(project, RUST)
+    change = {"src/lib.rs": RUST["src/lib.rs"].replace("a - b", "a + b")}
+    said = _says_not_checked(project, caplog, change, "cargo test --offline -q")
+    assert said == "not checked: no check told results per test, before the work and after it"
+
+
+def test_node_by_a_script_is_checked(project: Path) -> None:
+    need("node", "npm")
+    write(project, NODE)
+    work(project, [{"lib/cart.js": NODE_RIGHT}], ["npm test"])
+    regression = attempts(project)[0]["regression"]
+    assert (regression["ran"], regression.get("unchecked")) == (True, None)
+
+
+def test_a_reporter_that_somebody_chose_stays(project: Path) -> None:
+    need("node")
+    write(project, NODE)
+    outcome, _ = work(
+        project,
+        [{"lib/cart.js": NODE_RIGHT}],
+        ["node --test --test-reporter=dot test/cart.test.js"],
+    )
+    assert outcome.status == "success"
