@@ -234,7 +234,7 @@ class OpenAttempt:
     """One attempt, in the caller's hands.
 
     Attributes:
-        briefing: what is known and what to try: signs first; ``str(briefing)`` is the text.
+        briefing: the task, what is known and what to try; ``str(briefing)`` is the text.
         number: its number in the task's life.
         failure: what failed last, or None.
     """

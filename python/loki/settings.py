@@ -205,6 +205,8 @@ class SignsConfig(BaseModel):
     exempt: tuple[str, ...] = ()
     """Globs of whole commands that poll, like ``curl *``."""
     exempt_kinds: tuple[str, ...] = ()
+    max_age: Seconds = 604800.0
+    """How old a run gets on the branch that others are merged into, or where there is none."""
 
 
 class RecurrenceConfig(BaseModel):

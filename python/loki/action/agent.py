@@ -23,7 +23,7 @@ class Briefing:
     """What an agent is told before an attempt; ``str(briefing)`` is the whole text.
 
     Attributes:
-        text: signs first, then the task, what failed and what to try: Markdown.
+        text: the task first, then the signs that bear on it, what failed and what to try: Markdown.
         task_id: the task it is for.
         attempt: number of the attempt it is for, 1 or more.
         root: the project's folder, absolute. Agents read it; only loki writes it.

@@ -8,6 +8,7 @@ where it stood when its run began.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,8 @@ from loki.action.git import git, git_folder
 DEFAULTS = ("main", "master", "trunk", "develop")
 """Names of the branch that others are merged into, where the remote does not say which it is."""
 
-MERGED, DELETED = "merged", "deleted"
+MERGED, DELETED, MERGED_INTO, OLD = "merged", "deleted", "merged into", "old"
+"""How a run's branch stands when the run is over; the last two are of the default branch."""
 
 
 def start_of(root: str, branch: str | None) -> dict[str, Any]:
@@ -31,6 +33,22 @@ def start_of(root: str, branch: str | None) -> dict[str, Any]:
     if refs is None or branch is None or tip is None:
         return {}
     return {"commit": tip, "contained": _is_contained(root, refs, branch, tip)}
+
+
+def has_taken_in(root: str, branch: str, start: Mapping[str, Any]) -> bool:
+    """Whether another branch was merged into one, the default branch, since its run began.
+
+    Args:
+        root: the project's folder.
+        branch: its name.
+        start: what `start_of` said when its run began.
+    """
+    begun = str(start.get("commit") or "")
+    if not re.fullmatch("[0-9a-f]{40,64}", begun) or branch != default_branch(root):
+        return False
+    found = git(root, "rev-list", "--merges", "--first-parent", "--max-count=1",
+                f"{begun}..refs/heads/{branch}")  # fmt: skip
+    return bool(found and found.strip())
 
 
 def end_of(root: str, branch: str, start: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What the next attempt is told: one readable text, composed of parts in a fixed order.
 
-Signs, what earlier sessions carry on, learned rules, task, what a person added, how it was left, last
+Task, what a person added, signs, what earlier sessions carry on, learned rules, how it was left, last
 error, strategy and its steps, what the agent said without evidence, what was already tried, expanded
 context, reflections, how to ask for a person. Under a token budget parts are dropped from the end;
 signs, task and a person's words never are. What tools print, files hold, and agents said is data: it
@@ -20,7 +20,8 @@ from loki.base.tokens import clip_around, clip_lines, tokens
 from loki.memory.learned import RULES_TOKENS, Rule, fitting
 from loki.memory.quote import LONGEST_LINE, block, one_line, plain, quoted, whole
 from loki.memory.reflection import FACTS, SHOWN, Reflection
-from loki.memory.sign import Sighting, render_signs
+from loki.memory.sign import Sighting
+from loki.memory.sign_text import render_signs
 from loki.memory.tried import Tried
 from loki.recognition.failure import Failure
 
@@ -50,7 +51,8 @@ class Facts:
         kind: kind of the task; scope: files, folders and globs that it is about.
         checks: the commands that decide.
         number: number of the attempt; left: how many more may follow it.
-        signs: what binds; cycle: those of them that come back in turn.
+        signs: what binds, what bears most on the task first; cycle: those of them that come back in turn.
+        other_signs: those of other work on the branch.
         rules: what people approved or wrote for every task.
         failure: what failed last, or None.
         to_mend: where that was the last answer alone: what failed before it and is not mended yet.
@@ -77,6 +79,7 @@ class Facts:
     left: int = 0
     signs: Sequence[Sighting] = ()
     cycle: Sequence[Sighting] = ()
+    other_signs: Sequence[Sighting] = ()
     rules: Sequence[Rule] = ()
     failure: Failure | None = None
     to_mend: Failure | None = None
@@ -138,11 +141,11 @@ def compose(
         # Task
     """
     parts = [
+        (_task(facts), True),
+        (_person(facts), True),
         (_signs(facts), True),
         (_carried(facts), False),
         (_rules(facts, rules_tokens), False),
-        (_task(facts), True),
-        (_person(facts), True),
         (_drifts(facts), True),
         (f"# The last proposal was refused\n\n{facts.refused}" if facts.refused else "", True),
         (LESS[facts.work][1] if facts.work in LESS else "", True),
@@ -166,9 +169,9 @@ def compose(
 
 
 def _signs(facts: Facts) -> str:
-    if not facts.signs:
+    if not facts.signs and not facts.other_signs:
         return ""
-    signs = render_signs(facts.signs, facts.cycle)
+    signs = render_signs(facts.signs, facts.cycle, others=facts.other_signs)
     return f"# Signs: binding, whatever else is said below\n\n{signs}"
 
 

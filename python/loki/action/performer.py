@@ -60,6 +60,7 @@ from loki.base.log import quoted, tell, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback import WORKS
+from loki.decision.sign_ranking import Subject, bearing
 from loki.people.agent_signal import told
 from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet
@@ -174,6 +175,9 @@ class Performer:
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
+        words = "\n".join((self.task.title, *self.recorder.said))
+        failures = (ask.to_mend, ask.failure)
+        signs, cycle = bearing(seen, Subject(self.task.id, words, failures, scope=self.task.scope))
         described = self.patterns.strategies.get(ask.strategy or "")
         facts = briefing.Facts(
             title=self.task.title,
@@ -183,8 +187,9 @@ class Performer:
             number=ask.attempt,
             left=ask.left,
             said=self.recorder.said,
-            signs=seen.signs,
-            cycle=seen.cycle,
+            signs=signs,
+            cycle=cycle,
+            other_signs=[one for one in seen.signs if one not in signs],
             rules=self.recorder.learned.rules(),
             failure=ask.failure,
             to_mend=ask.to_mend,

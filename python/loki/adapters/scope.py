@@ -15,7 +15,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from loki.base.secret import mask_secrets
-from loki.memory.sign import Seen, Sighting, SignRules, mend, observe, render_signs
+from loki.memory.sign import Seen, Sighting, SignRules, mend, observe
+from loki.memory.sign_text import render_signs
 from loki.memory.signs import Signs
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure

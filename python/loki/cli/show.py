@@ -276,7 +276,8 @@ def _reflection(note: Mapping[str, Any]) -> Iterator[str]:
 def _pages(
     workspace: Workspace, task: str, attempts: Sequence[Attempt], project: Path
 ) -> Iterator[str]:
-    from loki.memory.signs import PAGE, Signs, folder_of
+    from loki.memory.sign_text import PAGE
+    from loki.memory.signs import Signs, folder_of
 
     folder = project / ".loki"
     for named in dict.fromkeys(one.branch for one in attempts):

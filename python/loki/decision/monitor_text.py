@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loki.memory.quote import one_line, quoted
-from loki.memory.sign import Sighting, render_sign, told
+from loki.memory.sign import Sighting
+from loki.memory.sign_text import render_sign, told
 
 if TYPE_CHECKING:
     from loki.decision.tool_call import Known

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.base.secret import masked
-from loki.memory.quote import one_line, quoted
+from loki.memory.quote import one_line
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_site
 
@@ -279,54 +279,6 @@ def period(recent: Sequence[str]) -> int:
         if len(set(turn)) > 1 and recent[-2 * length : -length] == turn:
             return length
     return 0
-
-
-def render_sign(sighting: Sighting) -> str:
-    """A sign as an agent reads it: the failure, how often, what led there, what it forbids."""
-    lines = [f"- Seen {sighting.count} times: {told(sighting.failure)}"]
-    for approach in reversed(sighting.approaches):
-        times = f" ({approach.count} times)" if approach.count > 1 else ""
-        lines.append(f"  - led there{times}: {quoted(approach.text, APPROACH_LENGTH)}")
-    others = sighting.count - sum(approach.count for approach in sighting.approaches)
-    if sighting.approaches and others > 0:
-        lines.append(f"  - and what was tried the other {_times(others)}")
-    lines.append("  - Do not do any of these again for this failure. Go about it another way.")
-    if sighting.advice is Advice.CHANGE:
-        lines.append("  - Seen this often, change the strategy or ask a person.")
-    return "\n".join(lines)
-
-
-def render_signs(signs: Sequence[Sighting], cycle: Sequence[Sighting] = ()) -> str:
-    """Signs as an agent reads them, and that some come back in turn."""
-    lines = [render_sign(sign) for sign in signs]
-    if cycle:
-        turn = ", then ".join(quoted(str(one.failure), 100) for one in cycle)
-        lines.append(
-            f"- These come back in turn: {turn}. Mending one brings the next one back: find a "
-            "change that mends all of them at once."
-        )
-    return "\n".join(lines)
-
-
-def render_page(branch: str, seen: Seen) -> str:
-    """The page ``anti-repeat.md``."""
-    body = render_signs(seen.signs, seen.cycle) or "None yet."
-    return (
-        f"# Signs on {quoted(branch)}\n\n"
-        "These failures came back. What led to them led nowhere; it binds every later attempt. "
-        f"`loki close` ends this run, and its signs.\n\n{body}\n"
-    )
-
-
-def told(failure: Failure) -> str:
-    """A failure in a line: where, what, and which test."""
-    rest = f" and {len(failure.tests) - 1} more" if len(failure.tests) > 1 else ""
-    tests = f" in {quoted(failure.tests[0], 100)}{rest}" if failure.tests else ""
-    return f"{quoted(str(failure), 300)}{tests}"
-
-
-def _times(count: int) -> str:
-    return "time" if count == 1 else f"{count} times"
 
 
 def _find(sightings: Sequence[Sighting], failure: Failure) -> Sighting | None:

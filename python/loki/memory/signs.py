@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from loki.base.secret import masked
-from loki.memory.sign import (
-    DEFAULT_RULES,
-    Seen,
-    Sighting,
-    SignRules,
-    mend,
-    observe,
-    render_page,
-    render_signs,
-)
+from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules, mend, observe
+from loki.memory.sign_text import PAGE, render_page, render_signs
 from loki.memory.store import Masked
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure
@@ -38,8 +30,8 @@ NO_BRANCH = "@no-branch"
 LONGEST_NAME = 200
 """Bytes of a folder's name; file systems allow 255. Chosen, not measured."""
 
-SIGNS, WAITING, PAGE = "signs.json", "waiting.json", "anti-repeat.md"
-"""What binds; what was seen too seldom to bind; the page for people."""
+SIGNS, WAITING = "signs.json", "waiting.json"
+"""What binds; what was seen too seldom to bind."""
 
 logger = logging.getLogger("loki")
 

@@ -38,7 +38,8 @@ from loki.memory.intervention import Intervention
 from loki.memory.learned import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.run import candidate_of
-from loki.memory.sign import Approach, Seen, Sighting, render_page
+from loki.memory.sign import Approach, Seen, Sighting
+from loki.memory.sign_text import render_page
 from loki.memory.test_run import TestFailure, TestRun
 from loki.memory.tried import Approach as Tried
 from loki.people import (
@@ -320,7 +321,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "memory/handoff": handed,
     "memory/history": attempts_page,
     "memory/ledger": ledgered,
-    "memory/sign": signs_page,
+    "memory/sign_text": signs_page,
     "people/answered": answered_page,
     "people/approval": approved,
     "people/escalation": escalated,

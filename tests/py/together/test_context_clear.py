@@ -61,9 +61,9 @@ def test_the_same_error_three_times_begins_anew(project: Path) -> None:
     assert run(project, agent).status == "success"
     assert [told.is_fresh for told in agent.told] == [False, False, True]
     said = str(agent.told[2])
-    # Signs bind, and stay first; then the ledger.
-    assert said.startswith("# Signs")
-    assert said.index("# Where this stands") < said.index("# Task")
+    # Task, what binds, then the ledger.
+    assert said.startswith("# Task")
+    assert said.index("# Signs") < said.index("# Where this stands")
     assert "a try 1" in said
     assert "Reflections" not in said
     assert "Reflections" in str(agent.told[1])

@@ -76,7 +76,7 @@ def test_signs_and_what_was_tried_still_stand(project: Path) -> None:
     agent = ScriptedAgent([{"calc.py": RIGHT}])
     resume(project, stopped.task_id, agent, context="look at the sign")
     (briefing,) = map(str, agent.briefings)
-    assert briefing.startswith("# Signs")
+    assert "\n# Signs: binding" in briefing
     assert "- Attempt 3: `changed calc.py: " in briefing
 
 

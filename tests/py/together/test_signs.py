@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import loki
+from loki.base.tokens import tokens
 from loki.memory.sign import Advice
-from loki.testing import ScriptedAgent
+from loki.testing import ManualClock, ScriptedAgent
 from support.project import QUICK, RIGHT, WRONG, make_project
 
 MINUS = {"calc.py": WRONG}
@@ -54,6 +56,11 @@ def run(project: Path, agent: Any, title: str = "make add add", **options: Any) 
     return loki.run(title, agent=agent, checks=[QUICK], path=str(project), **options)
 
 
+def signs_of(briefing: str) -> str:
+    """The section of the signs; "" where there is none."""
+    return briefing.partition("\n# Signs")[2].partition("\n# ")[0]
+
+
 def test_an_agent_that_goes_round_in_circles_is_told_so(project: Path) -> None:
     agent = Oscillating()
     with loki.Workspace(project).task("make add add", checks=[QUICK], max_attempts=7) as task:
@@ -62,12 +69,13 @@ def test_an_agent_that_goes_round_in_circles_is_told_so(project: Path) -> None:
     first, second, third, fourth, fifth = agent.briefings[:5]
     # A-B-A-B: the third attempt fails as the first did, so the fourth is the first to be bound.
     assert all(text.startswith("# ") and "# Signs" not in text for text in (first, second, third))
-    assert fourth.startswith("# Signs: binding, whatever else is said below\n\n- Seen 2 times: ")
-    assert "AssertionError: 6" in fourth.split("# Task")[0]
+    assert fourth.startswith("# Task\n")
+    assert "\n# Signs: binding, whatever else is said below\n\n" in fourth
+    assert "AssertionError: 6" in signs_of(fourth)
     assert "led there (2 times): `multiplied them`" in fourth
     assert "Do not do any of these again for this failure." in fourth
-    assert fifth.split("# Task")[0].count("- Seen 2 times") == 2
-    assert "TypeError: unsupported operand" in fifth.split("# Task")[0]
+    assert signs_of(fifth).count("- Seen 2 times") == 2
+    assert "TypeError: unsupported operand" in signs_of(fifth)
     assert "These come back in turn" in fifth
     page = (project / ".loki/run/main/anti-repeat.md").read_text()
     assert page.startswith("# Signs on `main`")
@@ -86,7 +94,7 @@ def test_another_branch_sees_none_of_it(project: Path) -> None:
     git(project, "checkout", "-q", "main")
     back = ScriptedAgent([{"calc.py": RIGHT}])
     run(project, back, "add once more")
-    assert str(back.briefings[0]).startswith("# Signs"), "signs bind every later task of the run"
+    assert signs_of(str(back.briefings[0])), "signs bind every later task of the run"
 
 
 def test_the_run_of_a_merged_branch_ends_by_itself(project: Path) -> None:
@@ -126,7 +134,7 @@ def test_a_rule_outlives_its_run(project: Path) -> None:
     after = ScriptedAgent([{"calc.py": RIGHT}])
     run(project, after, "add, reviewed")
     text = str(after.briefings[0])
-    assert text.startswith("# Learned rules\n\nA person approved them; they hold for every task.")
+    assert "# Learned rules\n\nA person approved them; they hold for every task." in text
     assert "These led nowhere: `multiplied them`" in text
     assert "# Signs" not in text
 
@@ -165,3 +173,63 @@ def test_what_nobody_can_know_to_be_the_same_arms_nothing(project: Path) -> None
     run(project, agent, max_attempts=4)
     assert len(agent.briefings) >= 2
     assert not (project / ".loki/run").exists()
+
+
+def armed(workspace: loki.Workspace) -> int:
+    return len(workspace.signs().armed)
+
+
+def seen_twice(workspace: loki.Workspace) -> None:
+    for approach in ("added a default", "caught the error"):
+        workspace.signs().observe("FAILED t.py::test_a - KeyError: 'next'", approach)
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_a_run_on_the_default_branch_ends_by_age(tmp_path: Path, has_git: bool) -> None:
+    clock = ManualClock(datetime(2026, 4, 4, tzinfo=timezone.utc))
+    workspace = loki.Workspace(make_project(tmp_path / "calc", git=has_git), clock=clock)
+    seen_twice(workspace)
+    clock.advance(6 * 86_400)
+    assert workspace.runs().close_ended() == []
+    clock.advance(2 * 86_400)
+    (closed,) = workspace.runs().close_ended()
+    assert (closed.reason, closed.signs, len(closed.candidates)) == ("old", 1, 1)
+    assert armed(workspace) == 0
+
+
+def test_a_run_on_the_default_branch_ends_when_another_is_merged_into_it(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    seen_twice(workspace)
+    git(project, "commit", "-q", "--allow-empty", "-m", "work goes on")
+    assert workspace.runs().close_ended() == []
+    git(project, "checkout", "-qb", "fix")
+    git(project, "commit", "-q", "--allow-empty", "-m", "mended")
+    git(project, "checkout", "-q", "main")
+    git(project, "merge", "-q", "--no-ff", "--no-edit", "fix")
+    (closed,) = workspace.runs().close_ended()
+    assert (closed.branch, closed.reason) == ("main", "merged into")
+    assert armed(workspace) == 0
+
+
+def test_a_run_on_another_branch_has_no_age(project: Path) -> None:
+    clock = ManualClock(datetime(2026, 4, 4, tzinfo=timezone.utc))
+    workspace = loki.Workspace(project, clock=clock)
+    git(project, "checkout", "-qb", "fix")
+    seen_twice(workspace)
+    clock.advance(100 * 86_400)
+    assert workspace.runs().close_ended() == []
+    assert armed(workspace) == 1
+
+
+def test_an_unrelated_task_hears_of_forty_signs_in_a_few_words(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    for number in range(40):
+        for approach in ("added a default", "caught the error"):
+            said = f"FAILED area{number}/test_part{number}.py::test_it - KeyError: 'next{number}'"
+            workspace.signs().observe(said, approach, f"task-{number}")
+    assert armed(workspace) == 40
+    agent = ScriptedAgent([{"calc.py": RIGHT}])
+    run(project, agent, "make add add")
+    text = str(agent.briefings[0])
+    assert text.startswith("# Task\n\n```text\nmake add add\n```")
+    assert tokens(signs_of(text)) <= 200

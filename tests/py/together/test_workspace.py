@@ -191,14 +191,14 @@ def test_a_new_execution_begins_with_a_fresh_budget(project: Path) -> None:
     assert [(a["attempt"], a["execution"]) for a in only_task(project)] == [(1, 1), (2, 2)]
 
 
-def test_signs_of_a_branch_come_first_in_the_next_briefing(project: Path) -> None:
+def test_signs_of_a_branch_stand_below_the_task_in_the_next_briefing(project: Path) -> None:
     agent = ScriptedAgent([wrong(1), wrong(2), {"calc.py": RIGHT}])
     outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
     assert outcome.status == "success"
     first, second, third = map(str, agent.briefings)
     assert first.startswith("# Task")
     assert second.startswith("# Task")
-    assert third.startswith("# Signs")
+    assert third.index("# Task") < third.index("# Signs") < third.index("# What failed last")
     assert (project / ".loki/run/@no-branch/anti-repeat.md").exists()
 
 
