@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -71,9 +71,17 @@ class FolderRule:
 @cache
 def rules() -> tuple[FolderRule, ...]:
     """The built-in tools' rules."""
-    return tuple(
-        _rule(tool["tool"], one) for tool in builtin.tools() for one in tool.get("folders", ())
-    )
+    return rules_of(builtin.tools())
+
+
+def rules_of(tools: Iterable[Mapping[str, Any]]) -> tuple[FolderRule, ...]:
+    """The rules that definitions of tools have."""
+    return tuple(_rule(tool["tool"], one) for tool in tools for one in tool.get("folders", ()))
+
+
+def rules_with(tool: Mapping[str, Any]) -> tuple[FolderRule, ...]:
+    """The built-in tools' rules with those of one more, or of another version of one."""
+    return rules_of([*(one for one in builtin.tools() if one["tool"] != tool["tool"]), tool])
 
 
 def _rule(tool: str, entry: Mapping[str, Any]) -> FolderRule:
@@ -98,6 +106,7 @@ class Folders:
         tool: that reported the failure, or None.
         root: the project's folder, or "".
         exists: whether a path of the project is there; None: nobody can tell.
+        known: the rules; None: the built-in tools'.
 
     Example:
         >>> text = "make[1]: Entering directory '/srv/shop/src'\\ncart.c:3:5: error: x"
@@ -106,11 +115,17 @@ class Folders:
     """
 
     def __init__(
-        self, text: str, tool: str | None, root: str = "", exists: Exists | None = None
+        self,
+        text: str,
+        tool: str | None,
+        root: str = "",
+        exists: Exists | None = None,
+        known: Sequence[FolderRule] | None = None,
     ) -> None:
         self._root = root.rstrip("/")
         self._exists = exists
-        found = [rule for rule in rules() if rule.any or rule.tool == tool]
+        known = rules() if known is None else known
+        found = [rule for rule in known if rule.any or rule.tool == tool]
         self._frames = [rule for rule in found if rule.frame]
         self._rules = [rule for rule in found if rule.match and _holds(text, rule)]
         self._lines = [one[:MOST_OF_LINE] for one in text.split("\n")] if self._rules else []
@@ -255,7 +270,13 @@ def _compiled(regex: str) -> re.Pattern[str]:
     return re.compile(regex)
 
 
-def with_folders(failure: Failure, text: Text, root: str, exists: Exists | None) -> Failure:
+def with_folders(
+    failure: Failure,
+    text: Text,
+    root: str,
+    exists: Exists | None = None,
+    known: Sequence[FolderRule] | None = None,
+) -> Failure:
     """A failure whose paths have the folders that its output says apart from them.
 
     Args:
@@ -263,14 +284,16 @@ def with_folders(failure: Failure, text: Text, root: str, exists: Exists | None)
         text: the output.
         root: the project's folder, or "".
         exists: whether a path of the project is there, which decides where the output leaves it open.
+        known: the rules; None: the built-in tools'.
     """
     paths = [failure.path, *(frame.path for frame in failure.frames)]
     if not any(path and not path.startswith("/") for path in paths):
         return failure
-    said = [rule for rule in rules() if rule.any or rule.tool == failure.tool]
+    known = rules() if known is None else known
+    said = [rule for rule in known if rule.any or rule.tool == failure.tool]
     if not any((rule.match and _holds(text, rule)) or (rule.frame and exists) for rule in said):
         return failure
-    folders = Folders(clean(text), failure.tool, root, exists)
+    folders = Folders(clean(text), failure.tool, root, exists, known)
     if folders.is_silent:
         return failure
     line = failure.output_line

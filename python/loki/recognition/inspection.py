@@ -13,7 +13,7 @@ from typing import Any
 
 from loki import _core
 from loki.base.error import ConfigError
-from loki.recognition import definition, failure, schema, site, verdict
+from loki.recognition import definition, failure, folder, schema, site, verdict
 from loki.recognition.definition import Cursor, Document
 from loki.recognition.pattern import LEAST, Pattern, PatternSet, weight
 
@@ -240,11 +240,13 @@ def _tool_warnings(document: Document) -> Iterator[ConfigError]:
 def _samples(document: Document) -> Iterator[ConfigError]:
     """Samples from which something else is read than they say."""
     rules, known = site.rules_with(document.value), PatternSet.default()
+    folders = folder.rules_with(document.value)
     for index, sample in enumerate(document.value.get("samples", [])):
         context = sample.get("command", ""), sample.get("root", ""), ""
         found = failure.described(
             _core.recognize(rules, known.core, sample["text"], *context), known, None
         )
+        found = folder.with_folders(found, sample["text"], context[1], known=folders)
         where = f"/samples/{index}/expect"
         for key, actual, expected in differences(found, sample["expect"]):
             reason = f"found {key} {actual!r} in sample {sample['name']!r}, expected {expected!r}"

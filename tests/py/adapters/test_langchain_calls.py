@@ -68,7 +68,7 @@ def test_an_outage_is_waited_out_and_each_try_is_one_call(
 def test_who_asks_again_beside_loki_is_told(tmp_path: Path, make: Make) -> None:
     """Two who ask again multiply: three times three calls."""
     with LLMService(lambda _: DOWN) as service:
-        agent = create_agent(make(service), middleware=[LokiMiddleware(monitor(tmp_path))])
+        agent = create_agent(make(service), middleware=[LokiMiddleware(monitor(tmp_path), wait=0)])
         with pytest.warns(UserWarning, match="max_retries=0"), pytest.raises(loki.BreakerOpen):
             by_invoke(agent)
         assert len(service.received) == 9
@@ -81,7 +81,9 @@ def test_a_service_that_stays_down_is_left_alone(
 ) -> None:
     watched = monitor(tmp_path)
     with LLMService(lambda _: DOWN) as service:
-        agent = create_agent(make(service, max_retries=0), middleware=[LokiMiddleware(watched)])
+        agent = create_agent(
+            make(service, max_retries=0), middleware=[LokiMiddleware(watched, wait=0)]
+        )
         for _ in range(2):
             with pytest.raises(loki.BreakerOpen, match="overloaded_error"):
                 way(agent)
