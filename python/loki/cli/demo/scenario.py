@@ -46,11 +46,6 @@ def replaces(path: str, edits: Mapping[str, str], description: str, confidence: 
     return answer
 
 
-def writes(path: str, text: str, description: str) -> Answer:
-    """An agent's new file."""
-    return lambda _briefing: Proposal(Change.write({path: text}), description, 0.6, "scripted")
-
-
 def _nothing_more(_briefing: Briefing) -> Proposal:
     return Proposal(Change.nothing(), "nothing more to change", 0.9, "scripted")
 
@@ -128,11 +123,10 @@ STORIES = (
         ("pytest -q tests/test_stock.py",),
         (
             replaces("till/stock.py", {"left = start": "left = dict(start"}, "copy the stock", 0.8),
-            writes("../till-notes.txt", "copy the stock first\n", "leave a note beside the project"),
             replaces("till/stock.py", {"left = start": "left = dict(start)"}, "copy the stock", 0.9),
         ),
         "success",
-        "VALIDATE catches a syntax error and a path that leads out; nothing was written",
+        "VALIDATE catches a syntax error; nothing was written",
     ),
     Story(
         "The bank's terminal must be reachable",
