@@ -107,8 +107,10 @@ def answers_of(
         reason: how the reason of a no is said; "": it wants none.
 
     Example:
-        >>> [one.command for one in answers_of("a b", "go on", "give up")]
-        ["loki approve 'a b'", 'loki reject \'a b\' --note "why"']
+        >>> for one in answers_of("a b", "go on", "give up"):
+        ...     print(one.command)
+        loki approve 'a b'
+        loki reject 'a b' --note "why"
     """
     word = shlex.quote(id_)
     with_words = (Answer(more, f'loki approve {word} --context "…"'),) if more else ()

@@ -110,6 +110,10 @@ def kind_of(value: str) -> str | None:
     return named.pop() if len(named) == 1 and _WORD.match(head) else None
 
 
+EARLIER_HEAD = "# Earlier triages of this task"
+"""What stands above them in a prompt; lines of data never begin with a ``#``."""
+
+
 class Asked:
     """What a prompt says, to tell an echo by.
 
@@ -119,7 +123,7 @@ class Asked:
     """
 
     def __init__(self, prompt: str, evidence: str = "") -> None:
-        shown = [line for line in prompt.splitlines() if _QUOTED.match(line)]
+        shown = [line for line in _without_earlier(prompt) if _QUOTED.match(line)]
         self._evidence = _words("\n".join((*(line.lstrip()[1:] for line in shown), evidence)))
         self._kinds = {kind_of(value) for value in _SHOWN.findall(self._evidence)}
         bare = [_bare(line) for line in prompt.splitlines()]
@@ -137,6 +141,15 @@ class Asked:
     def shows(self, kind: str, cause: str) -> bool:
         """Whether the evidence names a verdict and a cause, in whatever lines: they are quoted then."""
         return kind in self._kinds and _words(cause) in self._evidence
+
+
+def _without_earlier(prompt: str) -> Iterator[str]:
+    """The lines of a prompt but for what triages before said: an agent may say the same once more."""
+    is_earlier = False
+    for line in prompt.splitlines():
+        is_earlier = line == EARLIER_HEAD if line.startswith("# ") else is_earlier
+        if not is_earlier:
+            yield line
 
 
 def _words(text: str) -> str:

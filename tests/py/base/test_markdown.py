@@ -76,7 +76,7 @@ def test_a_line_that_is_cut_leaves_nothing_open(text: str, most: int) -> None:
 
 def test_code_that_is_cut_is_closed() -> None:
     assert cut("`a\\` and more", 7) == "`a\\` a…"
-    assert cut("``a `b` c`` d", 9) == "``a `…``"
+    assert cut("``a `b` c`` d", 9) == "``a `b…``"
 
 
 @given(st.text("a_ é1.", max_size=12))

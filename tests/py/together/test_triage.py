@@ -209,7 +209,7 @@ def test_a_model_sees_the_evidence_alone(smoke: Smoke, monkeypatch: pytest.Monke
     (waits,) = waiting(project.workspace)
     assert (waits.id, waits.kind) == ("backup", "recurring")
     assert "recommends: a time-out of 1h" in waits.asked
-    assert waits.answers[0].command == "loki edit backup --reset-failures"
+    assert waits.answers[0].command == "loki approve backup"
     project.tasks.update("backup", lambda task: task.with_(consecutive_failures=0))
     assert waiting(project.workspace) == []
     assert project.tasks.load("backup").paused is None
