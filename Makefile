@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins litellm py lint types stubs stubs-check format format-check fuzz dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins litellm py lint types stubs stubs-check format format-check fuzz fuzz-state dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -138,7 +138,8 @@ tsan: setup ## C++ tests under ThreadSanitizer
 
 FUZZ_TARGETS ?= clean normalize site pattern rules breakers retry_after json_lines
 FUZZ_SECONDS ?= 600
-fuzz: install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_TARGETS; needs clang
+FUZZ_INPUTS ?= 50000
+fuzz: fuzz-state install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_TARGETS; needs clang
 	$(call say,fuzzing)
 	$(call packages,clang)
 	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz
@@ -148,6 +149,10 @@ fuzz: install ## libFuzzer under ASan and UBSan, FUZZ_SECONDS for each of FUZZ_T
 	    -max_total_time=$(FUZZ_SECONDS) -dict=fuzz/words.dict -timeout=10 -print_final_stats=1 \
 	    -artifact_prefix=build/fuzz/$$target- 2>build/fuzz/$$target.log || { tail -n 60 build/fuzz/$$target.log; exit 1; }; \
 	  grep -E 'cov:' build/fuzz/$$target.log | tail -n 1; grep -E 'stat::number' build/fuzz/$$target.log; done
+
+fuzz-state: install ## damaged files of .loki/ through every command, the library, MCP and the analysis; FUZZ_INPUTS of them
+	$(call say,damaged state)
+	@$(BIN)/python -m fuzz.state --inputs $(FUZZ_INPUTS) --jobs $(JOBS)
 
 build/node.stamp: tests/node/package.json
 	@mkdir -p build/node

@@ -10,7 +10,9 @@ from typing import Any
 from loki.action.comparison import UNTOLD
 from loki.action.results.result import FAILED, PASSED, Results
 from loki.base.markdown import bullets, cell, code, inline
+from loki.memory import store as documents
 from loki.memory.page import front_matter
+from loki.memory.sound import FLAWS
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -46,24 +48,19 @@ class Baseline:
     @classmethod
     def load(cls, store: Store, task_id: str) -> Baseline | None:
         """The baseline that was kept; None where there is none, or it is damaged."""
-        text = store.get(_document(task_id))
-        if not text:
+        data = documents.load(store, _document(task_id))
+        if data is None or FLAWS in data:
             return None
-        try:
-            data = json.loads(text)
-            return cls(
-                {
-                    run: Results(dict(told["outcomes"]), dict(told["files"]))
-                    for run, told in data["results"].items()
-                },
-                tuple(data["targets"]),
-                {path: tuple(chain) for path, chain in data["dependents"].items()},
-                tuple(data["asked"]),
-                str(data["captured_at"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            logger.warning("%s is damaged; taken anew", _document(task_id))
-            return None
+        return cls(
+            {
+                run: Results(told["outcomes"], told["files"])
+                for run, told in data["results"].items()
+            },
+            tuple(data["targets"]),
+            {path: tuple(chain) for path, chain in data["dependents"].items()},
+            tuple(data["asked"]),
+            data["captured_at"],
+        )
 
     def _to_dict(self) -> dict[str, Any]:
         return {

@@ -115,13 +115,19 @@ class ImportGraph:
         if not wanted:
             return False
         if path not in self._words:
-            content = self.files.read(path) or b""
-            key = f"{language}:{sha256(content).hexdigest()}"
-            if key not in self.cache.words:
-                is_written = len(content) <= MAX_BYTES
-                self.cache.words[key] = words_of(content, language) if is_written else frozenset()
-            self._words[path] = self.cache.words[key]
+            self._words[path] = self._words_of(path, language)
         return not wanted.isdisjoint(self._words[path])
+
+    def _words_of(self, path: str, language: str) -> frozenset[str]:
+        known = self.cache.words.get(f"{language}:{self.files.hash_of(path)}")
+        if known is not None:
+            return known
+        content = self.files.read(path) or b""
+        key = f"{language}:{sha256(content).hexdigest()}"  # of what was read, which may be newer
+        if key not in self.cache.words:
+            is_written = len(content) <= MAX_BYTES
+            self.cache.words[key] = words_of(content, language) if is_written else frozenset()
+        return self.cache.words[key]
 
     def _implied(self, path: str, frontier: Mapping[str, object]) -> str | None:
         """What a file depends on without saying so: its package in Go, shared files above it."""

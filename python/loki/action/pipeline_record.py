@@ -23,6 +23,8 @@ from loki.action.pipeline_state import (
 )
 from loki.base.error import UsageError
 from loki.base.time import isoformat
+from loki.memory import store as documents
+from loki.memory.sound import FLAWS
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -201,16 +203,12 @@ def load(store: Store, run: str) -> dict[str, Any]:
     Raises:
         UsageError: there is none, or it cannot be read.
     """
-    text = store.get(document(run))
-    if text is None:
+    data = documents.load(store, document(run))
+    if data is None and store.get(document(run)) is None:
         raise UsageError(f"no run {run!r} of a pipeline here: `loki pipeline show` lists them")
-    try:
-        data = json.loads(text)
-        if not isinstance(data, dict):
-            raise ValueError("expected an object")
-    except ValueError as error:
-        raise UsageError(f"{document(run)} is damaged ({error}): begin a new run") from error
-    return data
+    if data is None or FLAWS in data:
+        raise UsageError(f"{document(run)} is damaged: begin a new run with `loki pipeline run`")
+    return {**data, "run": run}  # its folder's name is its id, whatever it says
 
 
 def ids(store: Store) -> list[str]:

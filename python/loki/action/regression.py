@@ -143,7 +143,7 @@ class RegressionCheck:
         targets = tuple(dict.fromkeys((*self.baseline.targets, *paths)))
         ways = self._graph(before).dependents(targets, self.setting.search_depth)
         if self.work.paths():  # what has come to depend on them since
-            now = self._graph(Files(tree.entries, tree.read))
+            now = self._graph(Files(tree.entries, tree.read, tree.hash_of))
             ways = {**now.dependents(targets, self.setting.search_depth), **ways}
         grown = replace(self.baseline, targets=targets, dependents=ways)
         is_new = (grown.targets, grown.dependents) != (

@@ -15,8 +15,12 @@ from loki.action.task import TaskSpec
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
 from loki.decision.budget import Budget
+from loki.memory.sound import FLAWS
 
 MASKED = "masked"
+
+SPECIFIED = frozenset(field.name for field in fields(TaskSpec))
+"""Fields of a task's record that say what is to be achieved, and within which limits."""
 
 
 def kept_command(words: Sequence[str]) -> dict[str, Any]:
@@ -52,6 +56,14 @@ def from_dict(record: Mapping[str, Any], checks: Sequence[Check] | None = None) 
     Raises:
         UsageError: a check held a secret, or the record cannot be read.
     """
+    if flaws := [
+        one for one in record.get(FLAWS, ()) if one.split(".")[0].split(":")[0] in SPECIFIED
+    ]:
+        # Fewer checks, or no budget, would be another task.
+        raise UsageError(
+            f"what is kept of task {record.get('id')} is damaged ({flaws[0]}): begin it anew with "
+            "`loki run`"
+        )
     try:
         found = tuple(map(_check_from_dict, record["checks"])) if checks is None else tuple(checks)
         names = {field.name for field in fields(TaskSpec)} & record.keys()

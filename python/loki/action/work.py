@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,7 +78,8 @@ class Work:
         start = self.executor.start()
         gone = {path for path, state in start.items() if state is None}
         paths = {*tree.entries, *start} - gone
-        return Files(paths, _reader(tree, {p: s[1] for p, s in start.items() if s}))
+        kept = {path: state for path, state in start.items() if state}
+        return Files(paths, _reader(tree, kept), _hashes(tree, kept))
 
     def copy_before(self, tree: Tree, destination: str) -> Path:
         """Copy the project as the task found it to a folder that does not exist.
@@ -100,9 +101,9 @@ class Work:
         return root
 
 
-def _reader(tree: Tree, kept: dict[str, bytes]) -> Callable[[str], bytes]:
+def _reader(tree: Tree, kept: Mapping[str, tuple[State, bytes]]) -> Callable[[str], bytes]:
     def read(path: str) -> bytes:
-        return kept[path] if path in kept else tree.read(path)
+        return kept[path][1] if path in kept else tree.read(path)
 
     return read
 
@@ -111,6 +112,13 @@ def _text(content: bytes | None) -> str | None:
     if content is None or b"\0" in content[:8_000]:
         return None
     return content.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _hashes(tree: Tree, kept: Mapping[str, tuple[State, bytes]]) -> Callable[[str], str | None]:
+    def hash_of(path: str) -> str | None:
+        return kept[path][0].hash if path in kept else tree.hash_of(path)
+
+    return hash_of
 
 
 def _read(root: Path, path: str) -> bytes | None:

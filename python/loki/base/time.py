@@ -137,7 +137,11 @@ def isoformat(moment: datetime) -> str:
         >>> isoformat(datetime(2026, 4, 4, 10, 15, 30, tzinfo=timezone.utc))
         '2026-04-04T10:15:30.000Z'
     """
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    try:
+        moment = moment.astimezone(timezone.utc)
+    except OverflowError:  # the first or the last day that there is, in another zone
+        moment = moment.replace(tzinfo=timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def moment(text: str) -> datetime | None:

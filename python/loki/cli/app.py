@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +49,10 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # A file's name that is no UTF-8, or half a character in a damaged record, is shown escaped.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     del version
     if context.invoked_subcommand is None:
         begin()

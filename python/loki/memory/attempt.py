@@ -174,9 +174,8 @@ class Attempt:
         if values["attempt"] < 1:
             raise ValueError(f"not an attempt record: attempt is {values['attempt']}")
         values["files_modified"] = tuple(map(str, values.get("files_modified", ())))
-        values["commands"] = tuple(values.get("commands", ()))
-        said = values.get("findings", ())
-        values["findings"] = tuple(one for one in said if isinstance(one, Mapping))
+        for name in ("commands", "findings"):
+            values[name] = tuple(one for one in values.get(name, ()) if isinstance(one, Mapping))
         values["checks"] = tuple(CheckRecord.from_dict(c) for c in values.get("checks", ()))
         return cls(**values, other=other)
 

@@ -83,7 +83,8 @@ class Run:
         # Killed in between, it stands in both: once it is a sign, that is what it is.
         known = {one.failure.fingerprint for one in self.seen.sightings}
         others = (one for one in waiting if one.failure.fingerprint not in known)
-        recent = tuple(map(str, data.get("recent") or ()))
+        recent = data.get("recent")
+        recent = tuple(map(str, recent)) if isinstance(recent, list) else ()
         return replace(self, seen=Seen((*others, *self.seen.sightings), recent))
 
 

@@ -205,6 +205,25 @@ def _masked_document(document: str, text: str) -> str:
         return text
     if not document.endswith(".json"):
         return mask_secrets(text)
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):  # damaged, and handed back as it was
+        return mask_secrets(text)
     clean = masked(data)
     return text if clean == data else json.dumps(clean, indent=1, ensure_ascii=False) + "\n"
+
+
+def load(store: Store, document: str) -> dict[str, Any] | None:
+    """A document that is an object of JSON, in the form that it must have; None where there is none.
+
+    What does not fit in it is told; `loki.memory.sound` says what becomes of it.
+    """
+    from loki.memory import sound
+
+    text = store.get(document)
+    if text is None:
+        return None
+    data, flaws = sound.document(document, text)
+    if flaws:
+        logger.warning("%s is damaged: %s", document, "; ".join(flaws))
+    return data if data is None or not flaws else {**data, sound.FLAWS: flaws}

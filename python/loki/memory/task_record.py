@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import Any
 
+from loki.memory import store as documents
+from loki.memory.sound import FLAWS
 from loki.memory.store import Store
-
-logger = logging.getLogger("loki")
 
 
 def document(task_id: str) -> str:
@@ -19,16 +18,12 @@ def document(task_id: str) -> str:
 
 def save(store: Store, record: Mapping[str, Any]) -> None:
     """Keep a task's record, which says whose it is by its ``id``."""
-    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    kept = {name: value for name, value in record.items() if name != FLAWS}
+    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     store.put(document(record["id"]), text)
 
 
 def load(store: Store, task_id: str) -> dict[str, Any]:
     """What is kept of a task; empty where there is none or it is damaged."""
-    text = store.get(document(task_id))
-    try:
-        data = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        logger.warning("%s is damaged; begun anew", document(task_id))
-        data = {}
-    return data if isinstance(data, dict) else {}
+    data = documents.load(store, document(task_id))
+    return {**data, "id": task_id} if data else {}  # its folder's name is its id, whatever it says

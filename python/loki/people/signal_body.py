@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -117,9 +118,10 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
         return {**data, **model.model_validate(data).model_dump(mode="json")}, ""
     except ValidationError as error:
         if model is Review:  # better without what nobody can read of it
-            wrong = {one["loc"][0] for one in error.errors()}
+            wrong = {part for one in error.errors() for part in one["loc"][:1]}
             rest = {key: value for key, value in data.items() if key not in wrong}
-            return {**data, **Review.model_validate(rest).model_dump(mode="json")}, ""
+            with suppress(ValidationError):
+                return {**data, **Review.model_validate(rest).model_dump(mode="json")}, ""
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
         return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"

@@ -11,7 +11,7 @@ from loki import _core
 from loki.base.argument import listed, thread_count
 from loki.base.secret import unnamed
 from loki.recognition.card import failure_card
-from loki.recognition.frame import Frame, as_json, match_of
+from loki.recognition.frame import Frame, as_json, match_of, must_fit
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 
 if TYPE_CHECKING:
@@ -239,6 +239,7 @@ class Failure:
             for key in ("excerpt_lines", "site_lines"):
                 lines = known.get(key)
                 known[key] = (int(lines[0]), int(lines[1])) if lines else None
+            must_fit(known, known["frames"], known["matches"])
             best = known["matches"][0] if known["matches"] else None
             failure = Failure(**known, match=best)
         except (KeyError, TypeError, IndexError, AttributeError) as error:

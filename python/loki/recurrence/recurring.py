@@ -231,20 +231,27 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
     """
     try:
         data = json.loads(text)
+        if "\\ud" in text.lower():  # nobody could write half a character again
+            json.dumps(data, ensure_ascii=False).encode()
         if isinstance(data, dict):
             data["id"] = id_
         task = RecurringTask.model_validate(data)
         if _holds_secret("\n".join(task.command)):  # writing the file would mask it
             return Unreadable(id_, UNSAFE)
         return task
-    except ValidationError as error:
+    except Exception as error:
+        return Unreadable(id_, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
         problem = error.errors()[0]
         if problem["type"] == "model_type":
-            return Unreadable(id_, "Input should be an object")
+            return "Input should be an object"
         where = ".".join(str(key) for key in problem["loc"])
         what = problem["msg"].removeprefix("Value error, ")
-        return Unreadable(id_, f"{where}: {what}" if where else what)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(id_, f"no JSON: {error}")
-    except Exception as error:
-        return Unreadable(id_, str(error))
+        return f"{where}: {what}" if where else what
+    if isinstance(error, UnicodeEncodeError):
+        return "a text in it holds half a character (a lone surrogate)"
+    is_json = not isinstance(error, (ValueError, RecursionError))
+    return str(error) if is_json else f"no JSON: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from loki.base import below, file
 from loki.base.error import StoreError, UsageError
+from loki.memory import sound
 from loki.memory.store import Record, Rewrite
 
 SIGNALS = "signals"
@@ -80,6 +82,7 @@ class FileStore:
     def put(self, document: str, text: str) -> None:
         """Replace a document; on disk when this returns."""
         path = self._place(document)
+        self._set_aside(document)
         file.make_folder(path.parent)
         file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
@@ -108,6 +111,7 @@ class FileStore:
             if text is None:
                 below.remove(self.folder, document, keep=SIGNALS)
             elif text != old:
+                self._set_aside(document)
                 file.make_folder(path.parent)
                 file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
 
@@ -171,6 +175,27 @@ class FileStore:
         self._prepare()
         return path
 
+    def _set_aside(self, document: str) -> None:
+        """Keep what is damaged, as it is, before something is written in its place."""
+        path = self.folder / document
+        if not os.path.isdir(path):
+            if not sound.has_form(document):
+                return
+            try:
+                data = path.read_bytes()
+            except OSError:  # there is none, as often
+                return
+            if not sound.document(document, data.decode("utf-8", "replace"))[1]:
+                return
+        kept = Path(sound.ASIDE, f"{document}-{secrets.token_hex(4)}")
+        place = self.folder / kept
+        file.make_folder(place.parent)
+        if path.is_dir():
+            os.rename(path, place)
+        else:
+            file.write_atomic(place, data)
+        logger.warning("%s was damaged: what it held is kept as .loki/%s", path, kept)
+
     def _prepare(self) -> None:
         ignore = os.path.join(self.folder, ".gitignore")
         if not os.path.exists(ignore):
@@ -185,15 +210,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: there is none.
     """
-    from pydantic_core import from_json
-
-    try:
-        record = from_json(line, cache_strings="keys")
-    except ValueError:
-        try:
-            record = json.loads(line)  # also half a surrogate pair, which our own writer escapes
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
+    record = sound.parsed(line)
     if not isinstance(record, dict):
         raise ValueError(f"found {type(record).__name__}, expected an object")
     return record

@@ -25,6 +25,7 @@ class Files:
     Args:
         paths: of all files, relative to the project, with ``/``.
         read: gives the bytes of one; an `OSError` means that it cannot be read.
+        hash_of: gives SHA-256 in hex of one, as it was a moment ago, where that is known.
 
     Example:
         >>> files = Files(["src/app.py", "src/lib/__init__.py"], lambda path: b"")
@@ -32,9 +33,15 @@ class Files:
         (True, True, ['app.py', 'lib'])
     """
 
-    def __init__(self, paths: Iterable[str], read: Callable[[str], bytes]) -> None:
+    def __init__(
+        self,
+        paths: Iterable[str],
+        read: Callable[[str], bytes],
+        hash_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self.paths = frozenset(paths)
         self._read = read
+        self.hash_of = hash_of
         self._kept: dict[tuple[str, str], Any] = {}
 
     @classmethod

@@ -62,7 +62,7 @@ def command(
         typer.echo(page, nl=False)
         return
     try:
-        output.write_text(page, "utf-8")
+        output.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
     typer.echo(f"wrote {line(str(output))}", err=True)

@@ -1,0 +1,85 @@
+"""The validator of documents: what does not fit spoils only itself, and is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loki.memory import sound, store
+from loki.stores.files import FileStore
+from support.wrong_types import changed
+
+TASK = "tasks/a/task.json"
+RECORD = {
+    "title": "mend it", "checks": [{"kind": "test", "command": ["pytest"], "name": "pytest", "timeout": 5.0}],
+    "budget": {"tokens": 5}, "interventions": [{"at": "2026-04-04T12:00:00Z", "kind": "resume", "context": "x"}],
+    "seen_failing": [["pytest", "t"]], "outcome": {"status": "failed", "reason": "why", "files_modified": ["a.py"]},
+    "newer": {"kept": [1]},
+}  # fmt: skip
+
+
+def test_what_fits_comes_as_it_is() -> None:
+    data, flaws = sound.document(TASK, json.dumps(RECORD))
+    assert flaws == ()
+    assert data is not None
+    assert {name: data[name] for name in ("title", "newer")} == {
+        "title": "mend it",
+        "newer": {"kept": [1]},
+    }
+    assert data["outcome"]["status"] == "failed"
+
+
+def test_what_does_not_fit_spoils_only_itself() -> None:
+    damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
+    data, flaws = sound.document(TASK, json.dumps({**damaged, "title": 5}))
+    assert data is not None
+    assert flaws == ("title: found 5", "outcome.attempts: found 'many'")
+    assert (data["outcome"]["reason"], data["outcome"]["attempts"]) == ("why", 0)
+    assert data["interventions"][0]["context"] == "x"
+
+
+@pytest.mark.parametrize("name", [TASK, "tasks/a/baseline.json", "pipelines/a-1/pipeline.json"])
+def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
+    for value in changed(RECORD):
+        data, flaws = sound.document(name, json.dumps(value))
+        assert data is None or all(isinstance(flaw, str) for flaw in flaws)
+        if data is not None:
+            assert sound.document(name, json.dumps(data))[1] == (), "what was made of it fits"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "[" * 5_000, '{"a":' * 5_000, "9" * 5_000, '"\\ud800"', "NaN", "\0"]
+)
+def test_what_is_no_object_is_none_with_a_sentence(text: str) -> None:
+    data, flaws = sound.document(TASK, text)
+    assert data is None
+    assert len(flaws) == 1
+
+
+def test_a_damaged_document_is_kept_before_another_takes_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put(TASK, json.dumps(RECORD))
+    files.put(TASK, '{"title": 5}')
+    assert not (tmp_path / ".loki" / sound.ASIDE).exists(), "what fits is not kept"
+    damaged = store.load(files, TASK)
+    assert damaged is not None
+    assert damaged[sound.FLAWS] == ("title: found 5",)
+    assert "is damaged: title: found 5" in caplog.text
+    files.put(TASK, json.dumps(RECORD))
+    (kept,) = (tmp_path / ".loki" / sound.ASIDE / "tasks" / "a").iterdir()
+    assert kept.read_text() == '{"title": 5}'
+    assert f"kept as .loki/{kept.relative_to(tmp_path / '.loki')}" in caplog.text
+
+
+def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> None:
+    files = FileStore(tmp_path / ".loki")
+    (tmp_path / ".loki" / TASK / "mine").mkdir(parents=True)
+    files.put(TASK, json.dumps(RECORD))
+    (kept,) = (tmp_path / ".loki" / sound.ASIDE / "tasks" / "a").iterdir()
+    assert [one.name for one in kept.iterdir()] == ["mine"]
+    assert files.get(TASK) == json.dumps(RECORD)

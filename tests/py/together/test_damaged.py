@@ -1,0 +1,131 @@
+"""Files of ``.loki/`` that a person or another program broke: every face speaks plainly, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import loki
+from fuzz.state import project as fuzzed
+from fuzz.state.trial import Trials
+from loki.cli.app import app
+from support.project import QUICK, RIGHT, make_project
+
+INPUTS = 120
+"""Of the fuzzer's; `make fuzz-state` has tens of thousands."""
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    here = Path.cwd()
+    root = tmp_path_factory.mktemp("worked") / "project"
+    fuzzed.make(root, quick=True)
+    yield root
+    os.chdir(here)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_damaged_states_through_all_faces(worked: Path, tmp_path: Path) -> None:
+    found = Trials(worked, tmp_path / "place").run(1, INPUTS)
+    assert [f"{one.what}: {one.face}, {one.path}: {one.told}" for one in found] == []
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    project = make_project(tmp_path / "project")
+    monkeypatch.chdir(project)
+    return project
+
+
+def says(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, words)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.output
+
+
+def change(path: Path, how: Callable[[Any], None]) -> None:
+    data = json.loads(path.read_text())
+    how(data)
+    path.write_text(json.dumps(data))
+
+
+def failed(project: Path) -> str:
+    outcome = loki.run(
+        "mend it",
+        path=str(project),
+        agent=lambda _: {"a.py": "x = 1\n"},
+        checks=[QUICK],
+        max_attempts=1,
+    )
+    assert outcome.status == "failed"
+    return outcome.task_id
+
+
+@pytest.mark.parametrize("targets", [["a.py", 1.5], 7, None, {"a.py": 1}, [["a.py"]]])
+def test_a_baseline_with_something_else_among_its_texts(project: Path, targets: object) -> None:
+    task = failed(project)
+    path = project / ".loki" / "tasks" / task / "baseline.json"
+    change(path, lambda data: data.update(targets=targets))
+    damaged = path.read_bytes()
+    with loki.Workspace(project).resume(task) as again:
+        assert again.run(lambda _: {"calc.py": RIGHT}).status == "success"
+    aside = project / ".loki" / "set-aside" / "tasks" / task
+    assert [one.read_bytes() for one in aside.iterdir()] == [damaged]
+
+
+@pytest.mark.parametrize("said", [5, [5], [{"at": 5}], [{"at": "x"}], {"at": 1}, [None], [[]]])
+def test_interventions_of_another_form(project: Path, said: object) -> None:
+    task = failed(project)
+    change(
+        project / ".loki" / "tasks" / task / "task.json",
+        lambda data: data.update(interventions=said),
+    )
+    with loki.Workspace(project).resume(task) as again:
+        assert again.run(lambda _: {"calc.py": RIGHT}).status == "success"
+    assert says("show", task)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["checks", "budget", "max_retries", "scope"])
+def test_a_task_whose_aim_is_damaged_is_not_gone_on_with(project: Path, name: str) -> None:
+    """Fewer checks, or a budget that is gone, would be another task."""
+    task = failed(project)
+    change(
+        project / ".loki" / "tasks" / task / "task.json", lambda data: data.update({name: [["x"]]})
+    )
+    with pytest.raises(loki.UsageError, match=f"is damaged \\({name}"):
+        loki.Workspace(project).resume(task)
+
+
+def test_a_pipeline_s_record_without_its_run(project: Path) -> None:
+    folder = project / ".loki" / "pipelines" / "answer-1"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.json").write_text('{"status": "success", "stages": [{}]}')
+    for words in (["status"], ["pipeline", "show"], ["pipeline", "show", "answer"]):
+        code, said = says(*words)
+        assert (code in {0, 2}, "Traceback" in said) == (True, False)
+
+
+def test_half_a_character_in_a_path(project: Path) -> None:
+    task = failed(project)
+    log = project / ".loki" / "tasks" / task / "attempts.jsonl"
+    first, *rest = log.read_text().splitlines()
+    data = json.loads(first)
+    data["files_modified"] = ["\ud800.py"]
+    log.write_text("\n".join([json.dumps(data), *rest]) + "\n")
+    for words in (
+        ["report"],
+        ["report", "-o", "r.md"],
+        ["report", "-o", "r.html"],
+        ["history"],
+        ["show", task],
+    ):
+        code, said = says(*words)
+        assert code == 0, said
+    assert says("report", "--json")[0] == 0
