@@ -26,6 +26,9 @@ SLOW = 30.0
 ACTS = 0.05
 """Share of inputs that go to faces that change something: each takes a second, others some milliseconds."""
 
+DERIVED = frozenset({"state/waiting.json", "state/queue.db"})
+"""Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
+
 _opened: set[str] = set()
 
 
@@ -51,17 +54,18 @@ class Trials:
     Args:
         pristine: a project that `fuzz.state.project` made.
         place: a folder for a copy of it; the working folder from then on.
+        acts: share of inputs that go to faces that change something.
     """
 
-    def __init__(self, pristine: Path, place: Path) -> None:
-        self.pristine, self.place = pristine, place
+    def __init__(self, pristine: Path, place: Path, acts: float = ACTS) -> None:
+        self.pristine, self.place, self.share = pristine, place, acts
         project.fresh(pristine, place)
         os.chdir(place)
         logging.getLogger("loki").addHandler(logging.NullHandler())
         self.kept = {
             name: (place / ".loki" / name).read_bytes()
             for name in below.files(place / ".loki")
-            if not name.endswith(".lock")
+            if not name.endswith((".lock", "-wal", "-shm"))
         }
         self.looks, self.acts = faces.looks(), faces.acts()
         self.reads = self._seen()
@@ -87,7 +91,10 @@ class Trials:
     def _now(self) -> dict[str, tuple[int, int]]:
         stamps = {}
         for name in below.files(self.place / ".loki"):
-            status = os.lstat(self.place / ".loki" / name)
+            try:
+                status = os.lstat(self.place / ".loki" / name)
+            except FileNotFoundError:  # of a database that is closed just now
+                continue
             stamps[name] = status.st_mtime_ns, status.st_size
         return stamps
 
@@ -105,7 +112,7 @@ class Trials:
     def one(self, seed: int) -> list[Finding]:
         """One input."""
         chance = random.Random(seed)
-        is_act = chance.random() < ACTS
+        is_act = chance.random() < self.share
         name = chance.choice(sorted(self.acts if is_act else self.looks))
         path = chance.choice(sorted(self.kept) if is_act else self.reads[name])
         data = damaged(chance, path, self.kept[path])
@@ -128,7 +135,9 @@ class Trials:
     def _lost(self, path: str, data: bytes | None) -> list[str]:
         """What was there and is nowhere any more, after a face that only looks."""
         base = self.place / ".loki"
-        if path.startswith("signals/"):  # a request's text is taken over as its context
+        if path in DERIVED or path.startswith(
+            "signals/"
+        ):  # a request's text is taken over as its context
             return []
         # A log may have been added to.
         if data is None or (
@@ -139,16 +148,22 @@ class Trials:
         return [] if any(one.read_bytes() == data for one in others if one.is_file()) else [path]
 
     def _mend(self, path: str, *, everything: bool) -> None:
-        there = self._now() if not everything else {}
-        differs = {n for n in {*there, *self._stamps} if there.get(n) != self._stamps.get(n)}
-        differs = {name for name in differs if not name.endswith(".lock")} - {path}
-        full = self.place / ".loki" / path
-        if everything or full.is_dir() or differs:
+        base = self.place / ".loki"
+        if everything or (base / path).is_dir():
             self._restore()
             return
-        full.write_bytes(self.kept[path])
-        status = os.lstat(full)
-        self._stamps[path] = status.st_mtime_ns, status.st_size
+        there = self._now()
+        differs = {
+            name for name in {*there, *self._stamps} if there.get(name) != self._stamps.get(name)
+        }
+        for name in {*differs, path}:
+            if name in self.kept:
+                (base / name).parent.mkdir(parents=True, exist_ok=True)
+                (base / name).write_bytes(self.kept[name])
+            elif not name.endswith(".lock"):
+                (base / name).unlink(missing_ok=True)
+        now = self._now()
+        self._stamps |= {name: now[name] for name in {*differs, path} if name in now}
 
 
 def _called(face: faces.Face) -> tuple[str, str] | None:
