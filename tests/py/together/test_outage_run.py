@@ -103,8 +103,10 @@ class World:
     # --- the run ----------------------------------------------------------------------------------
 
     def models(self) -> list[Any]:
-        first = AnthropicLLM(FIRST, api_key="k", base_url=self.first.url, clock=self.clock)
-        second = OpenAILLM(SECOND, api_key="k", base_url=f"{self.second.url}/v1", clock=self.clock)
+        first = AnthropicLLM(FIRST, api_key="k", base_url=self.first.url, clock=self.clock,
+                             breaker=f"api/anthropic/{FIRST}")  # fmt: skip
+        second = OpenAILLM(SECOND, api_key="k", base_url=f"{self.second.url}/v1", clock=self.clock,
+                           breaker=f"api/openai/{SECOND}")  # fmt: skip
         return [Vanishing(first, self), second]
 
     def run(self, number: int, mode: str) -> loki.Outcome:

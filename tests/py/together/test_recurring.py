@@ -210,7 +210,7 @@ def test_people_are_told_of_a_task_that_stopped(tmp_path: Path) -> None:
         "c",
         "loki resume c",
     )
-    assert "resume c" in loki(tmp_path, "status")
+    assert "loki recur show c" in loki(tmp_path, "status")
     loki(tmp_path, "resume", "c")
     assert "resume c" not in loki(tmp_path, "status")
 
