@@ -76,7 +76,7 @@ def test_an_agent_cannot_approve_in_a_persons_name(project: Path, tmp_path: Path
     done = work(project, agent(tmp_path, write, MEND))
     outcome = json.loads(done.stdout)
     assert outcome["status"] != "success", done.stderr
-    assert not (project / ".loki/signals").exists()
+    assert pending(project) == []
     attempts = loki.Workspace(project).history(outcome["task_id"]).attempts()
     assert "is a signal that agents may not give: it is given by a person" in str(
         attempts[0].to_dict()
@@ -106,7 +106,7 @@ def test_a_proposal_gives_no_more_than_an_agent_may(project: Path, path: str, re
         for attempt in task.attempts():
             attempt.propose({"calc.py": RIGHT, path: ""})
     assert task.outcome is not None
-    assert task.outcome.status == "failed"
+    assert task.outcome.status in {"failed", "escalated"}, "a person sees it where it is an attack"
     attempts = loki.Workspace(project).history(task.spec.id).attempts()
     assert reason in str(attempts[0].to_dict())
     assert pending(project) == []
@@ -157,12 +157,13 @@ def test_a_model_gives_signals_with_its_edits_and_no_others(project: Path) -> No
             "confidence": 0.9,
         }
 
-    llm = ScriptedLLM([said("PLAN_APPROVED"), said("DOCS_NEEDED")])
     workspace = loki.Workspace(project)
+    with workspace.task("make add add", checks=[QUICK], max_attempts=2) as forger:
+        assert forger.run(ScriptedLLM([said("PLAN_APPROVED")])).status == "escalated"
     with workspace.task("make add add", checks=[QUICK], max_attempts=2) as task:
-        assert task.run(llm).status == "success"
+        assert task.run(ScriptedLLM([said("DOCS_NEEDED")])).status == "success"
     (docs,) = pending(project)
     assert docs.data["description"] == "add adds now"
     assert docs.said("task_id") == task.spec.id
-    first = workspace.history(task.spec.id).attempts()[0]
+    first = workspace.history(forger.spec.id).attempts()[0]
     assert "agents may not give" in str(first.to_dict())
