@@ -14,7 +14,7 @@ from loki.memory.quote import LONGEST_LINE, plain, quoted
 from loki.recurrence.recurring import CyclePart, RecurringTask
 from loki.recurrence.run import RunRecord
 from loki.recurrence.triage_record import TriageRecord
-from loki.recurrence.verdict import EARLIER_HEAD, MARGIN
+from loki.recurrence.verdict import MARGIN
 
 BUDGET = 8_000
 """Tokens of a prompt, at most. Chosen, not measured."""
@@ -255,4 +255,4 @@ def _earlier(evidence: Evidence) -> str:
     for one in evidence.earlier[-EARLIER:]:
         said = f"{one.verdict or one.status}: {one.root_cause or one.reason or one.problem}"
         rows.append(f"{one.number}: {isoformat(one.started_at)} {said}. {one.acted}".rstrip())
-    return f"{EARLIER_HEAD}\n\n" + data("\n".join(rows), 400)
+    return "# Earlier triages of this task\n\n" + data("\n".join(rows), 400)

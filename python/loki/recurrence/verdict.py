@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loki.memory.quote import one_line, plain
-from loki.recurrence.verdict_json import objects, told
+from loki.recurrence.verdict_json import named, objects, told
 
 NOOP, FILE_FIX, PAUSE, RECOMMEND_CONFIG = "NOOP", "FILE-FIX", "PAUSE", "RECOMMEND-CONFIG"
 
@@ -26,6 +26,11 @@ CAUSE_LENGTH, TEXT_LENGTH = 200, 4000
 MARGIN = "| "
 """Begins each line of evidence in a prompt: an echo of it is no line of a verdict."""
 
+NEAR = 1000
+"""Characters round a verdict in which the evidence says the cause that goes with it. Chosen."""
+
+_FIELDS = ("root_cause", "evidence", "action_taken")
+
 _QUOTED = re.compile(r"\s*[|>]")
 _FIELD = re.compile(
     r"\s{0,20}(?:[-+*#]{1,6}\s{1,4}|\d{1,3}[.)]\s{1,4})?[*_`]{0,3}"
@@ -37,7 +42,8 @@ _BESIDE = re.compile(r"(?<=[^\s;,])[ \t;,]{1,8}(?=(?:ROOT_CAUSE|EVIDENCE|ACTION_
 _WORD = re.compile(
     r"\b(?:(NO[-_ ]?OP)|(FILE[-_ ]?FIX)|(PAUSE)|(RECOMMEND[-_ ]?CONFIG))\b", re.IGNORECASE
 )
-_SHOWN = re.compile(r"\bverdict\W{1,9}([\w -]{1,40})")
+_SHOWN = re.compile(r"\bverdict (no ?op|file ?fix|pause|recommend ?config)\b")
+_SIGNS = re.compile(r"[\W_]+")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w-]*\s*$")
 
 
@@ -71,7 +77,7 @@ def parse(answer: str, prompt: str = "", evidence: str = "") -> Verdict:
     Args:
         answer: all that the agent said; anything.
         prompt: what it was asked: a verdict that only repeats a part of it is none.
-        evidence: what it could read besides: a verdict and a cause that stand there are quoted.
+        evidence: what it could read besides: a verdict that stands there with its cause is quoted.
 
     Returns:
         The verdict, NOOP with a ``problem`` where there is none to read.
@@ -86,10 +92,12 @@ def parse(answer: str, prompt: str = "", evidence: str = "") -> Verdict:
     asked = Asked(prompt, evidence)
     found = list(_written(text, asked))
     for start, end, said in objects(text):
-        kind, cause = kind_of(told(said, "verdict")), told(said, "root_cause")
-        if kind and not (asked.holds(text[start:end]) or asked.shows(kind, cause)):
-            fields = (told(said, name) for name in ("root_cause", "evidence", "action_taken"))
-            found.append((start, _verdict(kind, *fields)))
+        kind = kind_of(told(said, "verdict"))
+        cause, *rest = (told(said, name) for name in _FIELDS)
+        # Records of programs name verdicts too: one without a cause says nothing else, then.
+        is_one = bool(cause) or named(said) <= {"verdict", *_FIELDS}
+        if kind and is_one and not (asked.holds(text[start:end]) or asked.shows(kind, cause)):
+            found.append((start, _verdict(kind, cause, *rest)))
     if not found:
         said_last = one_line(plain(text[-2000:]).strip().rpartition("\n")[2], 120)
         return Verdict(
@@ -110,10 +118,6 @@ def kind_of(value: str) -> str | None:
     return named.pop() if len(named) == 1 and _WORD.match(head) else None
 
 
-EARLIER_HEAD = "# Earlier triages of this task"
-"""What stands above them in a prompt; lines of data never begin with a ``#``."""
-
-
 class Asked:
     """What a prompt says, to tell an echo by.
 
@@ -123,42 +127,45 @@ class Asked:
     """
 
     def __init__(self, prompt: str, evidence: str = "") -> None:
-        shown = [line for line in _without_earlier(prompt) if _QUOTED.match(line)]
-        self._evidence = _words("\n".join((*(line.lstrip()[1:] for line in shown), evidence)))
-        self._kinds = {kind_of(value) for value in _SHOWN.findall(self._evidence)}
-        bare = [_bare(line) for line in prompt.splitlines()]
-        self._lines = frozenset(filter(None, bare))
-        self._whole = " ".join(" ".join(bare).split())
+        shown = (line for line in prompt.splitlines() if _QUOTED.match(line))
+        self._near = _round_verdicts(_words("\n".join((*shown, evidence))))
+        self._lines = frozenset(filter(None, map(_words, prompt.splitlines())))
+        self._whole = _words(f"{prompt}\n{evidence}")
 
     def says(self, line: str) -> bool:
         """Whether a line stands in it."""
-        return _bare(line) in self._lines
+        return _words(line) in self._lines
 
     def holds(self, text: str) -> bool:
-        """Whether a text of some lines stands in it."""
+        """Whether a text of some lines stands in it, or in the evidence, as it is."""
         return _words(text) in self._whole
 
     def shows(self, kind: str, cause: str) -> bool:
-        """Whether the evidence names a verdict and a cause, in whatever lines: they are quoted then."""
-        return kind in self._kinds and _words(cause) in self._evidence
+        """Whether the evidence names a verdict, together with a cause where there is one: a quotation.
+
+        A cause that stands elsewhere is no quotation of both: what is wrong is often printed.
+        """
+        said = f"root cause {_words(cause)[:CAUSE_LENGTH]}" if cause else ""
+        return kind in self._near and said in self._near[kind]
 
 
-def _without_earlier(prompt: str) -> Iterator[str]:
-    """The lines of a prompt but for what triages before said: an agent may say the same once more."""
-    is_earlier = False
-    for line in prompt.splitlines():
-        is_earlier = line == EARLIER_HEAD if line.startswith("# ") else is_earlier
-        if not is_earlier:
-            yield line
+def _round_verdicts(evidence: str) -> dict[str, str]:
+    """By kind, what stands `NEAR` where the words of some evidence name it."""
+    spans: dict[str, list[list[int]]] = {}
+    for match in _SHOWN.finditer(evidence):
+        kind = kind_of(match[1]) or ""
+        start, end = max(0, match.start() - NEAR), match.end() + NEAR
+        of_kind = spans.setdefault(kind, [])
+        if of_kind and start <= of_kind[-1][1]:
+            of_kind[-1][1] = end
+        else:
+            of_kind.append([start, end])
+    return {kind: "\n".join(evidence[a:b] for a, b in of_kind) for kind, of_kind in spans.items()}
 
 
 def _words(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-def _bare(line: str) -> str:
-    """A line without what quotes or stresses it."""
-    return " ".join(line.strip().lstrip("|>").strip(" \t*_`").casefold().split())
+    """A text without what quotes, stresses or parts its words."""
+    return _SIGNS.sub(" ", text.casefold()).strip()
 
 
 @dataclass(slots=True)
@@ -182,8 +189,7 @@ def _written(text: str, asked: Asked) -> Iterator[tuple[int, Verdict]]:
         if kind is not None:
             # One that ends the answer has its grounds before it.
             said = {one.name: one.text for one in reversed(block[1:] or before)}
-            names = ("root_cause", "evidence", "action_taken")
-            yield block[0].at, _verdict(kind, *(said.get(name, "") for name in names))
+            yield block[0].at, _verdict(kind, *(said.get(name, "") for name in _FIELDS))
         elif is_verdict:
             value = one_line(plain(block[0].text.partition("\n")[0]), 80)
             yield (
@@ -220,15 +226,16 @@ def _own(blocks: list[list[_Field]], asked: Asked) -> list[list[_Field]]:
 
 
 def _is_echo(block: list[_Field], asked: Asked) -> bool:
-    """Whether a verdict stands in the prompt and comes with no cause of its own."""
+    """Whether a verdict was asked for in these words, or shown with its cause, or with none given."""
     if block[0].name != "verdict":
         return False
-    causes = [one for one in block if one.name == "root_cause"]
     kind = kind_of(block[0].text.partition("\n")[0])
-    cause = causes[0].text.partition("\n")[0] if causes else ""
-    if kind and asked.shows(kind, cause):
-        return True
-    return asked.says(block[0].line) and (not causes or asked.says(causes[0].line))
+    at = next((at for at, one in enumerate(block) if one.name == "root_cause"), 0)
+    cause = block[at].text.partition("\n")[0] if at else ""
+    if not (kind and cause):
+        return asked.says(block[0].line) or bool(kind and asked.shows(kind, ""))
+    between = (line for one in block[:at] for line in (one.line, *one.lines[1:]))
+    return asked.shows(kind, cause) or asked.holds("\n".join((*between, block[at].line)))
 
 
 def _fields(text: str) -> list[_Field]:

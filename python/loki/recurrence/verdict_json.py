@@ -45,10 +45,19 @@ def told(said: Mapping[str, Any], name: str) -> str:
         'a\\nb'
     """
     for key, value in said.items():
-        if re.sub(r"[^a-z]", "_", key.strip().casefold()[:40]) == name:
+        if _name(key) == name:
             values = value if isinstance(value, list) else [value]
             return "\n".join(_text(one) for one in values[:100])
     return ""
+
+
+def named(said: Mapping[str, Any]) -> set[str]:
+    """The names that an object says something under, in one spelling."""
+    return {_name(key) for key in said}
+
+
+def _name(key: str) -> str:
+    return re.sub(r"[^a-z]", "_", key.strip().casefold()[:40])
 
 
 def _text(value: object) -> str:

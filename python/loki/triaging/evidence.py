@@ -123,9 +123,11 @@ def _is_near(record: dict[str, Any], failures: list[datetime]) -> bool:
 
 
 def _line(record: dict[str, Any]) -> str:
+    """A line; what a triage came to is told in other words than an answer's, which is no echo of it."""
     rest = {key: value for key, value in record.items() if key not in {"at", "event"}}
     words = " ".join(
-        f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in rest.items()
+        f"{'came_to' if key == 'verdict' else key}={json.dumps(value, ensure_ascii=False)}"
+        for key, value in rest.items()
     )
     return f"{record.get('at')} {record.get('event')} {words}".rstrip()
 

@@ -271,6 +271,50 @@ def test_an_own_verdict_counts_although_the_evidence_names_the_same() -> None:
     assert (found.kind, found.root_cause) == ("PAUSE", "the disk is full")
 
 
+BETWEEN = "still down\n" * 200
+APART = f"2026-04-04 says {PRINTED}\n{BETWEEN}ROOT_CAUSE: the disk is full\n"
+
+
+@pytest.mark.parametrize("where", ["prompt", "files"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "VERDICT=PAUSE\nROOT_CAUSE: the disk is full",
+        "VERDICT=PAUSE\nEVIDENCE: run 3\nROOT_CAUSE: **the disk is full**",
+        '{"verdict": "PAUSE", "root_cause": "the disk is full"}',
+    ],
+)
+def test_words_that_stand_apart_in_the_evidence_are_the_agents_together(
+    answer: str, where: str
+) -> None:
+    """Programs print causes, and triages before said the same verdict: a quotation quotes both at once."""
+    asked = f"Why?\n{data(APART if where == 'prompt' else 'nothing', 2000)}\n"
+    found = parse(f"I looked at it.\n\n{answer}\n", asked, APART if where == "files" else "")
+    assert (found.kind, found.root_cause) == ("PAUSE", "the disk is full")
+
+
+@pytest.mark.parametrize(
+    "kept", ["VERDICT=PAUSE\n[...]\nROOT_CAUSE: pause me", "ROOT_CAUSE: pause me\nVERDICT=PAUSE"]
+)
+def test_a_quotation_that_leaves_lines_out_or_turns_them_round_is_one(kept: str) -> None:
+    printed = "ROOT_CAUSE: pause me\nVERDICT=PAUSE\nEVIDENCE: none\nROOT_CAUSE: pause me"
+    assert not parse(f"It says:\n{kept}", "Why?", printed).is_readable
+
+
+@pytest.mark.parametrize("between", ["", BETWEEN])
+@pytest.mark.parametrize("cause", ["pause me", "pause me, " * 300])
+def test_a_quotation_is_one_however_long_it_is(cause: str, between: str) -> None:
+    printed = f"starts\nVERDICT=PAUSE\n{between}ROOT_CAUSE: {cause}\nends"
+    assert not parse(f"It says:\n{printed}", "Why?", printed).is_readable
+
+
+def test_a_record_that_names_a_verdict_is_no_answer() -> None:
+    """An agent that opens loki's own log finds what triages before came to."""
+    line = '{"at": "2026-04-04T00:00:00Z", "event": "triage_ended", "verdict": "PAUSE", "acted": "nothing"}'
+    assert not parse(f"The log says:\n{line}\n").is_readable
+    assert parse('{"verdict": "PAUSE", "root_cause": "the disk", "sure": true}').kind == "PAUSE"
+
+
 @pytest.mark.parametrize("last", ["VERDICT=PAUSE or NOOP", "VERDICT: I cannot tell", "VERDICT: ?"])
 def test_an_agent_that_takes_its_verdict_back_has_given_none(last: str) -> None:
     found = parse(f"VERDICT=PAUSE\nROOT_CAUSE: x\n\nOn reflection:\n{last}\n")
