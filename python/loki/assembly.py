@@ -50,7 +50,7 @@ def ward(workspace: Workspace) -> Ward:
         workspace.clock,
         lambda one: tell(workspace, one),
         workspace.config.sandbox,
-        borrowed(workspace.project) if workspace.is_copy else (),
+        borrowed(workspace.project),
         workspace.is_copy,
     )
 
@@ -73,9 +73,10 @@ def performer(
     from loki.action.feature_evidence import FeatureEvidence
     from loki.action.judge import Judge
     from loki.action.judging.watch import JudgingWatch
+    from loki.action.narrowing import search_environment
     from loki.action.performer import Performer
     from loki.action.recorder import Recorder
-    from loki.action.regression import RegressionCheck, search_environment
+    from loki.action.regression import RegressionCheck
     from loki.action.work import Work
     from loki.answering import heard
     from loki.dead_letters.burial import listener

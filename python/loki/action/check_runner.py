@@ -14,6 +14,7 @@ from pathlib import Path
 from loki.action import process, reporter
 from loki.action.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.gates.syntax import broken_files, is_parsable
+from loki.action.narrowing import search_environment
 from loki.action.process import Finished
 from loki.action.scratch_folder import scratch_folder
 from loki.action.ward import ward_of
@@ -42,6 +43,7 @@ class CheckRunner:
         reports: globs, relative to the project, of JUnit reports that its checks write.
         environment: variables for every command.
         changed: paths that the task has changed so far.
+        project: whose settings hold for commands, where `root` is a copy of it; None: it is the project.
     """
 
     root: Path
@@ -51,8 +53,18 @@ class CheckRunner:
     reports: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     changed: Callable[[], Sequence[str]] = tuple
+    project: Path | None = None
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _plain: set[tuple[str, ...]] = field(default_factory=set, repr=False)
+
+    def in_copy(self, root: Path) -> CheckRunner:
+        """The same in a copy of the project, which finds its own modules and runs as the project says.
+
+        Args:
+            root: the copy's folder.
+        """
+        environment = {**self.environment, **search_environment(root)}
+        return replace(self, root=root, environment=environment, project=self.project or self.root)
 
     def run(
         self, checks: Sequence[Check], done: Callable[[CheckResult], None] | None = None
@@ -157,7 +169,7 @@ class CheckRunner:
             yield reporter.ask(check.command, self.root, Path(folder), self.reports)
 
     def _start(self, check: Check, asked: reporter.Asked) -> Finished:
-        with ward_of(self.root).over(check.command, self.root) as box:
+        with ward_of(self.project or self.root).over(check.command, self.root) as box:
             return process.run(
                 asked.command,
                 cwd=self.root,

@@ -19,7 +19,6 @@ from typing import Any
 from loki.action.check import RUN_TESTS, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.narrowing import Narrowed
-from loki.action.regression import search_environment
 from loki.action.results.result import PASSED
 from loki.action.scratch_folder import scratch_folder
 from loki.action.tree import Tree
@@ -105,19 +104,16 @@ class FeatureEvidence:
                 tree = Tree.scan(self.runner.root)
                 root = self.work.copy_before(tree, os.path.join(folder, "tree"))
                 self._lay(root, laid)
-                without = self._runner(root).run_one(check).tests or {}
+                runner = self.runner.in_copy(root)
+                without = runner.run_one(check).tests or {}
                 if all(without.get(test) == PASSED for test in new):
                     return []
                 self._lay(root, [path for path in changed if path not in laid])
             except OSError as error:
                 logger.warning("no copy of the starting tree to run new tests in: %s", error)
                 return []
-            beside = self._runner(root).run_one(check).tests or {}
+            beside = runner.run_one(check).tests or {}
         return [t for t in new if without.get(t) != PASSED and beside.get(t) == PASSED]
-
-    def _runner(self, root: Path) -> CheckRunner:
-        environment = {**self.runner.environment, **search_environment(root)}
-        return replace(self.runner, root=root, environment=environment)
 
     def _lay(self, root: Path, paths: Sequence[str]) -> None:
         """Have files of a copy as they are in the project now."""

@@ -5,8 +5,9 @@ How it is told is in the tool's file (`narrow`); no runner is named here.
 
 from __future__ import annotations
 
+import os
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,3 +101,15 @@ class Narrowed:
             word == sign or word.startswith(f"{sign}=") if sign.startswith("-") else sign in word
             for sign in self.how.selects
         )
+
+
+def search_environment(root: Path) -> Mapping[str, str]:
+    """Variables by which what runs in a copy finds the copy's modules, not the original's."""
+    found = {}
+    for how in narrowings():
+        if how.search:
+            variable = str(how.search["variable"])
+            folders = [str(root / folder) for folder in how.search["folders"]]
+            known = [path for path in (os.environ.get(variable),) if path]
+            found[variable] = os.pathsep.join([*folders, *known])
+    return found

@@ -11,7 +11,6 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from loki.action.baseline import Baseline
 from loki.action.check import Check, CheckResult, Report
@@ -188,14 +187,7 @@ class RegressionCheck:
             except OSError as error:
                 logger.warning("no copy of the starting tree, so no baseline of it: %s", error)
                 return
-            self._take(
-                replace(
-                    self.runner,
-                    root=root,
-                    environment={**self.runner.environment, **search_environment(root)},
-                ),
-                runs,
-            )
+            self._take(self.runner.in_copy(root), runs)
 
     def _take(self, runner: CheckRunner, runs: Sequence[Check]) -> None:
         for check in runs:
@@ -325,15 +317,3 @@ def _paths(file: str, files: Files) -> tuple[str, ...]:
     inside = (posixpath.join(folder, name) for name in sorted(files.names(folder)))
     tests = [path for path in inside if path in files and path.endswith("_test.go")]
     return tuple(tests)
-
-
-def search_environment(root: Path) -> Mapping[str, str]:
-    """Variables by which what runs in a copy finds the copy's modules, not the original's."""
-    found = {}
-    for how in narrowings():
-        if how.search:
-            variable = str(how.search["variable"])
-            folders = [str(root / folder) for folder in how.search["folders"]]
-            known = [path for path in (os.environ.get(variable),) if path]
-            found[variable] = os.pathsep.join([*folders, *known])
-    return found

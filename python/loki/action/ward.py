@@ -49,7 +49,7 @@ class Ward:
         clock: the time.
         tell: told of each file that was put back, beside the log.
         sandbox: what the configuration says of boxes.
-        borrowed: folders of dependencies that the tree links to, where it is a copy.
+        borrowed: folders of dependencies that copies of the project link to.
         is_copy: commands run in copies of the project, not in it.
     """
 
@@ -109,8 +109,10 @@ class Ward:
             return None
         known = os.environ if environment is None else environment
         root = os.path.realpath(tree)
-        trees = (root,) if self.is_copy or root != str(self.rules.project) else self._project
-        write = writable(trees, self.borrowed, command, purpose, known)
+        is_copy = self.is_copy or root != str(self.rules.project)
+        borrowed = self.borrowed if is_copy and purpose != "agent" else ()
+        trees = (root,) if is_copy else self._project
+        write = writable(trees, borrowed, command, purpose, known)
         deny = self.rules.paths() if kind == "bwrap" else ()
         secret = self._paths(self.sandbox.secret)
         return Box(kind, (*write, *self._declared), tuple(deny), secret, network)

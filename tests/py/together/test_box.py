@@ -16,7 +16,7 @@ from loki.action import box
 from loki.action.box import tree_of, wall, writable
 from loki.action.process import run
 from loki.agents.command import CommandAgent
-from support.project import RIGHT, make_project
+from support.project import CHECK, RIGHT, make_project
 
 pytestmark = pytest.mark.skipif(wall() is None, reason="neither Landlock nor bubblewrap here")
 
@@ -65,6 +65,24 @@ def test_what_the_configuration_allows(home: Path) -> None:
     with loki.Workspace(project).task("x", checks=[f"{sys.executable} write.py"]) as task:
         assert task.run(lambda _: {"calc.py": RIGHT}).status == "success"
     assert (home / "letters" / "a").exists()
+
+
+def test_a_copy_that_loki_makes_is_run_as_the_project_says(home: Path) -> None:
+    """What shows that a feature is there runs in a copy: with what the project lets checks write."""
+    project = make_project(home / "calc", git=True)
+    (project / ".loki").mkdir()
+    (project / ".loki" / "config.toml").write_text('[sandbox]\nwrite = ["~/letters"]\n')
+    (project / "calc.py").write_text(RIGHT)
+    (project / "tests" / "conftest.py").write_text(
+        "import os\n\nopen(os.path.expanduser('~/letters/a'), 'a').close()\n"
+    )
+    change = {
+        "calc.py": f"{RIGHT}\n\ndef sub(a, b):\n    return a - b\n",
+        "tests/test_sub.py": "from calc import sub\n\n\ndef test_sub():\n    assert sub(5, 3) == 2\n",
+    }
+    with loki.Workspace(project).task("add sub", kind="feature", checks=[CHECK]) as task:
+        outcome = task.run(lambda _: change)
+    assert outcome.status == "success", outcome.reason
 
 
 def test_off_is_off(home: Path) -> None:
