@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
-from loki.adapters.langchain_resilient import names_of
+from loki.adapters.langchain_fallback import aask, ask
 from loki.adapters.langgraph import LokiGraph, _of
 
 try:
@@ -24,7 +23,6 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import AgentState, ModelRequest, ModelResponse
-    from langchain_core.language_models import BaseChatModel
     from langgraph.runtime import Runtime
 
 
@@ -55,7 +53,7 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
         """Ask the model with the signs, in this request alone, and again after an outage."""
         of = _of(request.state)
         asked = request.override(messages=self._with_signs(of, request.messages, request.runtime))
-        return self.monitor.call(_breaker(request.model), handler, asked)
+        return ask(self.monitor, handler, asked)
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
@@ -63,7 +61,7 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
         """The same, async."""
         shown = _of(request.state), request.messages, request.runtime
         asked = request.override(messages=await self._watch.off("", self._with_signs, *shown))
-        return await self.monitor.acall(_breaker(request.model), handler, asked)
+        return await aask(self.monitor, handler, asked)
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
@@ -85,13 +83,3 @@ class LokiMiddleware(LokiGraph, AgentMiddleware):
     ) -> dict[str, Any] | None:
         """The same, async."""
         return await self._watch.off("", self.after_model, state, runtime)
-
-
-def _breaker(model: BaseChatModel) -> str:
-    """The name of a chat model's circuit breaker, as loki names those of its own models."""
-    if getattr(model, "max_retries", 0) != 0:
-        name = type(model).__name__
-        warn(
-            f"{name} asks again by itself: create it with max_retries=0, loki does it", stacklevel=2
-        )
-    return "api/{}/{}".format(*names_of(model))

@@ -27,7 +27,7 @@ try:
     import agents.tool as sdk
 
     import agents
-    from loki.adapters.openai_agents_resilient import is_silent, names_of
+    from loki.adapters.openai_agents_resilient import breaker_of, is_silent
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
@@ -206,7 +206,7 @@ class _AskedModel(StandIn):
     def __init__(self, model: agents.Model, watch: Watch) -> None:
         super().__init__(model)
         self._watch = watch
-        self._breaker = "api/{}/{}".format(*names_of(model))
+        self._breaker = breaker_of(model)
 
     async def get_response(self, system_instructions: Any, input: Any, *a: Any, **more: Any) -> Any:
         """As the model, in the end."""

@@ -17,6 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
+from loki.action.asking import is_resilient
 from loki.adapters.resilient_calls import ResilientCalls
 
 _ONCE = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
@@ -84,6 +85,11 @@ def names_of(model: agents.Model) -> tuple[str, str]:
     """A model's provider and name."""
     provider, _, name = str(getattr(model, "model", None) or type(model).__name__).rpartition("/")
     return provider or "openai", name
+
+
+def breaker_of(model: agents.Model) -> str:
+    """The name of a model's circuit breaker; "": it passes its own."""
+    return "" if is_resilient(model) else "api/{}/{}".format(*names_of(model))
 
 
 _SILENT = {"response.created", "response.in_progress"}

@@ -23,7 +23,7 @@ try:
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
-    from loki.adapters.pydantic_ai_model import AskedModel
+    from loki.adapters.pydantic_ai_fallback import asked_model
 except ImportError as error:
     raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
 
@@ -75,7 +75,7 @@ class LokiCapability(Watching[RunContext[Any]], AbstractCapability[Any]):
             said = ModelRequest(parts=[UserPromptPart(signs)])
             is_torn = [False, *(isinstance(one, ModelResponse) for one in messages)].__getitem__
             request_context.messages = self._watch.placed(_of(ctx), messages, signs, said, is_torn)
-        request_context.model = AskedModel(request_context.model, self.monitor)
+        request_context.model = asked_model(request_context.model, self.monitor)
         return request_context
 
     async def wrap_tool_execute(

@@ -5,7 +5,7 @@ Under test: ``tests/py/adapters/test_pydantic_ai_calls.py``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -14,22 +14,26 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 
-from loki.monitoring.monitor import Monitor
-
 
 class AskedModel(WrapperModel):
-    """A model whose calls wait for outages to end; the client's own retries are off."""
+    """A model whose calls go through a breaker; the client's own retries are off.
 
-    def __init__(self, wrapped: Model, monitor: Monitor) -> None:
+    Args:
+        wrapped: the model.
+        ask: asks through the breaker of that name: as `loki.Monitor.acall`.
+    """
+
+    def __init__(self, wrapped: Model, ask: Callable[..., Awaitable[Any]]) -> None:
         super().__init__(wrapped)
-        self._monitor, self._breaker = monitor, f"api/{wrapped.system}/{wrapped.model_name}"
+        self._ask, self._breaker = ask, f"api/{wrapped.system}/{wrapped.model_name}"
 
     async def request(
         self, messages: Any, model_settings: Any, model_request_parameters: Any
     ) -> ModelResponse:
         """Ask, and again after an outage."""
         asked = messages, once(self.wrapped, model_settings), model_request_parameters
-        return await self._monitor.acall(self._breaker, self.wrapped.request, *asked)
+        answer: ModelResponse = await self._ask(self._breaker, self.wrapped.request, *asked)
+        return answer
 
     @asynccontextmanager
     async def request_stream(
@@ -42,7 +46,7 @@ class AskedModel(WrapperModel):
                 asked = messages, once(self.wrapped, model_settings), *more
                 return await stack.enter_async_context(self.wrapped.request_stream(*asked))
 
-            yield await self._monitor.acall(self._breaker, begin)
+            yield await self._ask(self._breaker, begin)
 
 
 def once(model: Model, settings: ModelSettings | None) -> ModelSettings | None:

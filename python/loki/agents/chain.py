@@ -228,7 +228,7 @@ class Run(Generic[A]):
             getattr(error, "kind", ""),
             said.retry_after if said else None,
             refused,
-            member.breaker is None or bool(said and said.gave_up),
+            (member.breaker is None and member.asks_again) or bool(said and said.gave_up),
             min(left, default=None),
         )
 

@@ -117,9 +117,10 @@ class Member(Generic[A]):
         call: asks; may be async. acall: the same, always async; None: there is only one.
         took: reads what an answer took.
         provider, model: for records.
-        breaker: name of the circuit breaker that calls pass; None: it passes its own, asks again by
-            itself and keeps its own records.
+        breaker: name of the circuit breaker that calls pass; None: it passes its own, and keeps its own
+            records.
         kind: ``llm`` or ``agent``.
+        asks_again: who passes breakers of its own asks again by itself, too.
     """
 
     call: Callable[[Any], Any]
@@ -129,6 +130,7 @@ class Member(Generic[A]):
     breaker: str | None
     kind: Literal["llm", "agent"] = "llm"
     acall: Callable[[Any], Any] | None = None
+    asks_again: bool = True
 
     @property
     def name(self) -> str:

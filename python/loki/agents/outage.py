@@ -28,7 +28,8 @@ def outage(error: Exception, name: str, now: datetime) -> LLMError | None:
     """An outage, normalized; None: asking again does not help, or it is no error of a call at all.
 
     Clients' errors are known by their names, as `loki.agents.model_error.client_error` knows them; any
-    other by the HTTP status that it carries. Frameworks wrap them, so causes are looked at, too.
+    other by the HTTP status that it carries. Frameworks wrap them, so causes are looked at, too; a group
+    of errors is an outage where each of them is an error of a call, and one of them an outage.
 
     Args:
         error: what was raised.
@@ -51,6 +52,12 @@ def normalized(error: Exception, name: str, now: datetime) -> LLMError | None:
     Args:
         error, name, now: as `outage` takes them.
     """
+    group = getattr(error, "exceptions", None)
+    if isinstance(group, tuple) and group:
+        each = [normalized(one, name, now) for one in group]
+        told = [one for one in each if one is not None]
+        is_calls = len(told) == len(each)
+        return next((one for one in told if one.retryable), told[0]) if is_calls else None
     provider, _, model = name.removeprefix("api/").partition("/")
     service = Service(provider, model, "its key")
     return next((one for cause in causes(error) if (one := _of(cause, service, now))), None)

@@ -27,10 +27,12 @@ class Question:
     Attributes:
         task: what it is for, or "".
         cancelled: nobody sets it: cancelling the call itself ends it.
+        retries: of the call; None: as many as the chain has.
     """
 
     task: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    retries: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,74 @@ class NoOutage(Exception):
         self.original = original
 
 
+def judged(error: Exception, name: str, ways: Ways) -> Exception:
+    """An outage, or what nobody asks again for.
+
+    Args:
+        error: what was raised.
+        name: of the breaker.
+        ways: how is asked.
+    """
+    return outage(error, name, ways.clock.now()) or NoOutage(error)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one call is made.
+
+    Attributes:
+        retries: after outages; None: as many as all have.
+        judged: tells an outage from what nobody asks again for.
+        is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
+    """
+
+    retries: int | None = None
+    judged: Callable[[Exception, str, Ways], Exception] = judged
+    is_whole: bool = False
+
+    def run(
+        self, ways: Ways, name: str, task: str, ask: Callable[[Question], Any], wait: float | None
+    ) -> Run[Answered]:
+        """One question on its way.
+
+        Args:
+            ways, name, task, wait: as `call` takes them.
+            ask: asks once; what it raises is judged.
+        """
+        provider, _, model = name.removeprefix("api/").partition("/")
+        member: Member[Answered] = Member(
+            ask,
+            lambda _: Took(),
+            provider,
+            model,
+            None if self.is_whole else name,
+            asks_again=not self.is_whole,
+        )
+        question = Question(task, retries=self.retries)
+        return Run([member], question, ways, task, ways.wait if wait is None else wait)
+
+
 def call(
-    ways: Ways, name: str, task: str, function: Callable[[], T], wait: float | None = None
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], T],
+    wait: float | None = None,
+    **how: Any,
 ) -> T:
-    """Call a function; see `loki.Monitor.call`."""
-    heard: list[Exception] = []
+    """Call a function; see `loki.Monitor.call`, and `Way` for ``how``."""
+    way, heard = Way(**how), list[Exception]()
+    if not name:
+        return function()
 
     def ask(_question: Question) -> Answered:
         try:
             return Answered(function())
         except Exception as error:
-            raise _judged(error, name, ways, heard) from error
+            heard.append(error)
+            raise way.judged(error, name, ways) from error
 
-    run = _run(ways, name, task, ask, wait)
+    run = way.run(ways, name, task, ask, wait)
     try:
         return cast(T, drive(run).value)
     except (NoOutage, AgentError, BreakerOpen) as error:
@@ -76,17 +133,21 @@ async def acall(
     task: str,
     function: Callable[[], Awaitable[T]],
     wait: float | None = None,
+    **how: Any,
 ) -> T:
-    """Await a function's answer; see `loki.Monitor.acall`."""
-    heard: list[Exception] = []
+    """Await a function's answer; see `loki.Monitor.acall`, and `Way` for ``how``."""
+    way, heard = Way(**how), list[Exception]()
+    if not name:
+        return await function()
 
     async def ask(_question: Question) -> Answered:
         try:
             return Answered(await function())
         except Exception as error:
-            raise _judged(error, name, ways, heard) from error
+            heard.append(error)
+            raise way.judged(error, name, ways) from error
 
-    run = _run(ways, name, task, ask, wait)
+    run = way.run(ways, name, task, ask, wait)
     try:
         return cast(T, (await adrive(run)).value)
     except (NoOutage, AgentError, BreakerOpen) as error:
@@ -117,19 +178,6 @@ async def astream(
         yield event
     async for event in stream:
         yield event
-
-
-def _run(
-    ways: Ways, name: str, task: str, ask: Callable[[Question], Any], wait: float | None
-) -> Run[Answered]:
-    provider, _, model = name.removeprefix("api/").partition("/")
-    member: Member[Answered] = Member(ask, lambda _: Took(), provider, model, name)
-    return Run([member], Question(task), ways, task, ways.wait if wait is None else wait)
-
-
-def _judged(error: Exception, name: str, ways: Ways, heard: list[Exception]) -> Exception:
-    heard.append(error)
-    return outage(error, name, ways.clock.now()) or NoOutage(error)
 
 
 def seen(error: Exception, heard: list[Exception]) -> Exception:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from loki.agents.member import Circuits, Ways
     from loki.base.time import Duration
     from loki.memory.signs import Signs
+    from loki.monitoring.fallback_calls import FallbackCalls
 
 _Stepped: TypeAlias = tuple[MonitorState, MonitorState, Reaction]
 P = ParamSpec("P")
@@ -351,7 +352,8 @@ class Monitor:
         Whoever calls it here must not retry by itself: loki's retries are the only ones.
 
         Args:
-            name: of the breaker, such as ``api/openai/gpt-5``.
+            name: of the breaker, such as ``api/openai/gpt-5``; "": what is called passes its own, waits
+                and asks again by itself.
             function: makes one call; args, kwargs: what it is given.
 
         Raises:
@@ -387,6 +389,12 @@ class Monitor:
         from loki.monitoring.model_call import astream
 
         return astream(self._ways, name, self.task, function, is_silent, self.wait)
+
+    def fallback_calls(self) -> FallbackCalls:
+        """One call of a model whose members are asked in turn by somebody else: each through its breaker."""
+        from loki.monitoring.fallback_calls import FallbackCalls
+
+        return FallbackCalls(self._ways, self.task, self.wait)
 
 
 HEAD = "These failures came back. What led to them led nowhere; this binds what you do next:"

@@ -25,6 +25,7 @@ from agents import (
     set_tracing_disabled,
 )
 from loki.adapters.openai_agents import LokiRunner
+from loki.adapters.openai_agents_resilient import ResilientModel
 from loki.testing import ManualClock
 from support.framework_agents import PASSED, ZERO, monitor
 from support.llm_service import LLMService, Reply, Said, broken, failed
@@ -90,6 +91,29 @@ def test_three_outages_open_the_breaker_and_nothing_goes_out(
         with pytest.raises(loki.BreakerOpen, match="api/openai/gpt-5"):
             run(service, runner, streamed=streamed)
         assert len(service.received) == 3
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_resilient_model_is_left_to_itself(streamed: bool, tmp_path: Path) -> None:
+    """It waits and asks again by itself: whoever did so, too, would multiply its calls."""
+    watched = monitor(tmp_path)
+
+    async def go(service: LLMService) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{service.url}/v1", api_key="sk-test", max_retries=0)
+        one = OpenAIResponsesModel("gpt-5", client)
+        model = ResilientModel(one, retries=1, wait=0, clock=ManualClock())
+        fixer, runner = Agent("fixer", model=model), LokiRunner(watched)
+        async with client:
+            if not streamed:
+                await runner.run(fixer, "Fix it")
+            async for _ in runner.run_streamed(fixer, "Fix it").stream_events():
+                pass
+
+    with LLMService(lambda _: DOWN) as service:
+        with pytest.raises(openai.APIStatusError):
+            asyncio.run(go(service))
+        assert len(service.received) == 2
+    assert watched.workspace.breakers()["api/openai/gpt-5"].snapshot().counts.failures == 0
 
 
 def test_what_is_no_outage_passes_untouched(tmp_path: Path) -> None:

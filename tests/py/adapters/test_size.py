@@ -18,6 +18,8 @@ MOST = 150
 
 ADAPTERS = {
     "pydantic-ai": ["pydantic_ai", "pydantic_ai_model"],
+    "fallback models of pydantic-ai": ["pydantic_ai_fallback"],
+    "fallback models of LangChain": ["langchain_fallback"],
     "LangChain and LangGraph": ["langchain", "langgraph"],
     "OpenAI Agents SDK": ["openai_agents"],
     "Claude Agent SDK": ["claude_agent_sdk", "claude_agent_hooks"],

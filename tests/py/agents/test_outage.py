@@ -21,6 +21,14 @@ def carrying(**fields: Any) -> Exception:
     return error
 
 
+class Group(Exception):
+    """As `ExceptionGroup`, which Python 3.10 does not have."""
+
+    def __init__(self, *exceptions: Exception) -> None:
+        super().__init__("some failed")
+        self.exceptions = exceptions
+
+
 def caused(inner: BaseException | None, depth: int = 1) -> Exception:
     error: Exception = RuntimeError("wrapped")
     error.__cause__ = inner if depth == 1 else caused(inner, depth - 1)
@@ -77,6 +85,11 @@ def test_official_clients(error: Exception, kind: str) -> None:
         (caused(ConnectionResetError("x"), 3), True),
         (caused(KeyboardInterrupt()), False),
         (caused(ConnectionResetError("x"), 50), False),
+        (Group(carrying(status_code=401), carrying(status_code=503)), True),
+        (Group(carrying(status_code=401), carrying(status_code=404)), False),
+        (Group(carrying(status_code=503), KeyError("a bug")), False),
+        (Group(Group(TimeoutError("slow"))), True),
+        (Group(), False),
     ],
 )
 def test_others(error: Exception, is_outage: bool) -> None:
