@@ -31,7 +31,7 @@ from loki.action.undo import Undone, before, diff, kinds, net, steps_to_start
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = [
     "Applied", "ApplyError", "Conflict", "EditConflict", "External", "Journal", "Recovered",
@@ -114,7 +114,7 @@ class Journal:
         """Make a change's edits, all or none; its commands are the caller's business.
 
         That they are made is there whatever becomes of the process. If the machine goes down before
-        `settle`, or before the next change, the next `recover` may take them back, all of them.
+        `settle`, or before the next change, the next `recover` sees by the files that they are.
 
         What is refused altogether (`loki.action.refusal`) is not looked for again; whether files
         are as the change expects is, and no link can lead out of the project.
@@ -132,7 +132,7 @@ class Journal:
                 raise apply_error(error) from error
             record = self._transaction.record("change", steps)
             # Like git: a folder goes with its last file.
-            self._transaction.carry_out(record, contents, removable=record.folders)
+            self._transaction.carry_out(record, contents, _removable(record, ()))
         return Applied(tuple(step.path for step in steps), record.number)
 
     def settle(self) -> None:
@@ -256,7 +256,7 @@ class Journal:
     # --- recover and undo ----------------------------------------------------------------------
 
     def recover(self) -> Recovered:
-        """Bring files that a crash left in the middle back to where they were.
+        """Bring files that a crash left in the middle back to where they were; what was done stays.
 
         Raises:
             StoreError: the journal cannot be read, or another loki is at work on this task.
@@ -275,6 +275,9 @@ class Journal:
                 conflicts += foreign
             elif record.stage == "applying":
                 interrupted = record
+                if self._transaction.is_carried_out(record):
+                    self._transaction.complete(record, _removable(record, records))
+                    continue
             else:
                 continue
             left = self._transaction.roll_back(interrupted)
@@ -321,10 +324,9 @@ class Journal:
             if conflicts and not force:
                 return Undone((), tuple(conflicts), tuple(damaged))
             if steps:
-                made = {folder for record in records for folder in record.made}
                 modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
                 record = self._transaction.record("undo", steps)
-                self._transaction.carry_out(record, found, made, modes)
+                self._transaction.carry_out(record, found, _removable(record, records), modes)
                 self._shelf.settle()
         return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
@@ -361,6 +363,13 @@ class Journal:
             StoreError: the journal cannot be read.
         """
         return diff(net(self._shelf.load()[0]), self._shelf.get)
+
+
+def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
+    """Folders that a record takes away once they are empty: like git's, or what the task had made."""
+    if record.kind == "undo":
+        return {folder for one in records for folder in one.made}
+    return record.folders
 
 
 @contextlib.contextmanager

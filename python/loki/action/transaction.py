@@ -3,15 +3,15 @@
 Under test: ``tests/py/action/test_journal.py`` (killed at every step). In order: (1) a record,
 "applying", says which paths go from what to what, and brings what the files hold and will hold to
 the shelf; (2) the new files are staged under temporary names; (3) paths are removed and replaced,
-one at a time; (4) the record says "applied". A record that never got to (4) is rolled back, path by
-path, and only where the path is as the record would have left it.
+one at a time; (4) the record says "applied". Nobody waits for the disk at (4): a record that never
+got there, though every path is as it would have left it, has got there. Any other is rolled back, path
+by path, and only where the path is as the record would have left it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import secrets
 import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -92,10 +92,9 @@ class Transaction:
 
     def _temporaries(self, steps: Sequence[Step]) -> tuple[str, ...]:
         # In the closest folder that is already there: a rename must stay on one file system.
-        token = secrets.token_hex(8)
         paths = []
-        for count, step in enumerate(steps):
-            folder, name = self.place.nearest(step.path), temporary_name(f"{token}-{count}")
+        for step in steps:
+            folder, name = self.place.nearest(step.path), temporary_name()
             paths.append(f"{folder}/{name}" if folder else name)
         return tuple(paths)
 
@@ -135,6 +134,34 @@ class Transaction:
             if isinstance(error, OSError):
                 raise apply_error(error) from error
             raise
+
+    def is_carried_out(self, record: Record) -> bool:
+        """Whether every path is as a record leaves it: all that it was to do is done, and on the disk.
+
+        A command never is: what its record says of paths is how far it got.
+        """
+        if record.kind == "command":
+            return False
+        try:
+            return all(self.place.look(step.path) == step.after for step in record.steps)
+        except OSError:
+            return False
+
+    def complete(self, record: Record, removable: Iterable[str]) -> None:
+        """Say of a record that is carried out that it is.
+
+        Args:
+            record: whose writer, or machine, went down before it could say so.
+            removable: folders that go when they become empty.
+
+        Raises:
+            StoreError: that cannot be written.
+        """
+        for temporary in record.temporaries:
+            self.place.remove_quietly(temporary)
+        for folder in sorted(removable, reverse=True):
+            self.place.remove_folder(folder)
+        self.shelf.reach(record.number, "applied")
 
     def roll_back(self, record: Record) -> list[Conflict]:
         """Take back what a record has done so far; what somebody else changed stays.

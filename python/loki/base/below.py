@@ -19,12 +19,16 @@ from typing import TYPE_CHECKING
 
 from loki.base.error import StoreError
 from loki.base.file import is_temporary
+from loki.base.owner import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LONGEST = 255
 """Bytes of a name: NAME_MAX of Linux's file systems."""
+
+STALE = 3600.0
+"""Seconds after which nobody still writes a temporary file; chosen, not measured."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SCRATCH = "loki-scratch-"
@@ -311,12 +315,16 @@ def sweep(root: str | os.PathLike[str], before: float = math.inf) -> None:
 
     Args:
         root: the folder; what cannot be read or removed is passed over.
-        before: seconds since the epoch; later files may still be written by somebody. By default all go.
+        before: seconds since the epoch. Where nobody can tell here whether a file's writer lives (it
+            is of another machine, or of a boot before), a later one may still be written. By default
+            all go: nobody writes there now.
     """
     for name in files(root):
-        if is_temporary(name.rpartition("/")[2]):
-            with contextlib.suppress(OSError), parent(root, name) as (folder, last):
-                if os.stat(last, dir_fd=folder, follow_symlinks=False).st_mtime < before:
+        last = name.rpartition("/")[2]
+        if is_temporary(last) and (before == math.inf or has_ended(last) is not False):
+            with contextlib.suppress(OSError), parent(root, name) as (folder, _):
+                seen = os.stat(last, dir_fd=folder, follow_symlinks=False)
+                if has_ended(last) or seen.st_mtime < before:
                     os.unlink(last, dir_fd=folder)
 
 

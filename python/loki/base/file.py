@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+from loki.base import owner
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def write_atomic(
     data: bytes,
     mode: int = 0o600,
     *,
-    token: str = "",
+    of: str = "",
     durable: bool = True,
 ) -> None:
     """Replace a file: after a crash at any moment it holds all of the old or all of the new.
@@ -66,7 +67,7 @@ def write_atomic(
         path: the file; missing folders are created, 0700.
         data: its new content.
         mode: permission bits, whatever the umask says.
-        token: for the name of the temporary file, as `temporary_name` takes it.
+        of: for the name of the temporary file, as `temporary_name` takes it.
         durable: whether it must hold all of the old or the new also if the machine, not only this
             process, goes down right after; else its content may be lost then.
 
@@ -79,7 +80,7 @@ def write_atomic(
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            temporary = temporary_name(token)
+            temporary = temporary_name(of)
             try:
                 write_new(temporary, data, mode, folder=handle, durable=durable)
                 if durable or not _exchange(temporary, name, handle):
@@ -356,9 +357,13 @@ os.register_at_fork(after_in_child=_let_go)
 # --- the steps that writers outside the workspace share ------------------------------------------
 
 
-def temporary_name(token: str = "") -> str:
-    """A name for a file that is about to be renamed; trees leave such names out."""
-    return f".loki-{token or secrets.token_hex(8)}.tmp"
+def temporary_name(of: str = "") -> str:
+    """A name for a file that is about to be renamed; trees leave such names out.
+
+    Args:
+        of: what its name begins with, for whoever looks for such files of one kind.
+    """
+    return f".loki-{of and f'{of}-'}{owner.mark()}-{secrets.token_hex(8)}.tmp"
 
 
 def is_temporary(name: str) -> bool:

@@ -22,11 +22,12 @@ from loki._core import BreakerEventKind as Kind
 from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
 from loki.base.argument import called
 from loki.base.error import StoreError
+from loki.base.owner import boot_id
 from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
 from loki.decision.breaker import Breaker
 from loki.decision.breaker_kinds import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
-from loki.decision.breakers_file import SharedFile, boot_id, moment, owner
+from loki.decision.breakers_file import SharedFile, moment, owner
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
 from loki.decision.transition_log import TransitionLog
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TypeAlias
 
 from loki._core import BreakerMoment, BreakersFile
@@ -105,8 +103,7 @@ class SharedFile:
         Raises:
             StoreError: it could not be written; the old file is still there.
         """
-        token = f"{os.path.basename(self.path)}-{secrets.token_hex(8)}"
-        file.write_atomic(self.path, content.bytes(), token=token)
+        file.write_atomic(self.path, content.bytes(), of=os.path.basename(self.path))
         self._sweep()
         self._seen = _NEVER  # what comes next may even be what was there before
 
@@ -182,14 +179,6 @@ def moment(now_ns: int, now: datetime, boot_id: str) -> BreakerMoment:
     whole_seconds = since_1970.days * 86_400 + since_1970.seconds
     nanoseconds = whole_seconds * 1_000_000_000 + since_1970.microseconds * 1_000
     return BreakerMoment(now_ns, nanoseconds, boot_id)
-
-
-def boot_id() -> str:
-    """What is the same as long as the machine's monotonic clock runs on; empty: not known."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""
 
 
 def owner() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,13 +17,14 @@ from pathlib import Path
 
 from loki.base import below, file
 from loki.base.error import StoreError
+from loki.base.owner import boot_id
+from loki.memory.sound import ASIDE
 from loki.recurrence import queued_form
 from loki.recurrence.queue_file import Entry, QueueFile, Unreadable, dump, parse, read, text
 from loki.recurrence.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept
 from loki.recurrence.queue_lists import Lists, current, document
 from loki.recurrence.queue_merge import SLOW, merge
 from loki.recurrence.queued import LISTS, ListName
-from loki.recurrence.worker import boot_id
 
 DELAY = 1.0
 """Seconds that a list may be behind; chosen: nobody who looks at it minds, and it costs a few percent."""
@@ -60,6 +62,7 @@ class Outside:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._seen: dict[ListName, str] = {}
+        self._current = ""
 
     def path(self, name: ListName) -> Path:
         """Where a list is."""
@@ -216,7 +219,8 @@ class Outside:
     def show_current(self, lists: Lists) -> None:
         """Say in ``current-task.json``, which others read, what is worked on: what was claimed last.
 
-        One that names no task of the lists is another program's, and stays.
+        One that names no task of the lists is another program's, and stays; one that is no JSON, as a
+        machine that went down leaves it, is set aside.
 
         Raises:
             StoreError: it cannot be read or written.
@@ -224,7 +228,9 @@ class Outside:
         path, text = self._folder / CURRENT, current(lists)
         before = stamp(path)
         old = contents(path)
-        if old and not _is_known(old, lists):
+        if is_garbage(old):
+            self._set_aside(old)
+        elif old and not _is_known(old, lists):
             return
         if text is None:
             if old:
@@ -232,6 +238,26 @@ class Outside:
         elif text.encode("utf-8", "backslashreplace") != old:
             data = text.encode("utf-8", "backslashreplace")
             file.replace_if(path, data, lambda stat: _stamp(stat) == before)
+
+    def mend_current(self, lists: Lists) -> None:
+        """Mend ``current-task.json`` where it is garbage; one look, as long as it stays as it was.
+
+        Raises:
+            StoreError: it cannot be read or written.
+        """
+        path = self._folder / CURRENT
+        seen = stamp(path)
+        if seen != self._current:
+            if is_garbage(contents(path)):
+                self.show_current(lists)
+            self._current = stamp(path)
+
+    def _set_aside(self, garbage: bytes) -> None:
+        if not garbage.strip(b"\0 \t\r\n"):  # nothing is lost
+            return
+        kept = f"{ASIDE}/{CURRENT}-{secrets.token_hex(4)}"
+        file.write_atomic(self._folder / kept, garbage)
+        logger.warning(".loki/%s was damaged: what it held is kept as .loki/%s", CURRENT, kept)
 
 
 def _apply(
@@ -308,6 +334,15 @@ def _is_known(data: bytes, lists: Lists) -> bool:
     except (ValueError, RecursionError):
         return False
     return lists.where(task.id) is not None
+
+
+def is_garbage(data: bytes) -> bool:
+    """Whether there is something, and it is no JSON."""
+    try:
+        parse(data.decode("utf-8") or "null")
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _is_torn(data: bytes) -> bool:

@@ -179,6 +179,8 @@ class Shared:
             is_done = self._outside.write(writings)
             if any(one.name == "in-progress" for one in writings):
                 self._outside.show_current(lists)
+            else:
+                self._outside.mend_current(lists)
             if not is_done and left:
                 self._round(left - 1)
         except StoreError as error:

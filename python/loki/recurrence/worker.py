@@ -13,13 +13,13 @@ import socket
 import time
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from loki.base import file
+from loki.base import below, file
 from loki.base.below import is_part, parent
 from loki.base.error import StoreError, UsageError
+from loki.base.owner import boot_id
 from loki.base.time import isoformat
 from loki.recurrence.queued import Lease, QueuedTask
 
@@ -70,6 +70,8 @@ class Worker:
         except OSError as error:
             raise StoreError(f"could not lock {self._path}: {error.strerror or error}") from error
         sweep(self._folder)
+        for name in ("queue", "state"):
+            below.sweep(self._folder / name, time.time() - below.STALE)
         return self
 
     def _locked(self) -> int:
@@ -175,15 +177,6 @@ def lock_path(folder: Path, worker: str) -> Path:
     if not is_part(f"{worker}.lock") or worker.startswith(".") or not worker:
         raise UsageError(f"worker id is {worker!r}: expected letters, digits, '-', '_' and '.'")
     return folder / FOLDER / f"{worker}.lock"
-
-
-@cache
-def boot_id() -> str:
-    """What tells this boot of this machine from all others, or ""."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _take(handle: int, worker: str) -> None:

@@ -27,9 +27,6 @@ IGNORED = """\
 !verification-gates.yml
 """
 
-STALE = 3600.0
-"""Seconds after which nobody still writes a temporary file; chosen, not measured."""
-
 LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.005
 """Seconds to wait for a lock over documents, held for milliseconds, and between two looks; chosen."""
 
@@ -249,7 +246,7 @@ def exclusive(folder: Path, now: float) -> Iterator[None]:
             if (folder / "run.lock").exists() and _is_writable(folder):
                 raise UsageError(f"another loki run is at work in {folder.parent}") from error
             logger.warning("Could not persist: %s. Going on without a lock.", error)
-        below.sweep(folder, now - STALE)
+        below.sweep(folder, now - below.STALE)
         yield
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loki.action.process import outlived_by_commands
+from loki.base import below
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.queueing import queue_of
 from loki.recurrence.queue import LEASE
@@ -145,6 +146,8 @@ class Crew:
         Raises:
             StoreError: the queue cannot be read or written.
         """
+        # As files are stamped, whatever the clock says.
+        below.sweep(self._workspace.folder, time.time() - below.STALE)
         with (
             Worker(self._workspace.folder) as worker,
             outlived_by_commands(worker.fileno()),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from loki.base.error import UsageError
+from loki.base.file import is_temporary, temporary_name
 from loki.recurrence.claim import Claim
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, ListName, QueuedTask
@@ -211,3 +212,35 @@ def test_who_is_killed_while_submitting_says_it_again() -> None:
         if not was_killed:
             break
     assert after_the_write
+
+
+def test_what_killed_workers_left_half_written_goes_when_the_next_begins() -> None:
+    """Killed at every call of claiming and completing; who works meanwhile keeps its files."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        folder = Path(name)
+        open_queue(folder).submit_all([QueuedTask(f"t{n}", f"T{n}") for n in range(100)])
+        left = 0
+        for number in range(1, 100):
+
+            def work(number: int = number) -> None:
+                die_at_call(number)
+                with Worker(folder) as worker:
+                    queue = open_queue(folder)
+                    claim = queue.claim(worker)
+                    assert claim
+                    queue.complete(claim)
+
+            if not killed(work):
+                break
+            found = temporaries(folder)
+            assert len(found) <= 1, "what the one before left is gone"
+            left += len(found)
+        assert left >= 3, "killed while they wrote"
+        living = folder / "queue" / temporary_name()
+        living.write_text("half")
+        with Worker(folder):
+            assert temporaries(folder) == {living.name}
+
+
+def temporaries(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if is_temporary(path.name)}

@@ -156,12 +156,35 @@ def tasks_in_bare(folder: Path) -> Any:
     return json.loads((folder / "queue" / "in-progress.json").read_text("utf-8"))
 
 
+@pytest.mark.parametrize("garbage", ["not even JSON", '{"id": "a"', "\0" * 40, "\udcff"])
+def test_a_current_task_that_is_garbage_is_set_aside(
+    queue: Queue, tmp_path: Path, caplog: pytest.LogCaptureFixture, garbage: str
+) -> None:
+    """Once, by whoever claims, and by whoever only looks: what stood there is kept, and said."""
+    path = put(tmp_path, "current-task", "")
+    data = garbage.encode("utf-8", "surrogateescape")
+    queue.submit(QueuedTask("a", "A"))
+    with Worker(tmp_path) as worker:
+        path.write_bytes(data)
+        assert queue.claim(worker)
+        assert json.loads(path.read_text())["id"] == "a"
+        path.write_bytes(data)
+        assert queue.find("a")
+        assert json.loads(path.read_text())["id"] == "a"
+    kept = [one.read_bytes() for one in (tmp_path / "set-aside" / "queue").glob("current-task*")]
+    assert kept == ([] if not data.strip(b"\0") else [data, data])
+    assert ("was damaged" in caplog.text) == bool(kept)
+    path.write_bytes(data)
+    queue.reap()
+    assert not path.exists()
+
+
 def test_another_programs_current_task_stays(queue: Queue, tmp_path: Path) -> None:
-    path = put(tmp_path, "current-task", "not even JSON")
+    path = put(tmp_path, "current-task", '{"id": "mine"}')
     queue.submit(QueuedTask("a", "A"))
     with Worker(tmp_path) as worker:
         assert queue.claim(worker)
-        assert path.read_text() == "not even JSON"
+        assert path.read_text() == '{"id": "mine"}'
         path.unlink()
         queue.submit(QueuedTask("b", "B"))
         b = queue.claim(worker)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
+from loki.base.owner import boot_id
 from loki.recurrence import worker as workers
 from loki.recurrence.queued import Lease
-from loki.recurrence.worker import Worker, boot_id, is_alive, is_over, lock_path, sweep
+from loki.recurrence.worker import Worker, is_alive, is_over, lock_path, sweep
 from support.journal import killed
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -168,17 +168,20 @@ def test_killed_at_random(project: Path, seed: int) -> None:
     assert (project / "other.txt").read_text() == OTHER
 
 
-def test_what_the_killed_left_half_written_is_swept_up_an_hour_later(project: Path) -> None:
+def test_what_strangers_left_half_written_is_swept_up_an_hour_later(project: Path) -> None:
+    """Of another machine, or before a boot, nobody can tell whether they write it still."""
     folder = project / ".loki" / "tasks" / "a-1"
     folder.mkdir(parents=True)
-    old, fresh = folder / temporary_name(), folder / temporary_name()
-    for path in (old, fresh):
+    old, fresh, own = folder / ".loki-1.tmp", folder / ".loki-2.tmp", folder / temporary_name()
+    for path in (old, fresh, own):
         path.write_text("half of it")
     long_ago = fresh.stat().st_mtime - 2 * 3600
-    os.utime(old, (long_ago, long_ago))
+    for path in (old, own):
+        os.utime(path, (long_ago, long_ago))
     assert run(project).status == "success"
     assert not old.exists()
     assert fresh.exists(), "another process may be writing it"
+    assert own.exists(), "its writer lives"
 
 
 # --- a disk that is full, or may not be written -----------------------------------------------------------
