@@ -97,6 +97,7 @@ class Task:
         except BaseException:
             self._stack.close()
             raise
+        self._stack.callback(self.workspace.ward.rules.tasks.discard, self.spec.id)
         self._performer = performer
         self._session = Session(state, performer, self.workspace.clock)
         self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -11,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from loki.action.jsonc import plain
-from loki.action.rules import Watched
+from loki.action.rules import Watched, keys_of
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FILE = Path(__file__).with_name("hook-settings.yml")
@@ -32,22 +30,6 @@ def hook_settings(project: Path, environment: Mapping[str, str]) -> Iterator[Wat
     for one in known["user"]:
         folder = environment.get(one["variable"]) or os.path.expanduser(one["folder"])
         yield Watched(os.path.join(folder, one["file"]), part)
-
-
-def keys_of(keys: tuple[str, ...], settings: bytes) -> Any:
-    """What stands under some keys of settings; all of them where they are no JSON object.
-
-    Example:
-        >>> keys_of(("hooks",), b'{"model": "x", "hooks": {}} // mine')
-        {'hooks': {}}
-        >>> keys_of(("hooks",), b"")
-        {}
-    """
-    try:
-        said = json.loads(plain(settings.decode("utf-8")) or "{}")
-    except (ValueError, RecursionError):
-        return settings
-    return {key: said[key] for key in keys if key in said} if isinstance(said, dict) else settings
 
 
 @cache

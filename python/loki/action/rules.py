@@ -16,10 +16,12 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loki.action.git import git_folder, setting_files
+from loki.action.jsonc import plain
 from loki.base import file
 
 LOG = "logs/rules.jsonl"
@@ -30,6 +32,12 @@ ASIDE = "set-aside"
 
 FILES = ("config.toml", "verification-gates.yml", "failure-patterns.yml")
 """What a person wrote in ``.loki/``."""
+
+OF_TASK = ("approvals.jsonl", "undo/journal.jsonl", "judged.json", "before.json", "baseline.json")
+"""What says of a task at work what people approved, what it changed, and what had failed before it."""
+
+RUNS = ("command", "agent", "pass_environment")
+"""What of a recurring task says what runs, with all rights of the user; the rest is the dispatcher's."""
 
 Part = Callable[[bytes], Any]
 """What of a file decides, to be compared."""
@@ -118,13 +126,13 @@ class Look:
         states: by path.
         size: of the log then: what others put back since stands behind it.
         is_link: whether ``.loki`` itself was a link to another place.
-        hooks: the folder of git's hooks, or "".
+        hooks: the folders of git's hooks.
     """
 
     states: Mapping[str, State]
     size: int
     is_link: bool = False
-    hooks: str = ""
+    hooks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -135,7 +143,7 @@ class Rules:
         project: the project's folder.
         folder: its ``.loki``.
         more: further files, such as settings that name loki's hooks.
-        tasks: ids of the tasks at work here, whose approvals nobody but a person gives.
+        tasks: ids of the tasks at work here, of which no command changes what is kept.
     """
 
     project: Path
@@ -197,22 +205,33 @@ class Rules:
             if (path, now.digest) not in others
         ]
 
-    def _hooks(self) -> str:
+    def _hooks(self) -> tuple[str, ...]:
+        """The folders that git takes hooks from: its own, and one that the settings name."""
         settings = setting_files(str(self.project))
-        return os.path.join(os.path.dirname(settings[0]), "hooks") if settings else ""
+        if not settings:
+            return ()
+        tree = os.path.dirname(git_folder(str(self.project)) or "")
+        data = b"\n".join(self._state(path).data for path in settings)
+        said = [os.path.expanduser(os.fsdecode(one).strip('" ')) for one in _HOOKS.findall(data)]
+        own = os.path.join(os.path.dirname(settings[0]), "hooks")
+        return (own, *(os.path.normpath(os.path.join(tree, one)) for one in said))
 
-    def _watched(self, hooks: str) -> Iterator[Watched]:
+    def _watched(self, hooks: Sequence[str]) -> Iterator[Watched]:
         folder = str(self.folder)
         for name in FILES:
             yield Watched(os.path.join(folder, name))
         for task in sorted(self.tasks):
-            yield Watched(os.path.join(folder, "tasks", task, "approvals.jsonl"))
+            for name in OF_TASK:
+                yield Watched(os.path.join(folder, "tasks", task, name))
+        recurring = os.path.join(folder, "recurring")
+        for id_ in _names(recurring):
+            yield Watched(os.path.join(recurring, id_, "task.json"), partial(keys_of, RUNS))
         for path in setting_files(str(self.project)):
             yield Watched(path, git_part)
-        with suppress(OSError):
-            for name in sorted(os.listdir(hooks)) if hooks else ():
+        for place in hooks:
+            for name in _names(place):
                 if not name.endswith(".sample"):
-                    yield Watched(os.path.join(hooks, name))
+                    yield Watched(os.path.join(place, name))
         found = git_folder(str(self.project))
         if found is not None and os.path.isfile(found):  # says where the settings are
             yield Watched(found)
@@ -282,6 +301,9 @@ _HARMLESS = re.compile(
 )
 
 
+_HOOKS = re.compile(rb"^[ \t]*hooksPath[ \t]*=[ \t]*([^\n#;]+)", re.MULTILINE | re.IGNORECASE)
+
+
 def git_part(settings: bytes) -> bytes:
     """What of a repository's settings can name a program or another place: all but upkeep.
 
@@ -294,6 +316,22 @@ def git_part(settings: bytes) -> bytes:
     if b"\\\n" in settings:  # a line that goes on could hide a section in what looks like a value
         return settings
     return _HARMLESS.sub(b"", settings)
+
+
+def keys_of(keys: Sequence[str], settings: bytes) -> Any:
+    """What stands under some keys of JSON with comments; all of it where it is no object.
+
+    Example:
+        >>> keys_of(("hooks",), b'{"model": "x", "hooks": {}} // mine')
+        {'hooks': {}}
+        >>> keys_of(("hooks",), b"")
+        {}
+    """
+    try:
+        said = json.loads(plain(settings.decode("utf-8")) or "{}")
+    except (ValueError, RecursionError):
+        return settings
+    return {key: said[key] for key in keys if key in said} if isinstance(said, dict) else settings
 
 
 def _alike(part: Part | None, was: State, now: State) -> bool:
@@ -315,6 +353,13 @@ def _read(path: str, status: os.stat_result) -> State:
             return State("file", handle.read(), mode)
     except OSError as error:
         return State("other", (error.strerror or "").encode(), mode)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def _size(path: Path) -> int:

@@ -33,7 +33,8 @@ def rules_of(project: Path) -> Rules:
 
 CHANGED = (
     ".loki/config.toml", ".loki/verification-gates.yml", ".loki/failure-patterns.yml",
-    ".loki/tasks/t/approvals.jsonl", ".git/config", ".git/hooks/pre-commit",
+    ".loki/tasks/t/approvals.jsonl", ".loki/tasks/t/undo/journal.jsonl", ".loki/tasks/t/judged.json",
+    ".loki/tasks/t/before.json", ".loki/tasks/t/baseline.json", ".git/config", ".git/hooks/pre-commit",
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".gemini/settings.json",
 )  # fmt: skip
 
@@ -90,6 +91,39 @@ def test_what_is_as_it_was_is_left_alone(project: Path) -> None:
     (project.parent / "home" / "settings.json").write_text('{"model": "opus"}')
     assert rules.settle(look, "make test", AT) == []
     assert not (project / ".loki" / ASIDE).exists()
+
+
+def test_a_recurring_task_that_a_command_files(project: Path) -> None:
+    """Its command would run with all rights of the user; what a dispatcher counts there is its own."""
+    rules, place = rules_of(project), project / ".loki" / "recurring"
+    mine = place / "mine" / "task.json"
+    mine.parent.mkdir(parents=True)
+    mine.write_text('{"command": ["make"], "runs": 1}')
+    look = rules.look()
+    mine.write_text('{"command": ["make"], "runs": 2}')
+    assert rules.settle(look, "make test", AT) == []
+    evil = place / "evil" / "task.json"
+    evil.parent.mkdir()
+    evil.write_text('{"command": ["sh", "-c", "rm -rf ~"]}')
+    mine.write_text('{"command": ["sh"], "runs": 2}')
+    found = rules.settle(look, "make test", AT)
+    assert [one.path for one in found] == [str(evil), str(mine)]
+    assert not evil.exists()
+    assert "make" in mine.read_text()
+
+
+def test_hooks_in_a_folder_of_the_projects_own(project: Path) -> None:
+    rules, hook = rules_of(project), project / ".husky" / "_" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("#!/bin/sh\n")
+    subprocess.run(["git", "config", "core.hooksPath", ".husky/_"], cwd=project, check=True)
+    look = rules.look()
+    hook.write_text("#!/bin/sh\nevil\n")
+    (hook.parent / "post-merge").write_text("evil")
+    subprocess.run(["git", "config", "--unset", "core.hooksPath"], cwd=project, check=True)
+    found = [os.path.relpath(one.path, project) for one in rules.settle(look, "x", AT)]
+    assert found == [".git/config", ".husky/_/post-merge", ".husky/_/pre-commit"]
+    assert hook.read_text() == "#!/bin/sh\n"
 
 
 def test_hooks_in_a_users_settings(project: Path) -> None:

@@ -13,7 +13,7 @@ import loki
 from loki.agents.command import CommandAgent
 from loki.waiting.answers import approve, find, reject
 from loki.waiting.sources import waiting
-from support.project import RIGHT, make_project
+from support.project import CHECK, RIGHT, make_project
 
 EVIL = '[execute]\nallow_commands = ["*"]\n[loop]\npass_environment = ["*"]\n'
 CONFIG, HOOK = ".loki/config.toml", ".git/hooks/pre-commit"
@@ -102,6 +102,33 @@ def test_an_approval_of_its_own(project: Path, caplog: pytest.LogCaptureFixture)
         assert task.run(lambda _: {"calc.py": RIGHT}).status == "escalated"
     assert not (project / ".loki/tasks/mine/approvals.jsonl").exists()
     assert "approvals.jsonl was written while" in caplog.text
+
+
+@pytest.mark.parametrize("how", ["shutil.rmtree('.loki')", "open(log, 'w').close()"])
+def test_what_the_task_has_done_is_not_forgotten(
+    project: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A check that hides what the work touched: that it rewrote the test that failed."""
+    weaker = "def test_add():\n    assert True\n"
+    evil = f"import shutil\nlog = '.loki/tasks/mine/undo/journal.jsonl'\ntry:\n    {how}\nexcept OSError: ..."
+    workspace = loki.Workspace(project)
+    with workspace.task("mend it", checks=[CHECK], id="mine", complexity="low") as task:
+        outcome = task.run(lambda _: {"tests/test_calc.py": weaker, "tests/test_evil.py": evil})
+    assert outcome.awaiting == ("changed_tests",)
+    assert "journal.jsonl was" in caplog.text
+    assert "tests/test_calc.py" in workspace.journal("mine").undo().restored
+
+
+def test_a_task_that_has_ended_may_be_approved_meanwhile(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    with workspace.task(
+        "mend it", checks=["true", "approval: x"], id="mine", kind="refactor"
+    ) as task:
+        assert task.run(lambda _: {"calc.py": RIGHT}).status == "escalated"
+    with workspace.ward.over(["make", "test"], project):  # of another task
+        (one,) = waiting(loki.Workspace(project))
+        assert approve(loki.Workspace(project), one, "ann").done
+    assert (project / ".loki/tasks/mine/approvals.jsonl").exists()
 
 
 def test_in_a_copy_it_is_the_project_that_is_looked_after(project: Path) -> None:
