@@ -33,6 +33,9 @@ settings.load_profile("loki")
 # current where size and whole second are equal. What loki edits itself is told apart, and tested.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
+# Hundreds of tests run pytest as a check; what comes with a framework and is used by none costs each a second.
+os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
+
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:

@@ -32,7 +32,7 @@ def test_every_task_ends_as_it_should(
         ("success", 2),
         ("success", 3),
         ("success", 2),
-        ("success", 3),
+        ("success", 2),
         ("escalated", 1),
         ("failed", 2),
     ]

@@ -291,7 +291,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_hostile_messages_are_read_in_time(part: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     for head in (
         "",
         "The unit tests in module pass ",
@@ -306,7 +306,7 @@ def test_hostile_messages_are_read_in_time(part: str) -> None:
                 form.search(text)
     for text in (part * LONGEST_MESSAGE, "The unit tests in module pass " + part * LONGEST_MESSAGE):
         objection(CHANGED, text[: LONGEST_MESSAGE - 20] + "\n\nAll tests pass.")
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize(

@@ -171,9 +171,9 @@ def test_time_grows_with_the_message_alone(unit: str) -> None:
         text = (unit * (size // len(unit) + 1))[:size]
         took = []
         for _ in range(3):  # the least: others use the machine, too
-            begin = time.perf_counter()
+            begin = time.process_time()
             scan_message(text)
-            took.append(time.perf_counter() - begin)
+            took.append(time.process_time() - begin)
         return min(took)
 
     assert seconds(80_000) < 40 * max(seconds(8_000), 0.002)

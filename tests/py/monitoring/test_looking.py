@@ -174,15 +174,15 @@ def test_prints_are_no_try_in_whatever_form_they_are_added(
     "name", ["reproduction_results_for_the_ticket.json", "reproduce_issue_1234_output.txt"]
 )
 def test_names_of_any_length_are_read_at_once(name: str) -> None:
-    before = time.perf_counter()
+    before = time.process_time()
     known(ToolCall("Write", {"file_path": name * 30, "content": "x"}))
-    assert time.perf_counter() - before < 1  # it took minutes
+    assert time.process_time() - before < 1  # it took minutes
 
 
 @pytest.mark.parametrize("text", ["\n" * 8000, " \n" * 5000, "(" * 8000, " " * 8000, "1" * 8000])
 def test_outputs_of_nothing_are_read_at_once(tmp_path: Path, text: str) -> None:
     monitor = Monitor(tmp_path)
-    before = time.perf_counter()
+    before = time.process_time()
     for tool in ("Bash", "Read", "x"):
         monitor.after(ToolCall(tool, {"command": "pytest"}), text)
-    assert time.perf_counter() - before < 2  # it took ten seconds
+    assert time.process_time() - before < 2  # it took ten seconds

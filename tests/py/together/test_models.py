@@ -108,15 +108,15 @@ def test_what_was_wrong_is_sent_back_and_then_an_attempt(
     assert "no usable answer" in service.received[2].text
 
 
-def test_a_hostile_path_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_path_goes_to_a_person(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = {"path": "../evil.py", "action": "write", "content": "x = 1\n"}
     script = [Said(arguments={**FIX, "edits": [outside]}), Said(arguments=FIX)]
     with LLMService(script) as service:
         point_at(service, monkeypatch)
         outcome = loki.run("make add add", agent=MODELS[0], checks=[QUICK], path=str(project))
-    assert (outcome.status, outcome.attempts) == ("success", 2)
+    assert (outcome.status, outcome.attempts, len(service.received)) == ("escalated", 1, 1)
     assert not (project.parent / "evil.py").exists()
-    assert "leads out of the project" in service.received[1].text
+    assert "leads out of the project" in (outcome.reason or "")
 
 
 def test_spent_money_stops_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

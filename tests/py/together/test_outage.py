@@ -171,7 +171,11 @@ def test_isolated_means_until_a_person_closes_it(project: Path, run: Run) -> Non
         ([IndexError("list index out of range")], "escalated"),
         ([KeyError("timeout")], "escalated"),
         ([RuntimeError("no such item")], "escalated"),
-        ([{"../x.py": "x"}, {"calc.py": "def add(a, b):\n    return 1\n"}, {}], "failed"),
+        ([{"../x.py": "x"}], "escalated"),
+        (
+            [{"calc.py": "def add(:\n"}, {"calc.py": "def add(a, b):\n    return 1\n"}, {}],
+            "failed",
+        ),
     ],
 )
 def test_what_is_no_outage(project: Path, run: Run, answers: list[Any], status: str) -> None:
