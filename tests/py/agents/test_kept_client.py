@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from loki import AnthropicLLM, OpenAILLM, ResilientLLM, UsageError
 from loki.action.llm import Message, Request
+from support.forked import exit_code, fork
 from support.llm_service import LLMService, Said
 
 Maker = Callable[..., Any]
@@ -70,10 +70,7 @@ def test_a_forked_process_has_connections_of_its_own(make: Maker) -> None:
     with Counted() as service:
         llm = make(service.url)
         llm.complete(asked())
-        child = os.fork()
-        if not child:
-            os._exit(0 if llm.complete(asked()).text == "Hi" else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert exit_code(fork(lambda: llm.complete(asked()))) == 0
         assert llm.complete(asked()).text == "Hi"
         assert service.connections == 2
 

@@ -13,6 +13,7 @@ import pytest
 
 from loki.base import below
 from loki.base.error import StoreError
+from support.forked import exit_code, fork
 
 NOBODY = 65534
 """Of no file."""
@@ -193,15 +194,15 @@ def test_read_only_and_unreadable_folders_go(own: Path) -> None:
     for path in (own.parent, own, *own.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
     above = os.open(own.parent, os.O_RDONLY)
-    if (child := os.fork()) == 0:
+
+    def removes() -> None:
         os.fchdir(above)  # the folders above are root's alone
         os.setuid(NOBODY)
-        with suppress(BaseException):
-            below.remove_tree(own.name, "tree")
-            os._exit(0)
-        os._exit(1)
+        below.remove_tree(own.name, "tree")
+
+    child = fork(removes)
     os.close(above)
-    assert os.waitpid(child, 0)[1] == 0
+    assert exit_code(child) == 0
     assert os.listdir(own) == []
 
 

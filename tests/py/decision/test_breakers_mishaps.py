@@ -17,6 +17,7 @@ import loki
 from loki.decision.breaker_snapshot import Transition
 from loki.decision.shared_breaker import SharedBreaker
 from loki.testing import ManualClock
+from support.forked import exit_code, fork
 
 NAME = "api/claude"
 
@@ -133,15 +134,17 @@ def test_a_child_of_fork_waits_for_no_thread_of_its_parents(path: Path) -> None:
     """A lock that a thread of the parent holds is never let go in the child."""
     breakers = loki.Breakers(path)
     breakers[NAME].guard().success()
+
+    def opens() -> None:
+        signal.alarm(20)
+        told: list[Transition] = []
+        breakers[NAME].listen(told.append)
+        breakers[NAME].open()
+        assert [t.after for t in told] == ["OPEN"]
+
     with breakers._lock, breakers[NAME]._announcing:
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)
-            told: list[Transition] = []
-            breakers[NAME].listen(told.append)
-            breakers[NAME].open()
-            os._exit(0 if [t.after for t in told] == ["OPEN"] else 1)
-    assert os.waitpid(child, 0)[1] == 0
+        child = fork(opens)
+    assert exit_code(child) == 0
     assert entry(path)["state"] == "OPEN"
 
 

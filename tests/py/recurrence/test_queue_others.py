@@ -24,8 +24,8 @@ from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
 from loki.testing import ManualClock
-from recurrence.test_queue_sharing import fork, statuses
 from support.disk import MEMORY
+from support.forked import exit_codes, fork
 
 OWN, THEIRS = 60, 30
 
@@ -78,7 +78,7 @@ def test_what_another_program_appends_beside_three_workers_is_worked_on(folder: 
             time.sleep(0.004)
         done.touch()
 
-    assert statuses([*(fork(work) for _ in range(3)), fork(add)]) == [0] * 4
+    assert exit_codes([*(fork(work) for _ in range(3)), fork(add)]) == [0] * 4
     queue = opened(folder)
     with Worker(folder) as worker:  # what was appended after the last look of all three
         while claim := queue.claim(worker):
@@ -261,7 +261,7 @@ def test_what_a_killed_process_had_not_written_out_is_written_by_the_next(
     def submit() -> None:
         opened(folder).submit(QueuedTask("a", "A"))
 
-    assert statuses([fork(submit)]) == [0]
+    assert exit_codes([fork(submit)]) == [0]
     assert not (folder / "queue" / "pending.json").exists(), "os._exit is like a kill"
     time.sleep(queue_outside.DELAY)
     assert [task.id for task in opened(folder).tasks()] == ["a"]

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
 from support.disk import MEMORY
+from support.forked import exit_codes, fork
 
 TASKS = 300
 
@@ -35,24 +36,6 @@ def folder() -> Iterator[Path]:
 
 def opened(folder: Path) -> Queue:
     return Queue(FileStore(folder), SystemClock())
-
-
-def fork(work: Callable[[], None]) -> int:
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        except BaseException as error:
-            print(repr(error), file=sys.stderr)
-        finally:
-            os._exit(status)
-    return child
-
-
-def statuses(children: list[int]) -> list[int]:
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
 BEFORE_DEATHS = 60
@@ -82,9 +65,9 @@ def test_each_task_is_claimed_exactly_once_and_those_of_the_dead_once_more(folde
     parts = zip(names, deaths, strict=True)
     children = [fork(lambda n=n, d=d: work(folder, n, d)) for n, d in parts]  # type: ignore[misc]
     # On a busy machine the survivors could do all before the others begin, who then never die.
-    assert statuses(children[:3]) == [-signal.SIGKILL] * 3
+    assert exit_codes(children[:3]) == [-signal.SIGKILL] * 3
     (folder / "all have died").touch()
-    assert statuses(children[3:]) == [0] * 3
+    assert exit_codes(children[3:]) == [0] * 3
     work(folder, "last", None)  # what the last who died had, if all others were gone by then
     logs = ((folder / f"{name}.txt").read_text() for name in (*names, "last"))
     claimed = [line for log in logs for line in log.splitlines()]
@@ -108,7 +91,7 @@ def test_no_more_claims_than_slots_over_all_processes(folder: Path) -> None:
                     assert 1 <= len(queue.tasks("in-progress")) <= 2
                     assert queue.complete(claim)
 
-    assert statuses([fork(claim_and_look) for _ in range(5)]) == [0] * 5
+    assert exit_codes([fork(claim_and_look) for _ in range(5)]) == [0] * 5
     assert len(opened(folder).tasks("completed")) == 60
 
 
@@ -130,7 +113,7 @@ def test_what_a_worker_started_holds_its_claims_until_it_has_ended(folder: Path)
         os.write(tell, b"x")
         os.kill(os.getpid(), signal.SIGKILL)
 
-    assert statuses([fork(start_and_die)]) == [-signal.SIGKILL]
+    assert exit_codes([fork(start_and_die)]) == [-signal.SIGKILL]
     assert os.read(told, 1) == b"x"
     queue = opened(folder)
     with Worker(folder) as other:

@@ -6,13 +6,13 @@ import os
 import signal
 import sqlite3
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from loki.action.change import Change, Edit
 from loki.action.journal import Journal
+from support.forked import exit_code, fork
 
 CHANGE = Change(
     (
@@ -101,13 +101,4 @@ def die_at_call(number: int) -> None:
 
 def killed(work: Callable[[], object]) -> bool:
     """Do it in a child; whether it was killed in the middle."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException as error:
-            print(repr(error), file=sys.stderr)
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+    return exit_code(fork(work)) < 0

@@ -21,6 +21,7 @@ from support.dead_letters import (
     raw,
     write_letters,
 )
+from support.forked import exit_codes, fork
 from support.journal import die_at_call, killed
 
 EVERY = 1 if os.environ.get("LOKI_THOROUGH") else 7
@@ -134,17 +135,6 @@ def test_a_review_at_one_moment_changes_nothing_the_second_time(tmp_path: Path) 
 @pytest.mark.parametrize("processes", [4])
 def test_several_reviews_at_once_decide_once(tmp_path: Path, processes: int) -> None:
     workspace = make(tmp_path / "project")
-    children = []
-    for _ in range(processes):
-        child = os.fork()
-        if child == 0:
-            try:
-                look(workspace)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        children.append(child)
-    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [
-        0
-    ] * processes
+    children = [fork(lambda: look(workspace)) for _ in range(processes)]
+    assert exit_codes(children) == [0] * processes
     check(workspace)

@@ -22,6 +22,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.waiting import reviews
 from loki.waiting.sources import waiting
 from loki.waiting.status import status
+from support.forked import exit_code, fork
 from support.project import QUICK, RIGHT, make_project
 
 
@@ -107,11 +108,8 @@ def test_one_that_was_killed_waits_but_not_while_it_is_at_work(project: Path) ->
         seen.append((found.waiting, [one["id"] for one in found.begun]))
         return mends(_briefing)
 
-    child = os.fork()
-    if not child:
-        work(workspace, lambda _: os.kill(os.getpid(), signal.SIGKILL))
-        os._exit(1)  # never here
-    os.waitpid(child, 0)
+    child = fork(lambda: work(workspace, lambda _: os.kill(os.getpid(), signal.SIGKILL)))
+    assert exit_code(child) == -signal.SIGKILL
     one = the_one(workspace)
     assert (one.kind, one.id) == ("stopped", "t")
     assert [begun["id"] for begun in status(workspace).begun] == []

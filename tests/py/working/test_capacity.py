@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.testing import ManualClock
 from loki.working import capacity as capacities
 from loki.working.capacity import Capacity
+from support.forked import exit_code, fork
 
 FINE = QueuedTask("a", "A")
 URGENT = QueuedTask("b", "B", urgent=True)
@@ -159,19 +160,14 @@ def test_after_an_outage_capacity_is_full_again_by_clocks_of_the_machine(
     monkeypatch.setattr(capacities, "GROWTH", 0.3)
     looks = Capacity(loki.Breakers(tmp_path / "breakers.json"), SystemClock(), 5)
     looks.look()
-    child = os.fork()
-    if child == 0:
-        other = loki.Breakers(
-            tmp_path / "breakers.json", threshold=1, cooldown="20ms", recovery_threshold=1
-        )
-        trip_and_close(other)
-        os._exit(0)
+    options: Any = {"threshold": 1, "cooldown": "20ms", "recovery_threshold": 1}
+    child = fork(lambda: trip_and_close(loki.Breakers(tmp_path / "breakers.json", **options)))
     seen, end = [looks.slots], time.monotonic() + 20.0
     while time.monotonic() < end and not (len(seen) > 1 and looks.is_full):
         looks.look()
         seen += [looks.slots] if looks.slots != seen[-1] else []
         time.sleep(0.002)
-    assert os.waitpid(child, 0)[1] == 0
+    assert exit_code(child) == 0
     assert seen[0] == seen[-1] == sys.maxsize
     assert [slots for slots, _ in itertools.groupby(seen[1:-1])][-2:] == [3, 4]
 
