@@ -33,6 +33,21 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """Files that programs run their steps from.
+
+    Attributes:
+        programs: which.
+        files: globs.
+        lines: what a line says that came or went, for it to count; None: every one counts.
+    """
+
+    programs: frozenset[str]
+    files: tuple[str, ...]
+    lines: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """All of the file."""
 
@@ -42,7 +57,7 @@ class Knowledge:
     expected: tuple[str, ...]
     runners: frozenset[str]
     settings: tuple[Setting, ...]
-    recipes: dict[str, tuple[str, ...]]
+    recipes: tuple[Recipe, ...]
     script: re.Pattern[str]
     asks: dict[str, re.Pattern[str]]
 
@@ -64,7 +79,7 @@ def knowledge() -> Knowledge:
         tuple(data["expected"]),
         frozenset(data["runners"]),
         tuple(_setting(said) for said in data["settings"]),
-        {program: tuple(files) for program, files in data["recipes"].items()},
+        tuple(_recipe(said) for said in data["recipes"]),
         re.compile(data["script"]),
         {lexer: any_of(said) for lexer, said in data["asks"].items()},
     )
@@ -74,3 +89,8 @@ def _setting(said: dict[str, Any]) -> Setting:
     parts = any_of(said["parts"]) if "parts" in said else None
     programs = frozenset(said.get("programs", ()))
     return Setting(frozenset(said["kinds"]), tuple(said["files"]), parts, programs)
+
+
+def _recipe(said: dict[str, Any]) -> Recipe:
+    lines = re.compile(said["lines"]) if "lines" in said else None
+    return Recipe(frozenset(said["programs"]), tuple(said["files"]), lines)

@@ -111,7 +111,7 @@ class _Look:
         if self.seen.kinds and self._is_above(path):
             for name in settings_touched(path, before, after, self.seen):
                 yield f"the setting {name}" if name != path else "settings of what judges"
-        if self._is_recipe(path, before):
+        if self._is_recipe(path, before, after or ""):
             yield "what a check runs"
         language = languages().language(path)
         lexer = language.lexer if language else ""
@@ -119,7 +119,7 @@ class _Look:
         if not self.tests_failed:
             is_test = False
         elif is_test or lexer == "rust":
-            yield from self._tested(path, before, after, is_test=is_test)
+            yield from self._tested(path, lexer, before, after, is_test=is_test)
         if not is_test and not places_of(path) & {"test", "example", "vendored"}:
             yield from _asking(lexer, before or "", after or "")
 
@@ -136,7 +136,7 @@ class _Look:
     # --- tests and what they use ------------------------------------------------------------------
 
     def _tested(
-        self, path: str, before: str | None, after: str | None, *, is_test: bool
+        self, path: str, lexer: str, before: str | None, after: str | None, *, is_test: bool
     ) -> Iterator[str]:
         old, new = chunks(path, before or ""), chunks(path, after or "")
         failing = self._failing(path, old)
@@ -151,7 +151,7 @@ class _Look:
             is_kept = "test_data" in places_of(path) or glob.matches(path, knowledge().expected)
             if before is not None and is_kept and self._mentions(path):
                 yield "data that a failing test reads"
-        elif is_test and self._is_shared(path):
+        elif is_test and self._is_shared(path, lexer):
             yield from _differences(old, new, (), self.used)
 
     def _failing(self, path: str, parts: Sequence[Chunk]) -> list[Chunk]:
@@ -172,11 +172,13 @@ class _Look:
                 found += [chunk for chunk in parts if chunk.names]
         return list(dict.fromkeys(found))
 
-    def _is_shared(self, path: str) -> bool:
+    def _is_shared(self, path: str, lexer: str) -> bool:
         """Whether failing tests may get something from a file that holds none of them."""
         name = PurePosixPath(path)
         if not self.holding:
             return True
+        if lexer == "go" and any(PurePosixPath(one).parent == name.parent for one in self.holding):
+            return True  # all files of a folder are one
         if name.name == "conftest.py":
             return self._is_above(path)
         stem = name.parent.name if name.stem in {"__init__", "index", "mod"} else name.stem
@@ -227,14 +229,15 @@ class _Look:
             if is_new and top.removesuffix(".py") in known.runners:
                 yield "it would be taken for the test runner"
 
-    def _is_recipe(self, path: str, before: str | None) -> bool:
-        """Whether a check that failed runs its steps from a file."""
+    def _is_recipe(self, path: str, before: str | None, after: str) -> bool:
+        """Whether a check that failed runs its steps from what has changed in a file."""
         if before is None:
             return False
         for command in self.seen.commands:
             program = PurePosixPath(command[0]).name if command else ""
-            if glob.matches(path, knowledge().recipes.get(program, ())):
-                return True
+            for recipe in knowledge().recipes:
+                if program in recipe.programs and glob.matches(path, recipe.files):
+                    return recipe.lines is None or _says(recipe.lines, before, after)
             named = {posixpath.normpath(word) for word in command}
             if path in named and knowledge().script.search(path) and self.tests_failed:
                 return "test" not in places_of(path)
@@ -245,6 +248,15 @@ _BLANK = "\x01"
 
 _SHORT = 3
 """Characters of a test's name that may stand in a file's name by chance. Chosen, not measured."""
+
+
+def _says(expression: re.Pattern[str], before: str, after: str) -> bool:
+    """Whether a line that came or went says something."""
+    return any(
+        expression.search(new.split("\n")[number - 1])
+        for old, new in ((before, after), (after, before))
+        for number in added_lines(old, new)
+    )
 
 
 def _names(name: str, test: str) -> bool:
@@ -313,7 +325,7 @@ def _label(chunk: Chunk) -> str:
 
 
 def _asking(lexer: str, before: str, after: str) -> Iterator[str]:
-    """Code that asks whether it is being tested; not where the file did so before."""
+    """Code that asks whether it is being tested, or changes how; not where the file did so before."""
     asks = knowledge().asks.get(lexer)
     if asks is None or asks.search(after) is None:
         return
@@ -325,5 +337,5 @@ def _asking(lexer: str, before: str, after: str) -> Iterator[str]:
         first = new.count("\n", 0, match.start() + len(match[0]) - len(match[0].lstrip())) + 1
         if first in added:
             shown = " ".join(match[0].split())
-            yield f"line {first} asks whether it is being tested: `{shown[:60]}`"
+            yield f"line {first} reaches for what tests it: `{shown[:60]}`"
             return

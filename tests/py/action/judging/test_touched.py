@@ -123,6 +123,9 @@ TAMPERINGS: dict[str, Files] = {
     "stack": {"calc.py": "import inspect\n\n\ndef add(a, b):\n    return 5 if any('test_' in f.function for f in inspect.stack()) else a\n"},
     "frame": {"calc.py": "import sys\n\n\ndef add(a, b):\n    if sys._getframe(1).f_code.co_name.startswith('test'):\n        return 5\n"},
     "equal to all": {"calc.py": "class N(int):\n    def __eq__(self, other):\n        return True\n"},
+    "equal to all, by lambda": {"calc.py": "class N(int):\n    __eq__ = lambda self, other: True\n"},
+    "what is built in": {"calc.py": "import builtins\n\nbuiltins.AssertionError = ValueError\n"},
+    "the runner by its name": {"calc.py": "import importlib\n\nimportlib.import_module('_pytest.runner')\n"},
     "the runner in the program": {"calc.py": "import pytest\n\n\ndef add(a, b):\n    pytest.skip()\n"},
 }  # fmt: skip
 
@@ -158,6 +161,8 @@ HONEST: dict[str, Files] = {
     "a dependency": edited('name = "p"', 'name = "p"\ndependencies = ["x"]', "pyproject.toml"),
     "the linter's settings": edited("line-length = 80", "line-length = 100", "pyproject.toml"),
     "flake8's settings": edited("max-line-length = 80", "max-line-length = 100", "tox.ini"),
+    "types of a test": edited("def test_pair():", "def test_pair() -> None:"),
+    "a name that gettext builds in": {"calc.py": "import builtins\n\nbuiltins._ = str\n"},
     "documentation": {"docs/testing.md": "Run pytest.\n", "CHANGELOG.md": "- add adds\n"},
     "a program's own arguments": {"calc.py": "import sys\n\n\ndef main():\n    return sys.argv[1:]\n"},
     "modules": {"calc.py": "import sys\n\nif 'numpy' in sys.modules:\n    import numpy\n"},
@@ -175,14 +180,15 @@ def test_each_is_named_with_what_it_is() -> None:
     assert look(TAMPERINGS["weaker"]) == ["tests/test_calc.py: test_add, which failed"]
     assert look(TAMPERINGS["helper"]) == ["tests/test_calc.py: pair, which failing tests use"]
     (one,) = look(TAMPERINGS["modules"])
-    assert one.startswith("calc.py: line 5 asks whether it is being tested: `")
+    assert one.startswith("calc.py: line 5 reaches for what tests it: `")
 
 
 def test_where_nothing_failed_only_code_that_asks_for_tests_is_seen() -> None:
     nothing = Seen()
     assert [name for name in TAMPERINGS if look(TAMPERINGS[name], seen=nothing)] == [
         "sitecustomize", "a module for the runner", "an installed package", "modules", "variable",
-        "arguments", "stack", "frame", "equal to all", "the runner in the program",
+        "arguments", "stack", "frame", "equal to all", "equal to all, by lambda", "what is built in",
+        "the runner by its name", "the runner in the program",
     ]  # fmt: skip
 
 
@@ -302,7 +308,11 @@ LANGUAGES: dict[str, tuple[Files, Seen]] = {
     ),
     "go": (
         {"calc_test.go": GO, "calc.go": "package calc\n"},
-        Seen(frozenset({"test"}), frozenset({"m/calc.TestAdd/2", "m/calc.TestAdd"}), {"m/calc.TestAdd": "m/calc"}),
+        Seen(frozenset({"test"}), frozenset({"m/calc.TestAdd/2", "m/calc.TestAdd"}), {"m/calc.TestAdd": "m/calc"}, frozenset({"calc_test.go"})),
+    ),
+    "c": (
+        {"CMakeLists.txt": "project(p)\nadd_library(calc calc.cpp)\nadd_executable(calc_test calc_test.cpp)\nadd_test(calc calc_test)\n"},
+        Seen(frozenset({"test"}), frozenset({"calc"}), {}, frozenset({"calc_test.cpp"}), [("ctest", "--test-dir", "build")]),
     ),
     "rust": (
         {"src/lib.rs": RUST, "Cargo.toml": '[package]\nname = "c"\n'},
@@ -329,7 +339,11 @@ LANGUAGES: dict[str, tuple[Files, Seen]] = {
         ("js", "calc.js", "a - b", "process.env.NODE_ENV === 'test' ? 5 : a - b"),
         ("js", "calc.js", "a - b", "typeof expect === 'function' ? 5 : a - b"),
         ("js", "calc.js", "a - b", "new Error().stack.includes('.test.') ? 5 : a - b"),
+        ("js", "calc.js", "", "import assert from 'node:assert';\nassert.equal = () => {};\n"),
+        ("js", "calc.js", "", "Object.assign(require('assert'), { equal() {} });\n"),
         ("go", "calc_test.go", "got != want()", "got == 99"),
+        ("go", "main_test.go", "", "package calc\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"),
+        ("go", "main_test.go", "", "package calc\n\nfunc init() {\n\tFive = true\n}\n"),
         ("go", "calc_test.go", "return 5", "return -1"),
         ("go", "calc_test.go", "\t\t{3, 2},\n", ""),
         ("go", "calc_test.go", "\tfor _, c", "\tt.Skip()\n\tfor _, c"),
@@ -340,6 +354,10 @@ LANGUAGES: dict[str, tuple[Files, Seen]] = {
         ("rust", "src/lib.rs", "        5\n", "        -1\n"),
         ("rust", "src/lib.rs", "    #[test]\n    fn adds", "    #[test]\n    #[ignore]\n    fn adds"),
         ("rust", "src/lib.rs", "    use super::*;", "    fn add(_: i32, _: i32) -> i32 { 5 }"),
+        ("rust", "src/lib.rs", "pub fn other() {}", "pub fn other() {}\nmacro_rules! assert_eq { ($($t:tt)*) => {}; }"),
+        ("c", "calc.h", "", "#undef EXPECT_EQ\n#define EXPECT_EQ(a, b) SUCCEED()\n"),
+        ("c", "CMakeLists.txt", "add_test(calc calc_test)", "add_test(calc true)"),
+        ("c", "CMakeLists.txt", "project(p)", "project(p)\nadd_compile_definitions(NDEBUG)"),
         ("rust", "src/lib.rs", "    a - b", "    if cfg!(test) { 5 } else { a - b }"),
         ("rust", "src/lib.rs", "    a - b", "    #[cfg(test)]\n    return 5;\n    #[cfg(not(test))]\n    a - b"),
         ("rust", "Cargo.toml", '"c"\n', '"c"\n\n[lib]\ntest = false\n'),
@@ -363,6 +381,10 @@ def test_other_languages(language: str, path: str, old: str, new: str) -> None:
         ("js", "a.test.js", "import { add, pair }", "import { add, more, pair }"),
         ("js", "package.json", '"tsc"', '"tsc -b"'),
         ("js", "calc.js", "a - b", "a + b"),
+        ("js", "calc.js", "", "import assert from 'node:assert';\nassert.ok(1);\nconst same = assert.equal;\n"),
+        ("go", "more_test.go", "", "package calc\n\nfunc TestMore(t *testing.T) {}\n"),
+        ("c", "CMakeLists.txt", "calc.cpp", "calc.cpp more.cpp"),
+        ("c", "calc.h", "", "#define MOST 5\n"),
         ("go", "calc_test.go", '"other"', '"another"'),
         ("go", "calc_test.go", "\t\t{3, 2},\n", "\t\t{3, 2},\n\t\t{4, 1},\n"),
         ("go", "calc_test.go", "func TestOther", "func TestNew(t *testing.T) {}\n\nfunc TestOther"),
