@@ -75,7 +75,7 @@ def abort(workspace: Workspace, task_id: str, *, force: bool, why: str = "") -> 
             undone = Undone()
         else:
             with workspace.exclusive():
-                undone = _undo(workspace, record, force=force)
+                undone = _undo(workspace, record, said(why), force=force)
             if undone.conflicts and not force:
                 return undone
         dropped(workspace, task_id, why or "a person aborted the task; its changes were undone")
@@ -102,7 +102,7 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     return True
 
 
-def _undo(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Undone:
+def _undo(workspace: Workspace, record: Mapping[str, Any], why: str, *, force: bool) -> Undone:
     """Undo what a task changed, and note on its pages that it is given up."""
     from loki.action.drafts import forget
     from loki.memory import task_record
@@ -116,7 +116,7 @@ def _undo(workspace: Workspace, record: Mapping[str, Any], *, force: bool) -> Un
     if undone.conflicts and not force:
         return undone
     forget(workspace.store, str(record["id"]))
-    after = resumption.aborted(record, isoformat(workspace.clock.now()))
+    after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
     answer = sentence(from_record(after)[-1])
     Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
     outcome = record.get("outcome") or {}

@@ -190,20 +190,21 @@ def must_be_resumable(record: Mapping[str, Any]) -> None:
     )
 
 
-def aborted(record: Mapping[str, Any], at: str) -> dict[str, Any]:
+def aborted(record: Mapping[str, Any], at: str, why: str = "") -> dict[str, Any]:
     """A task's record after a person aborted it; its changes have been undone.
 
     Args:
         record: its record.
         at: when, ISO 8601 UTC.
+        why: what they said, "" for nothing.
     """
     outcome = {
         **(record.get("outcome") or {"task_id": record.get("id"), "attempts": 0}),
         "status": "failed",
-        "reason": "aborted by a person, and its changes undone",
+        "reason": f"aborted by a person, and its changes undone{f': {why}' if why else ''}",
         "trigger": "aborted",
         "files_modified": [],
     }
-    now = Intervention(at, "abort", "", int(record.get("execution", 1)), 0, status_of(record))
+    now = Intervention(at, "abort", why, int(record.get("execution", 1)), 0, status_of(record))
     told = [*(record.get("interventions") or ()), now.to_dict()]
     return {**record, "outcome": outcome, "interventions": told, "updated_at": at}

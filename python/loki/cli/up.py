@@ -64,13 +64,15 @@ def command(
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
     log_to_console(logging.INFO if verbose else logging.WARNING)
     workspace = Workspace(project)
+    default = DefaultAgent(agent or "", agent_command or "")
+    default.must_be_able(workspace)
     take_signals()
     before_work(workspace, say)
     dispatcher = scheduling.dispatcher(workspace)
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,
-        default=DefaultAgent(agent or "", agent_command or ""),
+        default=default,
         watch=True,
         tell=tell_work,
     )

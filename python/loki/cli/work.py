@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -100,12 +101,14 @@ def command(
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
     log_to_console(logging.INFO if verbose else logging.WARNING)
     workspace = Workspace(project)
+    default = DefaultAgent(agent or "", agent_command or "")
+    default.must_be_able(workspace)
     take_signals()
     before_work(workspace, say)
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,
-        default=DefaultAgent(agent or "", agent_command or ""),
+        default=default,
         watch=watch,
         max_tasks=max_tasks,
         tell=tell,
@@ -118,7 +121,8 @@ def command(
         attend(workspace)  # to the signals that the last tasks gave
     if json:
         settled = [one.to_dict() for one in crew.settled]
-        show_json({"tasks": settled, "held_up": crew.held_up(), "exit_code": code})
+        left = {"held_up": crew.held_up(), "nameless": crew.nameless()}
+        show_json({"tasks": settled, **left, "exit_code": code})
     else:
         typer.echo(_summary(crew))
     raise typer.Exit(code)
@@ -164,8 +168,10 @@ def tell(what: Claim | Settled, count: Count | None) -> None:
 
 
 def _summary(crew: Crew) -> str:
-    held = crew.held_up()
-    if not crew.settled and not held:
+    from loki.working.crew import NAMED
+
+    held, nameless = crew.held_up(), crew.nameless()
+    if not crew.settled and not held and not nameless:
         return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
     counts: dict[str, int] = {}
     for one in crew.settled:
@@ -179,10 +185,14 @@ def _summary(crew: Crew) -> str:
         elif one.place in {"dead-letter", "failed"}:
             lines.append(f"  {one.task}: {line(one.reason)}; loki show {one.task}")
     if held:
-        shown = ", ".join(map(line, held[:_SHOWN])) + (", …" if len(held) > _SHOWN else "")
-        told = "waits" if len(held) == 1 else "wait"
-        lines.append(
-            f"{amount(len(held), 'task')} {told} while a circuit breaker is open (loki breakers), "
-            f"urgent ones do not: {shown}"
-        )
+        why = "while a circuit breaker is open (loki breakers), urgent ones do not"
+        lines.append(_left(held, "waits", "wait", why))
+    if nameless:
+        lines.append(_left(nameless, "names", "name", f"nobody who works on it: expected {NAMED}"))
     return "\n".join(lines)
+
+
+def _left(ids: Sequence[str], one: str, many: str, why: str) -> str:
+    """Which tasks were not begun, and why."""
+    shown = ", ".join(map(line, ids[:_SHOWN])) + (", …" if len(ids) > _SHOWN else "")
+    return f"{amount(len(ids), 'task')} {one if len(ids) == 1 else many} {why}: {shown}"

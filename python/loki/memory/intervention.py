@@ -94,7 +94,11 @@ _PLAIN = asdict(Intervention(""))
 
 def words_of(interventions: Sequence[Intervention], execution: int) -> tuple[str, ...]:
     """What people said in an execution, oldest first."""
-    return tuple(i.context for i in interventions if i.execution == execution and i.context)
+    return tuple(
+        i.context
+        for i in interventions
+        if i.execution == execution and i.context and i.kind == RESUME
+    )
 
 
 def last_attempt_before(interventions: Sequence[Intervention], execution: int) -> int:

@@ -19,7 +19,8 @@ DONE = "**Answered Task ID:** "
 def sentence(intervention: Intervention) -> str:
     """A person's answer as the page has it, Markdown."""
     if intervention.kind == ABORT:
-        return f"{inline(intervention.at)}: a person aborted the task; its changes were undone."
+        what = "a person aborted the task; its changes were undone"
+        return said(intervention.at, what, intervention.context)
     return said(intervention.at, "a person resumed the task", intervention.context)
 
 

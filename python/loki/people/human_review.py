@@ -99,6 +99,21 @@ class HumanReview:
         others = list(self.alternatives_considered)
         return {**self.extra, **known, "alternatives_considered": others}
 
+    @property
+    def asked(self) -> str:
+        """What a person is to decide, in words; a reason that is a mere name is left out.
+
+        Example:
+            >>> HumanReview("r", "", "cost", context="Go on?").asked
+            'Go on?'
+            >>> HumanReview("r", "", "May I use the key?", context="It is of production").asked
+            'May I use the key? It is of production'
+        """
+        reason = self.reason.strip()
+        if not self.context or " " not in reason:
+            return self.context or reason
+        return f"{reason}{' ' if reason[-1] in '.:;!?' else ': '}{self.context}"
+
     def until(self, timeout: timedelta = TIMEOUT) -> datetime | None:
         """When nobody is waited for any more; None: its time cannot be read."""
         asked = moment(self.timestamp)
@@ -272,7 +287,7 @@ def told(review: HumanReview, answer: Standing, by: str, note: str) -> str:
     if answer is Standing.APPROVED:
         return f"A person ({by}) approved: {note}" if note else ""
     if answer is Standing.REJECTED:
-        no = f"A person ({by}) was asked, and said no: {review.context or review.reason}"
+        no = f"A person ({by}) was asked, and said no: {review.asked}"
         return f"{no}\nTheir reason: {note}" if note else no
     return note if answer is Standing.CLARIFIED else ""
 
@@ -314,7 +329,8 @@ def _on_task(
 
 
 def _why(review: HumanReview) -> str:
-    return f"{review.reason}: {review.context}" if review.context else review.reason
+    is_name = " " not in review.reason.strip()
+    return f"{review.reason}: {review.context}" if is_name and review.context else review.asked
 
 
 def _asked(review: HumanReview) -> Notify:

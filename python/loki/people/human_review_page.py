@@ -41,7 +41,7 @@ def render(review: HumanReview, title: str, files: Sequence[str], diff: str = ""
 
 ### What is asked
 
-{inline(review.context or review.reason)}
+{inline(review.asked)}
 {considered}{withheld}
 Files changed so far, left as they are:
 

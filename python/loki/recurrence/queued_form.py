@@ -40,6 +40,10 @@ _OF_ITS_LIFE = frozenset(
     }
 )  # fmt: skip
 
+UNNAMED = "refactor"
+"""The kind of a task that names none: it wants a change, also where every check passes already, and claims
+nothing that was red before."""
+
 ALWAYS = frozenset(
     {"id", "title", "description", "priority", "dependencies", "kind", "complexity", "checks"}
 )
@@ -68,15 +72,14 @@ def read(data: Any) -> QueuedTask:
         if not words or (isinstance(data, Sequence) and not isinstance(data, str)):
             raise ValueError(f"found {_shown(data)}, expected a task with an id or a title")
         is_id = not any(letter.isspace() for letter in words)
-        return QueuedTask(words if is_id else task_id(words), words, kind="feature")
+        return QueuedTask(words if is_id else task_id(words), words, kind=UNNAMED)
     values = _values(_flat(data))
     title = values.get("title") or _payload_title(data)
     if not (values.get("id") or title):
         raise ValueError(f"found {_shown(dict(data))}, expected a task with an id or a title")
     values["id"] = values.get("id") or task_id(title)
     values["title"] = title or values.get("description", "").partition("\n")[0] or values["id"]
-    # What nobody called a mere mend wants a change, also where every check passes already.
-    return QueuedTask(**{"kind": "feature", **values}, raw=data)
+    return QueuedTask(**{"kind": UNNAMED, **values}, raw=data)
 
 
 def write(task: QueuedTask) -> dict[str, Any]:

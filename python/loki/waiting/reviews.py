@@ -276,7 +276,7 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
         if not of(workspace).of_task(effect.task_id):  # else another question keeps it
             unblock(workspace, effect.task_id)
     elif isinstance(effect, GiveUp):
-        give_up(workspace, effect.task_id)
+        give_up(workspace, effect.task_id, effect.reason)
     elif isinstance(effect, Bury):
         from loki.waiting.burial import bury
 

@@ -80,7 +80,7 @@ def _review(
         review.id,
         "human_review",
         str(record.get("title") or review.task_id or review.reason),
-        review.context or review.reason,
+        review.asked,
         review.timestamp,
         tuple(answers),
         review.task_id,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from loki.action.process import outlived_by_commands
 from loki.base import below
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.queueing import queue_of
+from loki.recurrence.claim import Slots
 from loki.recurrence.queue import LEASE
 from loki.recurrence.queue_file import Unreadable
 from loki.recurrence.queue_moves import claimable
@@ -37,11 +39,15 @@ from loki.working.stopping import begins, is_cancelled, listening
 if TYPE_CHECKING:
     from loki.action.task import Outcome
     from loki.recurrence.claim import Claim
+    from loki.recurrence.queued import QueuedTask
     from loki.working.stopping import Word
     from loki.workspace import Workspace
 
 IDLE = 1.0
 """Seconds between two looks at a queue that has nothing to claim. Chosen."""
+
+NAMED = "--agent or --agent-command, of `loki work` or of `loki submit`"
+"""What says who works."""
 
 logger = logging.getLogger("loki")
 
@@ -123,6 +129,7 @@ class Crew:
         self._workspace, self._workers, self._default = workspace, workers, default
         self._watch, self._left, self._tell = watch, max_tasks, tell
         self._queue = queue_of(workspace)
+        self._unnamed = -1
         self._capacity = Capacity(
             workspace.breakers(), workspace.clock, workspace.config.work.parallel
         )
@@ -182,16 +189,24 @@ class Crew:
         codes = {EXIT_CODES[one.place] for one in self.settled}
         if self._is_stopping:
             codes.add(130)
-        elif self.held_up():
-            codes.add(6)
+        else:
+            codes |= {6} if self.held_up() else set()
+            codes |= {3} if self.nameless() else set()
         return next((code for code in SEVERITY if code in codes), 0)
 
     def held_up(self) -> list[str]:
         """Ids of tasks that nothing but an open breaker keeps from being worked on."""
         if self._is_over:
             return []
-        ready = claimable(self._queue.lists(), None)
+        ready = claimable(self._queue.lists(), Slots(sys.maxsize, self._default.has_somebody))
         return [task.id for task in ready if not self._capacity.admits(task)]
+
+    def nameless(self) -> list[str]:
+        """Ids of tasks that could be worked on if anybody were named to."""
+        if self._is_over or self._default.agent or self._default.agent_command:
+            return []
+        ready = claimable(self._queue.lists(), None)
+        return [task.id for task in ready if not self._default.has_somebody(task)]
 
     # --- claiming --------------------------------------------------------------------------------------
 
@@ -212,16 +227,29 @@ class Crew:
         self._look_after()
         is_done = self._is_over
         if not is_done and len(self._jobs) < self._workers:
-            claim = self._queue.claim(worker, self._capacity)
+            claim = self._queue.claim(worker, Slots(self._capacity.slots, self._may_take))
             if claim is not None:
                 self._begin(claim)
                 return True
             if not self._jobs and not self._watch and not self._may_come():
                 return False
+            self._warn_of_nameless()
         elif is_done and not self._jobs:
             return False
         self._bell.wait(self._pause())
         return True
+
+    def _may_take(self, task: QueuedTask) -> bool:
+        """Whether a task is for this process: one that names nobody waits for who brings an agent."""
+        return self._default.has_somebody(task) and self._capacity.admits(task)
+
+    def _warn_of_nameless(self) -> None:
+        """Once, and again when others wait."""
+        pending = self._queue.counts()[0]["pending"]
+        if self._watch and pending != self._unnamed and (names := self.nameless()):
+            more = f" and {len(names) - 1} more" if names[1:] else ""
+            logger.warning("nobody is named to work on %s%s: expected %s", names[0], more, NAMED)
+        self._unnamed = pending
 
     @property
     def _is_over(self) -> bool:

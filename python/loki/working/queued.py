@@ -13,13 +13,13 @@ from loki.base.time import argument_seconds
 from loki.memory import task_record
 from loki.queueing import must_be_whole
 from loki.recurrence.queue_moves import EDITED
+from loki.recurrence.queued import QueuedTask
 from loki.waiting import reviews
 from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
     from loki.action.check import Check
-    from loki.recurrence.queued import QueuedTask
     from loki.session import AgentLike, Task
     from loki.workspace import Workspace
 
@@ -34,6 +34,19 @@ class DefaultAgent:
 
     agent: str = ""
     agent_command: str = ""
+
+    def has_somebody(self, queued: QueuedTask) -> bool:
+        """Whether anybody is named for a task."""
+        return bool(queued.agent or queued.agent_command or self.agent or self.agent_command)
+
+    def must_be_able(self, workspace: Workspace) -> None:
+        """Refuse who cannot work, before there is work that they would be asked for.
+
+        Raises:
+            UsageError: no such program, no key.
+        """
+        if self.agent or self.agent_command:
+            agent_of(workspace, QueuedTask("any", "any"), self)
 
 
 def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> Task:
@@ -141,7 +154,7 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
     if queued.briefing not in {"", "stdin", "argument"}:
         raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
     found = CommandAgent(
-        said.agent_command,
+        _as_in_project(workspace, said.agent_command),
         briefing=queued.briefing or None,  # type: ignore[arg-type]
         timeout=limit or workspace.config.loop.agent_timeout,
         reflect=queued.reflect,
@@ -150,6 +163,17 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
     if problem := unrunnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"unknown agent: {problem}")
     return found
+
+
+def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
+    """A command's words; a program that the project finds and its copy does not, by its whole path."""
+    from loki.action.words import assignments, split, which
+
+    words = split(command)
+    rest = assignments(words)[1]
+    if rest and not which(rest[0], workspace.root) and (found := which(rest[0], workspace.project)):
+        return (*words[: len(words) - len(rest)], found, *rest[1:])
+    return words
 
 
 def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
@@ -177,7 +201,8 @@ def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
 
     if not queued.reviewer_command:
         return None
-    reviewer = CommandReviewer(queued.reviewer_command, timeout=workspace.config.loop.agent_timeout)
+    command = _as_in_project(workspace, queued.reviewer_command)
+    reviewer = CommandReviewer(command, timeout=workspace.config.loop.agent_timeout)
     if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
         raise UsageError(f"unknown reviewer: {problem}")
     return reviewer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from support.crew import LOKI, make_agent, outcomes, overlaps, submit, where, work
 from support.project import QUICK, RIGHT, make_project
@@ -97,6 +97,39 @@ def test_each_end_has_its_place_and_the_most_severe_is_the_exit_code(
     assert [task["task_id"] for task in shown] == ["hopeless"]
 
 
+def test_who_cannot_work_is_refused_before_anything_is_claimed(project: Path) -> None:
+    queue = submit(project, ["one", "two"])
+    for words in (("--agent-command", "./no-such-agent"), ("--agent", "nobody")):
+        done = work(project, *words)
+        assert done.returncode == 2, done.stderr
+        assert "agent" in done.stderr
+    assert [task.blocked for task in queue.tasks("pending")] == [None, None]
+
+
+def test_tasks_that_name_nobody_wait_for_who_brings_an_agent(project: Path, tmp_path: Path) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, ["one", "two"])
+    queue.submit(QueuedTask("own", "make own", checks=("test -f own.txt",), agent_command=agent))
+    done = work(project)
+    assert done.returncode == 3
+    assert "2 tasks name nobody who works on it: expected --agent or --agent-command" in done.stdout
+    assert where(queue) == {"one": "pending", "two": "pending", "own": "completed"}
+    assert all(task.blocked is None for task in queue.tasks("pending"))
+    assert work(project, "--agent-command", agent).returncode == 0
+    assert set(where(queue).values()) == {"completed"}
+
+
+def test_an_agent_beside_the_project_is_found_from_its_copies(
+    project: Path, tmp_path: Path
+) -> None:
+    agent, _ = make_agent(tmp_path)
+    queue = submit(project, ["one"])
+    name = os.path.relpath(agent, project)
+    assert name.startswith("../")
+    assert work(project, "--agent-command", name).returncode == 0
+    assert where(queue) == {"one": "completed"}
+
+
 def test_a_task_that_is_approved_goes_on_and_lands(project: Path, tmp_path: Path) -> None:
     agent, log = make_agent(tmp_path)
     queue = submit(project, [])
@@ -159,16 +192,6 @@ def test_max_tasks_and_tasks_that_name_their_own_agent(project: Path, tmp_path: 
     done = work(project, "--max-tasks", "1")
     assert done.returncode == 0, done.stderr
     assert sorted(where(queue).values()) == ["completed", "pending"]
-
-
-def test_a_task_that_nobody_is_named_for_says_what_to_do(project: Path) -> None:
-    queue = submit(project, ["one"])
-    done = work(project)
-    assert done.returncode == 3
-    blocked = queue_of(loki.Workspace(project)).tasks("pending")[0].blocked
-    assert blocked is not None
-    assert "--agent" in blocked.reason
-    assert where(queue) == {"one": "pending"}
 
 
 def test_a_person_goes_on_with_what_a_worker_could_not_end(project: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from loki.recurrence.queued_form import digest, fresh, read, unread, write
         ({"id": "a", "dependencies": None, "depends-on": ["b"]}, "dependencies", ()),
         ({"id": "a", "checks": ["pytest -q", 1]}, "checks", ("pytest -q", "1")),
         ({"id": "a", "checks": {"command": ["ruff", "a b"], "kind": "lint"}}, "checks", ("lint: ruff 'a b'",)),
-        ({"id": "a", "type": "eng-backend"}, "kind", "feature"),
+        ({"id": "a", "type": "eng-backend"}, "kind", "refactor"),
         ({"id": "a", "type": "bug-fix"}, "kind", "bug_fix"),
         ({"id": "a", "complexity": "HIGH"}, "complexity", "high"),
         ({"id": "a", "attempts": [{}, {}]}, "lifetime_attempts", 2),

@@ -86,6 +86,19 @@ def test_a_task_in_the_documents_form_is_worked_on_and_a_person_says_when_it_is_
     assert where(queue) == {"task-7": "completed"}
 
 
+@pytest.mark.parametrize(
+    "form", [{"type": "eng-backend", "payload": {"action": "write a.txt"}}, {"title": "x"}]
+)
+def test_a_task_that_names_no_kind_wants_a_change_and_no_proof_of_a_feature(
+    project: Path, agent: str, form: dict[str, object]
+) -> None:
+    queue = queue_with(project, {"id": "a", "checks": ["true"], **form})
+    work(project, "--agent-command", agent)
+    assert (project / "a.txt").exists()
+    assert where(queue) == {"a": "completed"}
+    assert "Nothing waits for you" in run(project, "status")
+
+
 def test_what_a_person_misses_is_told_and_done(project: Path, agent: str, tmp_path: Path) -> None:
     queue = queue_with(project, {"id": "task-7", "payload": {"action": "write a.txt"}})
     work(project, "--agent-command", agent)

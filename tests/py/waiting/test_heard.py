@@ -57,6 +57,26 @@ def briefing(project: Path, tmp_path: Path) -> str:
     return told.read_text() if told.exists() else ""
 
 
+@pytest.mark.parametrize(
+    ("reason", "context", "asked"),
+    [
+        ("May I use the key?", "the staging one", "May I use the key? the staging one"),
+        ("it needs a key", "Which one?", "it needs a key: Which one?"),
+        ("ambiguity", "Which one?", "Which one?"),
+        ("May I use the key?", "", "May I use the key?"),
+    ],
+)
+def test_what_is_asked_is_told_whole(
+    project: Path, tmp_path: Path, reason: str, context: str, asked: str
+) -> None:
+    """Programs ask in the reason, in the context, or in both."""
+    submit(project, ["a"])
+    asks(project, "a", reason=reason, context=context)
+    assert f"asked   {asked}\n" in run(project, "status")
+    run(project, "reject", "a", "not with that one")
+    assert f"said no: {asked}" in briefing(project, tmp_path)
+
+
 @pytest.mark.parametrize("how", ["reject", "clarify", "approve", "file"])
 def test_an_answer_reaches_a_task_that_was_never_worked_on(
     project: Path, tmp_path: Path, how: str

@@ -15,6 +15,7 @@ from loki.recurrence import queue_shared
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.working.crew import Crew, Job
+from loki.working.queued import DefaultAgent
 
 
 def test_a_task_that_is_claimed_again_at_once_is_not_forgotten(
@@ -48,7 +49,8 @@ def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
     path = workspace.folder / "queue" / "pending.json"
     text = path.read_text()
     path.write_text(text[:20])
-    crew = Crew(workspace, 1, watch=True, max_tasks=1)
+    default = DefaultAgent(agent_command="true")
+    crew = Crew(workspace, 1, default=default, watch=True, max_tasks=1)
     monkeypatch.setattr(crew, "_try", lambda _: ("failed", "nobody is there", None))
     with caplog.at_level(logging.WARNING):
         working = threading.Thread(target=crew.run)

@@ -149,11 +149,13 @@ def test_a_run_in_another_process_is_ended_and_its_files_are_restored(
     process = begin(project, "run", *words)
     pid = said(checks)
     assert (project / "kept.txt").read_text() == "x\n"
-    assert "restored kept.txt" in run(project, "cancel", "mend-it")
+    assert "restored kept.txt" in run(project, "cancel", "mend-it", "the page is gone")
     ended(process, 130)
     assert not is_running(pid)
     assert (project / "kept.txt").read_text() == "as it was"
-    assert "aborted by a person" in run(project, "show", "mend-it")
+    assert "aborted by a person, and its changes undone: the page is gone" in run(
+        project, "show", "mend-it"
+    )
 
 
 def test_a_word_outlives_who_said_it(project: Path, tmp_path: Path) -> None:
