@@ -28,6 +28,8 @@ from loki.decision.breaker import Breaker
 from loki.decision.breaker_kinds import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
 from loki.decision.breakers_file import SharedFile, moment, owner
+from loki.decision.breakers_fold import Folding
+from loki.decision.breakers_log import Content
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
 from loki.decision.transition_log import TransitionLog
 
@@ -37,6 +39,12 @@ T = TypeVar("T")
 
 RETRY_SECONDS = 5.0
 """How long a disk that failed is left alone. Chosen, not measured."""
+
+MANY = 8
+"""Breakers for which a long file is rather read as a whole. Chosen, not measured."""
+
+_OFTEN = frozenset({Kind.ACQUIRE, Kind.SUCCESS, Kind.FAILURE, Kind.IGNORE})
+"""What happens at calls; all else is done by a person, and seen in the file at once."""
 
 logger = logging.getLogger("loki")
 
@@ -106,6 +114,7 @@ class Breakers:
         self._warnings: deque[str] = deque()
         self._has_warned, self._not_before = False, 0.0
         self._unwritten: dict[str, SharedBreaker] = {}  # what the file may not have of them
+        self._folding = Folding(self._file, self._lock, self._complain)
         _all.add(self)
 
     def __getitem__(self, name: str) -> SharedBreaker:
@@ -127,7 +136,7 @@ class Breakers:
         """Names of all breakers that the file has, or that were used here, sorted."""
         with self._locked():
             try:
-                kept = self._file.read().names()
+                kept = self._file.read().whole().names()
             except ValueError:
                 kept = []
                 self._mend()
@@ -230,12 +239,12 @@ class Breakers:
         if self._monotonic() >= self._not_before:
             try:
                 with self._file.lock():
-                    content = self._content(breaker)
+                    before, content = self._content(breaker)
                     reply = core.together(
                         kind, permit, error, content, self._moment(), owner(), *asked
                     )
                     if reply.is_to_write:
-                        self._file.write(content)
+                        self._write(before, breaker.name, content, kind, reply)
                 self._unwritten.pop(breaker.name, None)
             except StoreError as problem:
                 self._complain(problem)
@@ -248,29 +257,41 @@ class Breakers:
         breaker._hear(reply.learned, reply.change)
         return reply
 
-    def _content(self, breaker: SharedBreaker) -> BreakersFile:
-        """The file, and what of it cannot be read set aside; needs its lock."""
-        content = self._whole()
+    def _write(
+        self, before: Content, name: str, content: BreakersFile, kind: Kind, reply: BreakerReply
+    ) -> None:
+        at_once = reply.change is not None or kind not in _OFTEN
+        if not self._file.write(before, name, content, at_once=at_once):
+            self._folding.later()
+
+    def _content(self, breaker: SharedBreaker) -> tuple[Content, BreakersFile]:
+        """The file, and a breaker's part; what of it cannot be read set aside; needs its lock."""
+        before = self._whole()
+        content = before.entry(breaker.name)
         try:
             breaker._shared.check(content, self._moment())
         except ValueError as flaw:
             self._warn_aside(self._file.copy_aside(), f"{breaker.name}: {flaw}")
             content.remove(breaker.name)
-        return content
+        return before, content
 
-    def _whole(self) -> BreakersFile:
+    def _whole(self) -> Content:
         try:
             return self._file.read()
         except ValueError as flaw:
             self._warn_aside(self._file.set_aside(), str(flaw))
-            return BreakersFile()
+            return Content(b"{}")
 
-    def _mend(self) -> None:
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
         try:
-            with self._file.lock():
-                self._whole()
+            yield
         except StoreError as problem:
             self._complain(problem)
+
+    def _mend(self) -> None:
+        with self._complaining(), self._file.lock():
+            self._whole()
 
     def _look(self, *, wait: bool = False) -> None:
         if not self._lock.acquire(blocking=wait):
@@ -297,28 +318,35 @@ class Breakers:
 
     def _end(self) -> None:
         """The process ends: nobody would ever write what could not be written yet."""
-        if self._unwritten and self._file.has_folder() and self._lock.acquire(timeout=1):
+        if self._file.has_folder() and self._lock.acquire(timeout=1):
             try:
                 self._not_before = 0.0
                 self._write_the_rest()
+                self._folding.at_end()
             finally:
                 self._lock.release()
 
     def _take_over(self, breakers: list[SharedBreaker]) -> None:
+        whole: BreakersFile | None = None
         try:
-            content = self._file.read()
+            seen = self._file.read()
+            if seen.has_lines:
+                self._folding.later()
+            if self._listeners or len(breakers) > MANY:
+                whole = seen.whole()
         except ValueError:
-            content = None
+            seen = None
         except StoreError as problem:
             self._complain(problem)
             return
-        if content is not None and self._listeners:
-            others = [name for name in content.names() if name not in self._breakers]
+        if whole is not None and self._listeners:
+            others = [name for name in whole.names() if name not in self._breakers]
             breakers = [*breakers, *map(self._new, others)]
         for breaker in breakers:
             try:
-                if content is None:
+                if seen is None:
                     raise ValueError
+                content = whole or seen.entry(breaker.name)
                 learned, is_to_mend = breaker._shared.look(content, self._moment())
                 breaker._hear(learned)
             except ValueError:
@@ -369,6 +397,7 @@ class Breakers:
     def _begin_anew(self) -> None:
         """In a child of fork: the threads that may have held locks are not there."""
         self._lock = threading.Lock()
+        self._folding = Folding(self._file, self._lock, self._complain)
         for breaker in self._breakers.values():
             breaker._announcing = threading.Lock()
 

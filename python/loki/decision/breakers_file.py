@@ -18,6 +18,7 @@ from typing import TypeAlias
 from loki._core import BreakerMoment, BreakersFile
 from loki.base import file
 from loki.base.error import StoreError
+from loki.decision.breakers_log import LONGEST, SHARE, SMALL, Content, head
 
 MAX_BYTES = 4 * 2**20
 """What is larger is no file of breakers: some 5,000 of them. Chosen, not measured."""
@@ -36,8 +37,8 @@ SETTLED = 2.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-_Identity: TypeAlias = tuple[int, int, int] | None
-"""Which file it is; None: there is none."""
+_Identity: TypeAlias = tuple[int, int, int]
+"""Which file it is."""
 
 _NEVER: _Identity = (0, 0, 0)
 """No file is this one."""
@@ -52,20 +53,16 @@ class SharedFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
-        self._seen = _NEVER
+        self._log = f"{self.path}-log"
+        self._seen: tuple[_Identity, _Identity] = _NEVER, _NEVER
         self._has_swept = False
 
     def has_changed(self) -> bool:
-        """Whether it is another file than when this was last asked; one look at the disk."""
+        """Whether it is another file than when this was last asked; two looks at the disk."""
         before = self._seen
-        try:
-            status = os.stat(self.path)
-            found = _identity(status)
-            is_settled = abs(time.time() - status.st_mtime) > SETTLED
-        except OSError:
-            found, is_settled = None, True
-        self._seen = found if is_settled else _NEVER
-        return found != before
+        found = [_look(path) for path in (self.path, self._log)]
+        self._seen = _known(found[0]), _known(found[1])
+        return (_identity(found[0]), _identity(found[1])) != before
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -88,24 +85,82 @@ class SharedFile:
         """Whether there is a place for it."""
         return os.path.isdir(os.path.dirname(self.path))
 
-    def read(self) -> BreakersFile:
-        """What it says; nothing where there is no file.
+    def read(self) -> Content:
+        """What it says, with what happened since it was written; nothing where there is no file.
 
         Raises:
             ValueError: it is not what it should be.
             StoreError: it cannot be read.
         """
-        return BreakersFile(self._bytes())
+        log = self._log_bytes()  # first: what the file says by now makes lines void, never new
+        data, identity = self._bytes()
+        is_ours = log.startswith(head(identity))
+        content = Content(data, log, is_ours=is_ours)
+        if not is_ours:  # somebody else may have written whatever he likes
+            checked = BreakersFile(data)
+            content = content if content.is_small else Content(checked.bytes(), log)
+        return content
 
-    def write(self, content: BreakersFile) -> None:
-        """Replace it; on disk when this returns. Needs the lock.
+    def write(self, before: Content, name: str, content: BreakersFile, *, at_once: bool) -> bool:
+        """Keep what has become of a breaker; on disk when this returns. Needs the lock.
+
+        Args:
+            before: what was read under the same lock.
+            name: the breaker's.
+            content: what ``before.entry(name)`` gave, changed.
+            at_once: others have to see it in the file itself.
+
+        Returns:
+            Whether the file itself says it; if not, `fold` is due.
 
         Raises:
             StoreError: it could not be written; the old file is still there.
         """
-        file.write_atomic(self.path, content.bytes(), of=os.path.basename(self.path))
+        if before.is_small:
+            self._replace(content.bytes())
+            return True
+        line, size = before.line(name, content), len(before.data)
+        is_long = len(before.log) > LONGEST or len(line) * SHARE > max(size, SMALL)
+        if at_once or is_long or not before.is_ours:
+            self._write_whole(before.merged(line))
+            return True
+        file.append_at(self._log, before.end, line)
+        self._seen = _NEVER, _NEVER
+        return False
+
+    def fold(self, *, unless_younger: float = 0.0) -> bool:
+        """Bring the file up to what the log says. Needs the lock.
+
+        Args:
+            unless_younger: seconds since somebody did that.
+
+        Returns:
+            Whether it says all.
+
+        Raises:
+            ValueError: it is not what it should be.
+            StoreError: it could not be read or written.
+        """
+        content = self.read()
+        if not content.has_lines:
+            return True
+        status = _look(self.path)
+        if status is not None and 0 <= time.time() - status.st_mtime < unless_younger:
+            return False
+        self._write_whole(content.merged())
+        return True
+
+    def _write_whole(self, data: bytes) -> None:
+        self._replace(data)
+        status = _look(self.path)
+        if len(data) > SMALL and status is not None:
+            # The lines before it mean nothing by now, whether they are cut off or not.
+            file.append_at(self._log, 0, head(_identity(status)), durable=False)
+
+    def _replace(self, data: bytes) -> None:
+        file.write_atomic(self.path, data, of=os.path.basename(self.path))
         self._sweep()
-        self._seen = _NEVER  # what comes next may even be what was there before
+        self._seen = _NEVER, _NEVER  # what comes next may even be what was there before
 
     def set_aside(self) -> str:
         """Move it out of the way, under a name that is free; the new name. Needs the lock.
@@ -128,7 +183,7 @@ class SharedFile:
             StoreError: it cannot be written.
         """
         aside = self._free_name()
-        file.write_atomic(aside, self._bytes())
+        file.write_atomic(aside, self._bytes()[0])
         return aside
 
     def _sweep(self) -> None:
@@ -146,7 +201,8 @@ class SharedFile:
         names = (f"{self.path}.corrupt-{number}" for number in itertools.count(1))
         return next(name for name in names if not os.path.lexists(name))
 
-    def _bytes(self) -> bytes:
+    def _bytes(self) -> tuple[bytes, _Identity]:
+        """The file, and which one it is."""
         try:
             with open(self.path, "rb", opener=_at_once) as opened:
                 status = os.fstat(opened.fileno())
@@ -154,12 +210,20 @@ class SharedFile:
                     raise OSError(errno.EINVAL, "is no file")
                 if status.st_size > MAX_BYTES:
                     raise ValueError(f"found {status.st_size} bytes, expected at most {MAX_BYTES}")
-                return opened.read(status.st_size)
+                return opened.read(status.st_size), _identity(status)
         except FileNotFoundError:
-            return b"{}"
+            return b"{}", _NEVER
         except OSError as error:
-            self._seen = _NEVER  # to be tried again
+            self._seen = _NEVER, _NEVER  # to be tried again
             raise StoreError(f"could not read {self.path}: {error.strerror or error}") from error
+
+    def _log_bytes(self) -> bytes:
+        try:
+            with open(self._log, "rb", opener=_at_once) as opened:
+                is_file = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                return opened.read(MAX_BYTES) if is_file else b""
+        except OSError:
+            return b""
 
 
 def _at_once(path: str, flags: int) -> int:
@@ -167,10 +231,23 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _identity(status: os.stat_result) -> _Identity:
+def _look(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _identity(status: os.stat_result | None) -> _Identity:
     # Each replacement is a new file; one that is written in place has another time or size. Within
     # a tick of the file system's clock all of it may be as it was: see SETTLED.
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return (0, 0, 1) if status is None else (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _known(status: os.stat_result | None) -> _Identity:
+    """Which file it is, once another one would be told from it; until then none."""
+    is_settled = status is None or abs(time.time() - status.st_mtime) > SETTLED
+    return _identity(status) if is_settled else _NEVER
 
 
 def moment(now_ns: int, now: datetime, boot_id: str) -> BreakerMoment:
