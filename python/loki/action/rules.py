@@ -85,7 +85,7 @@ class PutBack:
     """A file that a command changed, and that is as it was.
 
     Attributes:
-        id: by which a person answers.
+        id: by which a person answers; the same for the same change.
         at: when, ISO 8601 UTC.
         path: the file, absolute.
         command: the command.
@@ -100,6 +100,11 @@ class PutBack:
     found: str
     restored: str
     kept: str = ""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a person may have it as the command left it: not what loki itself keeps of a task."""
+        return not self.path.endswith(tuple(f"/{name}" for name in OF_TASK[1:]))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PutBack:
@@ -254,7 +259,9 @@ class Rules:
     # --- putting back ----------------------------------------------------------------------------
 
     def _put_back(self, path: str, was: State, now: State, command: str, at: str) -> PutBack:
-        id_ = "rule-" + hashlib.sha256(f"{path}\0{now.digest}\0{at}".encode()).hexdigest()[:6]
+        again = "" if now.kind in {"", "file"} else at  # of what is no file, each is its own
+        change = f"{path}\0{now.digest}\0{was.digest}\0{again}".encode("utf-8", "surrogateescape")
+        id_ = "rule-" + hashlib.sha256(change).hexdigest()[:6]
         kept = f"{ASIDE}/{id_}-{os.path.basename(path)}" if now.kind else ""
         file.make_folder(self.folder)
         _give_way(os.path.dirname(path), self.project)
@@ -269,17 +276,32 @@ class Rules:
         return done
 
     def _put_back_since(self, size: int) -> Iterator[PutBack]:
+        for said in self._log(size):
+            with suppress(ValueError):
+                yield PutBack.from_dict(said)
+
+    def asked(self, before: Look) -> dict[str, bool]:
+        """What a person had been asked before a look, by id, and whether the answer was no."""
+        found: dict[str, bool] = {}
+        for said in self._log(0, before.size):
+            if "answered" in said:
+                found[str(said["answered"])] = said.get("accepted") is False
+            elif "id" in said:
+                found.setdefault(str(said["id"]), False)
+        return found
+
+    def _log(self, begin: int, end: int | None = None) -> Iterator[dict[str, Any]]:
         try:
             with open(self.folder / LOG, "rb") as log:
-                log.seek(size)
-                lines = log.read().splitlines()
+                log.seek(begin)
+                lines = log.read(None if end is None else end - begin).splitlines()
         except OSError:
             return
         for line in lines:
             with suppress(ValueError):
                 said = json.loads(line)
                 if isinstance(said, dict):
-                    yield PutBack.from_dict(said)
+                    yield said
 
 
 def put(path: str, state: State) -> None:

@@ -158,18 +158,26 @@ class Ward:
                 error,
             )
             return
+        asked = self.rules.asked(before) if found else {}
         for one in found:
+            if asked.get(one.id):  # a person said that it is to stay as it is
+                logger.info("%s was put back again, as `%s` ran", one.path, one.command)
+                continue
             logger.warning("%s", told(one))
-            self.tell(one)
+            if one.id not in asked:
+                self.tell(one)
 
 
 def told(one: PutBack) -> str:
     """What a person is told of a file that was put back."""
     did = "deleted" if not one.found else "changed" if one.restored else "written"
     kept = f" What it said then is in .loki/{one.kept}." if one.kept else ""
+    ran = f"{one.path} was {did} while `{one.command}` ran, which must not: it"
+    if not one.is_asked:
+        return f"{ran} says what the task did. It is as it was.{kept}"
     return (
-        f"{one.path} was {did} while `{one.command}` ran, which must not: it decides how loki or git "
-        f"work. It is as it was.{kept} If that was you: `loki approve {one.id}`"
+        f"{ran} decides how loki or git work. It is as it was.{kept} If that was you: "
+        f"`loki approve {one.id}`"
     )
 
 

@@ -79,13 +79,17 @@ def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
 
 def _open(workspace: Workspace) -> dict[str, PutBack]:
     found: dict[str, PutBack] = {}
+    declined: set[str] = set()  # the same change again is put back without a question
     for record in workspace.store.records(LOG):
         if "answered" in record:
-            found.pop(str(record["answered"]), None)
+            id_ = str(record["answered"])
+            found.pop(id_, None)
+            (declined.discard if record.get("accepted") else declined.add)(id_)
             continue
         try:
             one = PutBack.from_dict(record)
         except ValueError:
             continue
-        found[one.id] = one
+        if one.is_asked and one.id not in declined:
+            found.setdefault(one.id, one)
     return found

@@ -116,7 +116,29 @@ def test_what_the_task_has_done_is_not_forgotten(
         outcome = task.run(lambda _: {"tests/test_calc.py": weaker, "tests/test_evil.py": evil})
     assert outcome.awaiting == ("changed_tests",)
     assert "journal.jsonl was" in caplog.text
+    assert not [one for one in waiting(workspace) if "tasks/" in one.title], "nobody wants it so"
     assert "tests/test_calc.py" in workspace.journal("mine").undo().restored
+
+
+def test_the_same_change_again_is_asked_about_once(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A test suite that sets up git in each of its runs."""
+
+    def run() -> list[str]:
+        caplog.clear()
+        with loki.Workspace(project).ward.over(["make", "test"], project):
+            subprocess.run(["git", "config", "user.name", "t"], cwd=project, check=True)
+        return [one.id for one in waiting(loki.Workspace(project)) if one.kind == "rule"]
+
+    (first,) = run()
+    assert run() == [first]
+    assert "was changed while" in caplog.text
+    workspace = loki.Workspace(project)
+    reject(workspace, find(waiting(workspace), first), "ann")
+    assert run() == []
+    assert "was changed while" not in caplog.text
+    assert b"user" not in (project / ".git" / "config").read_bytes()
 
 
 def test_a_task_that_has_ended_may_be_approved_meanwhile(project: Path) -> None:
