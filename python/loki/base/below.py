@@ -18,7 +18,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from loki.base.error import StoreError
-from loki.base.file import is_temporary
+from loki.base.file import is_temporary, temporary_name
 from loki.base.owner import has_ended
 
 if TYPE_CHECKING:
@@ -159,6 +159,49 @@ def remove(root: str | os.PathLike[str], name: str, keep: str = "") -> None:
             os.fsync(folder)
     except OSError as error:
         raise _refused(root, name, error) from error
+    _tidy_above(root, name, keep)
+
+
+def remove_if(
+    root: str | os.PathLike[str],
+    name: str,
+    is_expected: Callable[[os.stat_result], bool],
+    keep: str = "",
+) -> bool:
+    """Remove a file that others write, too, unless it is another than expected by then.
+
+    Args:
+        root, name, keep: as of `remove`.
+        is_expected: told what stands there.
+
+    Returns:
+        Whether it is gone; if not, what stands there is another program's.
+
+    Raises:
+        StoreError: it cannot be removed, or a link is in the way.
+    """
+    taken = temporary_name()
+    is_ours = True
+    try:
+        with contextlib.suppress(FileNotFoundError), parent(root, name) as (folder, last):
+            if not is_expected(os.stat(last, dir_fd=folder)):
+                return False
+            os.rename(last, taken, src_dir_fd=folder, dst_dir_fd=folder)
+            is_ours = is_expected(os.stat(taken, dir_fd=folder))
+            if not is_ours:
+                with contextlib.suppress(FileExistsError):  # then there is a newer one
+                    os.link(taken, last, src_dir_fd=folder, dst_dir_fd=folder)
+            os.unlink(taken, dir_fd=folder)
+            os.fsync(folder)
+    except OSError as error:
+        raise _refused(root, name, error) from error
+    if is_ours:
+        _tidy_above(root, name, keep)
+    return is_ours
+
+
+def _tidy_above(root: str | os.PathLike[str], name: str, keep: str) -> None:
+    """Remove the folders above a file that is gone, as long as they are empty."""
     with contextlib.suppress(OSError):  # not empty, or somebody else was quicker
         while (above := name.rpartition("/")[0]) not in {"", keep}:
             name = above

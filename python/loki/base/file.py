@@ -131,17 +131,20 @@ def replace_if(
     data: bytes,
     is_expected: Callable[[os.stat_result | None], bool],
     mode: int = 0o600,
+    *,
+    durable: bool = False,
 ) -> bool:
     """Replace a file that others write, too, unless it is another than expected by then.
 
     The two change places in one step, so that what was displaced is seen: if it is another program's,
-    it goes back to where it was. Nobody waits for the disk.
+    it goes back to where it was.
 
     Args:
         path: the file; its folder exists.
         data: its new content.
         is_expected: told what stands there, or None: nothing.
         mode: permission bits.
+        durable: whether to wait for the disk.
 
     Returns:
         Whether it was replaced; if not, what stands there is another program's.
@@ -157,11 +160,14 @@ def replace_if(
         try:
             if not is_expected(_look(name, handle)):
                 return False
-            write_new(temporary, data, mode, folder=handle, durable=False)
+            write_new(temporary, data, mode, folder=handle, durable=durable)
             try:
-                return _replace_if(temporary, name, handle, is_expected)
+                is_done = _replace_if(temporary, name, handle, is_expected)
             finally:
                 remove_quietly(temporary, folder=handle)
+            if durable and is_done:
+                os.fsync(handle)
+            return is_done
         finally:
             os.close(handle)
     except OSError as error:
@@ -172,10 +178,13 @@ def _replace_if(
     temporary: str, name: str, folder: int, is_expected: Callable[[os.stat_result | None], bool]
 ) -> bool:
     if _look(name, folder) is None:
-        with suppress(FileExistsError):
+        try:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            return True
-        return False
+        except FileExistsError:
+            return False
+        except OSError:  # not everywhere: what comes right now is not seen
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
     if not _swap(temporary, name, folder):  # not everywhere: what comes right now is not seen
         if is_ours := is_expected(_look(name, folder)):
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -302,7 +302,7 @@ class HumanReviews:
         # One that is said to be asked in the time to come is asked now: else it would wait for ever.
         if signal.data.get("id") != review.id or given > review.timestamp:
             text = Masked(render(masked(review.to_dict())))
-            self._store.update(signal.file, lambda old: text if old == signal.text else old)
+            self._signals.rewrite(signal, text)
         return review
 
     def _decided(self) -> dict[str, Decision]:

@@ -127,6 +127,29 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
         return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
 
+def documents(text: str) -> list[str]:
+    """The JSON objects that stand in a text one after another: a program has appended.
+
+    Returns:
+        Each as it is written; the whole text alone, where it is anything else.
+
+    Example:
+        >>> documents('{"a": 1}\\n{"a": 2}\\n'), documents("{} and more")
+        (['{"a": 1}', '{"a": 2}'], ['{} and more'])
+    """
+    found, at, decoder = [], 0, json.JSONDecoder()
+    while at < len(text):
+        try:
+            data, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return [text]
+        if not isinstance(data, dict):
+            return [text]
+        found.append(text[at:end])
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+    return found if len(found) > 1 else [text]
+
+
 def _plain(text: str) -> dict[str, Any]:
     said = text.strip()
     return {"description": said} if said else {}

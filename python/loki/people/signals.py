@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from loki.base.error import UsageError
+from loki.base.error import StoreError, UsageError
 from loki.base.secret import masked
 from loki.base.time import isoformat
 from loki.memory.run import ended_at
 from loki.memory.store import Masked
+from loki.people.overwritten import Overwritten
 from loki.people.signal import (
     FOLDER,
     KINDS,
@@ -31,6 +33,7 @@ from loki.people.signal import (
     parse,
     render,
 )
+from loki.people.signal_body import documents
 
 if TYPE_CHECKING:
     from loki.base.time import Clock
@@ -68,6 +71,7 @@ class Signals:
         self.store = store
         self.clock = clock
         self._told: set[str] = set()
+        self._seen = Overwritten(store)
 
     def give(self, kind: str, name: str = "", data: Mapping[str, Any] = NOTHING) -> Signal:
         """Give a signal; it is on disk when this returns.
@@ -144,6 +148,7 @@ class Signals:
             self._count(signal)
             return True
         if about.queues:
+            self._seen.done(file_of(signal.kind), signal.id)
             for twin in self._each(signal.kind):
                 if twin.id == signal.id and twin.file != signal.file:
                     self._remove(twin)
@@ -151,6 +156,12 @@ class Signals:
         if about.queues:
             self._move_up(signal.kind)
         return gone
+
+    def rewrite(self, signal: Signal, text: Masked) -> None:
+        """Let a signal's file say the same in other words, unless it was given anew meanwhile."""
+        if signal.file == file_of(signal.kind, signal.name):
+            self._seen.expect(signal.file, text, signal.text)
+        self.store.update(signal.file, lambda old: text if old == signal.text else old)
 
     def clear(self, signal: Signal) -> bool:
         """Remove a signal that nobody is to act on any more; as `consume`, with a line in the log."""
@@ -190,6 +201,10 @@ class Signals:
 
     def _each(self, *kinds: str) -> Iterator[Signal]:
         ends: dict[str | None, datetime | None] = {}
+        for kind in kinds or KINDS:
+            if KINDS[kind].queues:
+                with suppress(StoreError):  # who cannot write may look all the same
+                    self._keep_overwritten(file_of(kind))
         for file in self.store.names(f"{FOLDER}/"):
             known = named(file)
             if known is not None and (not kinds or known[0] in kinds):
@@ -243,12 +258,47 @@ class Signals:
             first[0] = old is None or parse(signal.file, old)[0].id == signal.id
             return text if old is None else old
 
+        self._seen.expect(signal.file, signal.text)
         self.store.update(signal.file, change)
         file = signal.file
         if not first[0]:
             file = f"{signal.file}.d/{encoded(signal.id)}.json"
             self.store.update(file, lambda old: text if old is None else old)
         return self._read(file)[0]
+
+    def _keep_overwritten(self, file: str) -> None:
+        """Let what another program has written over, or appended to, wait behind what stands there."""
+        text = self.store.get(file)
+        if text is not None and len(several := documents(text)) > 1:
+            for one in several[1:]:
+                self._keep_behind(file, one)
+            self.store.update(file, lambda old: Masked(several[0]) if old == text else old)
+        for gone in self._seen.look(file):
+            self._keep_behind(file, gone.text)
+            self._seen.kept(file, gone)
+
+    def _keep_behind(self, file: str, text: str) -> None:
+        (signal,) = parse(file, text, self.clock.now())
+        if signal.standing == "unreadable" or not text.strip():
+            return
+        said = dict(signal.data)
+        if signal.given_at:
+            said["timestamp"] = isoformat(signal.given_at)
+        if signal.about.form != "review":  # its readers give it an id of its own
+            said["id"] = signal.id
+        kept, name = Masked(render(masked(said))), f"{file}.d/{encoded(signal.id)}.json"
+        is_new = [False]
+
+        def change(old: str | None) -> str | None:
+            is_new[0] = old is None and not self._seen.is_done(file, signal.id)
+            return kept if is_new[0] else old
+
+        self.store.update(name, change)
+        if is_new[0]:
+            logger.warning(
+                ".loki/%s: another program has written there again: what it held waits as .loki/%s",
+                *(file, name),
+            )
 
     def _remove(self, signal: Signal) -> bool:
         """Remove what was read, not what was written since; whether it is gone."""
@@ -276,6 +326,7 @@ class Signals:
         def take(text: str | None) -> None:
             was_there[0] = text is not None
 
+        self._seen.expect(file, following.text)
         self.store.update(file, lambda old: Masked(following.text) if old is None else old)
         if self.store.get(file) == following.text:
             self.store.update(following.file, take)

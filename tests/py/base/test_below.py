@@ -223,3 +223,21 @@ def test_what_nests_deeply_hides_no_file_above_it(own: Path) -> None:
     assert "kept" in set(below.files(own))
     assert "" in set(below.folders(own))
     below.remove_tree(own, "deep")
+
+
+def test_what_another_program_has_just_written_is_not_removed(own: Path) -> None:
+    """It goes back to where it was, whether it came before the removal or during it."""
+    (own / "signals").mkdir()
+    path = own / "signals" / "X"
+    path.write_text("theirs")
+    assert not below.remove_if(own, "signals/X", lambda _: False)
+    looks = iter([True, False])
+    assert not below.remove_if(own, "signals/X", lambda _: next(looks))
+    assert path.read_text() == "theirs"
+    assert os.listdir(own / "signals") == ["X"]
+    assert below.remove_if(own, "signals/X", lambda _: True, keep="signals")
+    assert os.listdir(own / "signals") == []
+    assert below.remove_if(own, "signals/X", lambda _: False), "there is none"
+    (own / "signals" / "out").symlink_to(own.parent / "outside")
+    with pytest.raises(StoreError, match="link"):
+        below.remove_if(own, "signals/out/kept", lambda _: True)

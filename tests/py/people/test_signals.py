@@ -124,10 +124,14 @@ def test_one_that_waits_can_be_consumed_before_the_first(signals: Signals) -> No
 
 
 def test_one_that_was_killed_while_moving_up_stands_once(signals: Signals, tmp_path: Path) -> None:
-    for reason in ("one", "two"):
+    first, _ = (
         signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+        for reason in ("one", "two")
+    )
     waiting = tmp_path / "signals/HUMAN_REVIEW_NEEDED.d/two.json"
-    (tmp_path / "signals/HUMAN_REVIEW_NEEDED").write_text(waiting.read_text())
+    signals.consume(first)
+    waiting.parent.mkdir()
+    waiting.write_text((tmp_path / "signals/HUMAN_REVIEW_NEEDED").read_text())
     (only,) = signals.pending()
     assert signals.consume(only)
     assert signals.pending() == []

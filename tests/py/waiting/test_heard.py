@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import loki
 from loki.cli.app import app
 from loki.people.human_review import Standing
+from loki.people.human_reviews import Decision
 from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.waiting import reviews
@@ -178,3 +180,35 @@ def test_what_is_asked_while_the_checks_run_keeps_the_work_from_landing(
     found = queue.find("a")
     assert found is not None
     assert found.blocked is not None
+
+
+def test_two_requests_in_one_file_are_numbered_and_each_answer_reaches_its_asker(
+    project: Path, tmp_path: Path
+) -> None:
+    """Another program asks, is seen, and asks anew over it; a third time it appends."""
+    queue = submit(project, ["a", "b", "c"])
+    asks(project, "a")
+    asks(project, "b", context="May it drop the table?")
+    with (project / ".loki/signals/HUMAN_REVIEW_NEEDED").open("a") as file:
+        json.dump({"reason": "cost_limit", "task_id": "c", "context": "May it cost more?"}, file)
+    said = run(project, "status")
+    for number, question in enumerate((QUESTION, "May it drop the table?", "May it cost more?"), 1):
+        assert re.search(rf"^ *{number}\b.*?{re.escape(question)}", said, re.DOTALL | re.MULTILINE)
+    run(project, "approve", "1", "the old key only")
+    run(project, "reject", "2", "ask the owner first")
+    run(project, "reject", "3")
+    assert [[one.answer.value for one in decisions(project, task)] for task in "abc"] == [
+        ["clarified"],
+        ["rejected"],
+        ["rejected"],
+    ]
+    told = {task: reviews.answers(loki.Workspace(project), task) for task in "ab"}
+    assert "the old key only" in told["a"][0]
+    assert "ask the owner first" in told["b"][0]
+    blocked = {task.id for task in queue.tasks() if task.blocked}
+    assert blocked == {"c"}, "a plain no"
+    assert not list((project / ".loki/signals").iterdir())
+
+
+def decisions(project: Path, task: str) -> list[Decision]:
+    return reviews.of(loki.Workspace(project)).decisions(task)
