@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loki.adapters.claude_agent_hooks import Hooks
 from loki.adapters.scope import CONVERSATION
+from loki.base.time import Duration
 from loki.monitoring.monitor import Monitor
 from loki.monitoring.reported_calls import ReportedCalls
 
@@ -33,6 +35,7 @@ async def query(
     transport: sdk.Transport | None = None,
     monitor: Monitor | None = None,
     scope: str = CONVERSATION,
+    wait: Duration | None = None,
 ) -> AsyncIterator[sdk.Message]:
     """As ``claude_agent_sdk.query``, watched.
 
@@ -41,13 +44,15 @@ async def query(
         monitor: what decides; None: one for the options' folder.
         scope: whose signs the session is told: ``conversation``, its own; ``project``, all of the branch;
             a user's name: the user's. `loki.adapters.scope.close` closes them.
+        wait: how long it is waited, all pauses together, until the circuit breaker of Claude's service
+            lets a query out; 0: not at all; None: as the monitor says.
 
     Raises:
         AgentStuck: after the last message, where the same failure came too often.
-        BreakerOpen: Claude's service is known to be down; nothing was started.
+        BreakerOpen: Claude's service is known to be down for as long; nothing was started.
     """
-    watch = _Watch(options, monitor, scope)
-    watch.calls.begin()
+    watch = _Watch(options, monitor, scope, wait)
+    await watch.begin()
     try:
         async for message in sdk.query(prompt=prompt, options=watch.options, transport=transport):
             watch.see(message)
@@ -63,12 +68,13 @@ class LokiClient(sdk.ClaudeSDKClient):
     Args:
         options, transport: as there.
         monitor: what decides; None: one for the options' folder.
-        scope: whose signs a session is told, as `query` takes it.
+        scope, wait: as `query` takes them.
 
     Raises:
         AgentStuck: out of ``receive_response`` and ``receive_messages``, after the result of a query
             in which the same failure came too often.
-        BreakerOpen: out of ``query``: Claude's service is known to be down; nothing was sent.
+        BreakerOpen: out of ``query``: Claude's service is known to be down for as long as is waited;
+            nothing was sent.
     """
 
     def __init__(
@@ -78,15 +84,16 @@ class LokiClient(sdk.ClaudeSDKClient):
         *,
         monitor: Monitor | None = None,
         scope: str = CONVERSATION,
+        wait: Duration | None = None,
     ) -> None:
-        self._watch = _Watch(options, monitor, scope)
+        self._watch = _Watch(options, monitor, scope, wait)
         super().__init__(self._watch.options, transport)
 
     async def query(
         self, prompt: str | AsyncIterable[dict[str, Any]], session_id: str = "default"
     ) -> None:
         """As the client's."""
-        self._watch.calls.begin()
+        await self._watch.begin()
         await super().query(prompt, session_id)
 
     async def receive_messages(self) -> AsyncIterator[sdk.Message]:
@@ -111,11 +118,16 @@ class _Watch:
     """
 
     def __init__(
-        self, options: sdk.ClaudeAgentOptions | None, monitor: Monitor | None, scope: str
+        self,
+        options: sdk.ClaudeAgentOptions | None,
+        monitor: Monitor | None,
+        scope: str,
+        wait: Duration | None,
     ) -> None:
         options = options or sdk.ClaudeAgentOptions()
-        hooks = Hooks(monitor or options.cwd or ".", scope)
+        hooks = Hooks(monitor or options.cwd or ".", scope, wait)
         self.calls = ReportedCalls(hooks.monitor.workspace, "claude")
+        self.begin = partial(self.calls.abegin, hooks.monitor.wait)
         self.raise_if_stuck = hooks.raise_if_stuck
         given = options.hooks or {}
         ours = {

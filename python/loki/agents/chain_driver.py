@@ -21,6 +21,7 @@ from loki.agents.chain import Run
 from loki.agents.member import Permit
 from loki.agents.visit import Visit
 from loki.base.cancellation import LinkedEvent
+from loki.base.time import Clock
 from loki.decision import fallback
 from loki.decision.fallback import Event
 
@@ -100,11 +101,11 @@ def _wait(run: Run[A], effect: fallback.Wait) -> Event:
 
 def _pause(run: Run[A], effect: fallback.Pause) -> Event:
     run.pause(effect.seconds)
-    run.ways.clock.wait(_spread(effect.seconds), run.cancelled)
+    run.ways.clock.wait(spread(effect.seconds), run.cancelled)
     return fallback.Cancelled() if run.cancelled.is_set() else fallback.Resumed()
 
 
-def _spread(seconds: float) -> float:
+def spread(seconds: float) -> float:
     """A little longer, by another amount for each who waits: not all come at once."""
     return seconds + random.uniform(0.01, 0.01 + SPREAD * min(seconds, 1.0))  # noqa: S311
 
@@ -182,16 +183,31 @@ async def _wait_async(run: Run[A], effect: fallback.Wait) -> Event:
 
 async def _pause_async(run: Run[A], effect: fallback.Pause) -> Event:
     run.pause(effect.seconds)
-    await _sleep(run, _spread(effect.seconds))
+    await _sleep(run, spread(effect.seconds))
     return fallback.Cancelled() if run.cancelled.is_set() else fallback.Resumed()
 
 
 async def _sleep(run: Run[A], seconds: float) -> None:
     """Wait by the clock; a cancellation ends it at once."""
-    loop, over, stop = asyncio.get_running_loop(), asyncio.Event(), LinkedEvent(run.cancelled)
+    try:
+        await asleep(run.ways.clock, seconds, LinkedEvent(run.cancelled))
+    except asyncio.CancelledError:
+        await _off(run.step, fallback.Cancelled())
+        raise
+
+
+async def asleep(clock: Clock, seconds: float, stop: threading.Event) -> None:
+    """Wait by a clock in an event loop.
+
+    Args:
+        clock: what tells when it is over.
+        seconds: 0 or more.
+        stop: ends it, and is set where it is cancelled.
+    """
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def wait() -> None:
-        run.ways.clock.wait(seconds, stop)
+        clock.wait(seconds, stop)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(over.set)
 
@@ -201,7 +217,6 @@ async def _sleep(run: Run[A], seconds: float) -> None:
         await over.wait()
     except asyncio.CancelledError:
         stop.set()  # the thread ends, too
-        await _off(run.step, fallback.Cancelled())
         raise
 
 

@@ -5,11 +5,15 @@ Under test: ``tests/py/monitoring/test_reported_calls.py``.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING
 
+from loki.agents.chain_driver import asleep, spread
 from loki.agents.preset import preset
 from loki.agents.report import Report
 from loki.agents.reported_error import shows_outage
+from loki.base.error import BreakerOpen
 
 if TYPE_CHECKING:
     from loki.decision.shared_breaker import SharedPermit
@@ -26,7 +30,8 @@ class ReportedCalls:
 
     def __init__(self, workspace: Workspace, program: str) -> None:
         self._preset = preset(program)
-        self._breaker = workspace.ways.breakers[self._preset.breaker]
+        self._ways = workspace.ways
+        self._breaker = self._ways.breakers[self._preset.breaker]
         self._permit: SharedPermit | None = None
 
     def begin(self) -> None:
@@ -37,6 +42,26 @@ class ReportedCalls:
         """
         self.end()
         self._permit = self._breaker.guard()
+
+    async def abegin(self, wait: float | None = None) -> None:
+        """The same, once the service may be asked.
+
+        Args:
+            wait: seconds to wait for that, all pauses together; None: as the workspace says.
+
+        Raises:
+            BreakerOpen: it may not be asked in that time.
+        """
+        until = self._ways.clock.monotonic() + (self._ways.wait if wait is None else wait)
+        while True:
+            try:
+                await asyncio.to_thread(self.begin)
+                return
+            except BreakerOpen as refusal:
+                seconds = refusal.retry_after
+                if seconds is None or seconds >= until - self._ways.clock.monotonic():
+                    raise
+            await asleep(self._ways.clock, spread(seconds), threading.Event())
 
     def passed(self) -> None:
         """An answer came."""

@@ -13,6 +13,7 @@ import pytest
 
 import loki
 from loki.adapters.claude_agent_sdk import LokiClient, query
+from loki.testing import ManualClock
 from support import agents
 from support.framework_agents import ZERO, monitor
 from support.llm_service import LLMService, Received, Reply, Said, failed
@@ -165,9 +166,24 @@ def test_claude_code_asks_again_and_loki_counts_and_refuses_what_is_new(stage: S
         with pytest.raises(sdk.ResultError):
             asyncio.run(_all(query(prompt="Fix it", options=options, monitor=watched), heard))
         assert len(service.received) == 3
+        refused = query(prompt="Fix it", options=options, monitor=watched, wait=0)
         with pytest.raises(loki.BreakerOpen, match="api/claude"):
-            asyncio.run(_all(query(prompt="Fix it", options=options, monitor=watched), heard))
+            asyncio.run(_all(refused, heard))
         assert len(service.received) == 3
+
+
+def test_a_query_waits_until_the_service_may_be_asked(stage: Stage) -> None:
+    clock, heard = ManualClock(), list[Any]()
+    watched = monitor(stage.project, clock)
+    breaker = watched.workspace.breakers()["api/claude"]
+    for _ in range(3):
+        breaker.guard().failure("529")
+    began = clock.monotonic()
+    with LLMService(say(iter([Said("Nothing to do.")]))) as service:
+        options = stage.options(service)
+        asyncio.run(_all(query(prompt="Fix it", options=options, monitor=watched), heard))
+    assert heard[-1].result == "Nothing to do."
+    assert clock.monotonic() - began >= 299
 
 
 def test_a_wrong_key_is_no_outage(stage: Stage) -> None:
