@@ -2,7 +2,8 @@
 
 A check that failed before the first attempt, or a new test. That such a test fails without the change is
 seen by running it: on a copy of the project as the task found it, with nothing but the changed tests laid
-on it; and on that copy with the whole change, as what cannot run in a copy says nothing.
+on it (of a file of the program that ends with tests, its end); and on that copy with the whole change, as
+what cannot run in a copy says nothing.
 Under test: ``tests/py/together/test_feature_evidence.py``.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from loki.action.check import RUN_TESTS, CheckResult, Report
 from loki.action.check_runner import CheckRunner
+from loki.action.judging.knowledge import knowledge
 from loki.action.narrowing import Narrowed
 from loki.action.results.result import PASSED
 from loki.action.scratch_folder import scratch_folder
@@ -92,11 +94,12 @@ class FeatureEvidence:
         """Those of some new tests that pass with the change only."""
         changed = self.work.paths()
         laid = [path for path in changed if is_test_file(path)]
+        inside = self._tests_inside(laid)
         narrowed = Narrowed.of(result.check.command, self.runner.root)
         check = result.check
         if narrowed is not None and not narrowed.is_selective and (own := narrowed.tests(laid)):
             check = replace(check, command=narrowed.for_files(own))
-        if not laid or len(laid) == len(changed):
+        if not (laid or inside) or len(laid) == len(changed):
             return []  # the tests are all that is new
         logger.info("[closed-loop] task=%s new tests=%d run without it", self.task_id, len(new))
         with scratch_folder() as folder:
@@ -104,6 +107,8 @@ class FeatureEvidence:
                 tree = Tree.scan(self.runner.root)
                 root = self.work.copy_before(tree, os.path.join(folder, "tree"))
                 self._lay(root, laid)
+                for path, text in inside.items():
+                    (root / path).write_text(text, encoding="utf-8")
                 runner = self.runner.in_copy(root)
                 without = runner.run_one(check).tests or {}
                 if all(without.get(test) == PASSED for test in new):
@@ -114,6 +119,19 @@ class FeatureEvidence:
                 return []
             beside = runner.run_one(check).tests or {}
         return [t for t in new if without.get(t) != PASSED and beside.get(t) == PASSED]
+
+    def _tests_inside(self, laid: Sequence[str]) -> dict[str, str]:
+        """Files of the program that end with tests: as they were, with the tests that they have now."""
+        found = {}
+        for path, (before, after) in self.work.texts().items():
+            marker = knowledge().inside.get(os.path.splitext(path)[1])
+            if marker is None or before is None or after is None or path in laid:
+                continue
+            old, new = marker.search(before), marker.search(after)
+            if new is not None:
+                end = old.start() if old is not None else len(before)
+                found[path] = before[:end] + after[new.start() :]
+        return found
 
     def _lay(self, root: Path, paths: Sequence[str]) -> None:
         """Have files of a copy as they are in the project now."""

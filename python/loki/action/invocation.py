@@ -68,9 +68,14 @@ class Invocation:
         return (*self.words, *self.separators, *more)
 
     def with_inserted(self, lead: Sequence[str], more: Sequence[str]) -> tuple[str, ...] | None:
-        """The command with more words right behind the program's first; None inside a script."""
+        """The command with more words before the program's own; None where a script has some in the way."""
         if self.start is None:
-            return None
+            given = _given(self.words)
+            own = self.program[len(lead) : len(self.program) - len(given)]
+            if not all(word.startswith("-") for word in own):
+                return None
+            at = len(self.words) - len(given)
+            return (*self.words[:at], *self.separators, *more, *self.words[at:])
         at = self.start + len(lead)
         return (*self.words[:at], *more, *self.words[at:])
 

@@ -127,10 +127,7 @@ def _altered(
     given = invocation.program[len(lead) :]
     if request.insert and not _options(request.insert) & _options(given):
         more = [w.replace("{file}", str(file)) for w in request.insert]
-        inserted = invocation.with_inserted(lead, more)
-        if inserted is None and all(word.startswith("-") for word in given):
-            return invocation.with_appended(more)  # a script that names no file
-        return inserted
+        return invocation.with_inserted(lead, more)
     return invocation.words if request.insert else None
 
 

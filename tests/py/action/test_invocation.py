@@ -67,7 +67,13 @@ def test_words_are_inserted_behind_the_lead_where_it_is_in_reach(manifest: Path)
     lead = direct.begins_with([("go",), ("go", "test"), ("go", "vet")])
     assert lead == ("go", "test")
     assert direct.with_inserted(lead, ["-json"]) == ("A=1", "go", "test", "-json", "./...")
-    assert Invocation.of(("npm", "test"), manifest).with_inserted(("jest",), ["--json"]) is None
+    script = Invocation.of(("npm", "test", "--", "a.js"), manifest)
+    assert script.with_inserted(("jest",), ["-x"]) == ("npm", "test", "--", "-x", "a.js")
+    bare = Invocation.of(("npm", "test"), manifest)
+    assert bare.with_inserted(("jest",), ["-x"]) == ("npm", "test", "--", "-x")
+    assert (
+        Invocation.of(("npm", "run", "lint"), manifest).with_inserted(("eslint",), ["-x"]) is None
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"scripts": {"test": 3}}', '{"scripts": []}'])

@@ -11,9 +11,17 @@ import loki
 from loki.testing import ScriptedAgent
 from loki.workspace import Workspace
 from support.project import CHECK, QUICK, RIGHT, make_project
+from support.rust import use_rust
+from support.toolchain import need
 
 SUB = f"{RIGHT}\n\ndef sub(a, b):\n    return a - b\n"
 TEST = "from calc import sub\n\n\ndef test_sub():\n    assert sub(5, 3) == 2\n"
+JS = """\
+import test from "node:test";
+import assert from "node:assert/strict";
+import {{ {name} }} from "../calc.js";
+test("{name}", () => assert.equal({name}(2, 3), {result}));
+"""
 IDLE = "def test_sub():\n    assert True\n"
 
 
@@ -39,6 +47,61 @@ def test_a_new_test_that_fails_without_the_change_shows_it(
     (attempt,) = Workspace(project).history(outcome.task_id).attempts()
     said = [check.output for check in attempt.checks if check.name == "feature_evidence"]
     assert said == ["tests.test_sub.test_sub is new, and fails without the change"]
+
+
+NODE = {
+    "package.json": '{"type": "module", "scripts": {"test": "node --test"}}',
+    "calc.js": "export const add = (a, b) => a + b;\n",
+    "test/add.test.js": JS.format(name="add", result=5),
+}
+RUST = """\
+pub fn add(a: i32, b: i32) -> i32 {
+    a + b
+}
+{sub}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds() {
+        assert_eq!(add(2, 3), 5);
+    }
+{test}}
+"""
+
+
+def rust(sub: str = "", test: str = "") -> str:
+    return RUST.replace("{sub}", sub).replace("{test}", test)
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+
+
+@pytest.mark.parametrize("command", ["npm test", "node --test"])
+def test_a_new_file_of_tests_of_node(tmp_path: Path, command: str) -> None:
+    need("node", "npm")
+    write(tmp_path, NODE)
+    sub = f"{NODE['calc.js']}export const sub = (a, b) => a - b;\n"
+    change = {"calc.js": sub, "test/sub.test.js": JS.format(name="sub", result=-1)}
+    assert run(tmp_path, change, checks=[command]).status == "success"
+
+
+@pytest.mark.parametrize(("test", "status"), [("sub(3, 2)", "success"), ("1", "escalated")])
+def test_tests_in_the_file_that_they_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: str, status: str
+) -> None:
+    need("cargo")
+    use_rust(monkeypatch, tmp_path / "target")
+    write(
+        tmp_path, {"Cargo.toml": '[package]\nname = "c"\nversion = "0.1.0"\n', "src/lib.rs": rust()}
+    )
+    sub = "pub fn sub(a: i32, b: i32) -> i32 {\n    a - b\n}\n"
+    new = f"\n    #[test]\n    fn subs() {{\n        assert_eq!({test}, 1);\n    }}\n"
+    assert run(tmp_path, {"src/lib.rs": rust(sub, new)}, checks=["cargo test"]).status == status
 
 
 @pytest.mark.parametrize(

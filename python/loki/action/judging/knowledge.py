@@ -60,6 +60,7 @@ class Knowledge:
     recipes: tuple[Recipe, ...]
     script: re.Pattern[str]
     asks: dict[str, re.Pattern[str]]
+    inside: dict[str, re.Pattern[str]]
 
 
 @cache
@@ -82,6 +83,7 @@ def knowledge() -> Knowledge:
         tuple(_recipe(said) for said in data["recipes"]),
         re.compile(data["script"]),
         {lexer: any_of(said) for lexer, said in data["asks"].items()},
+        {suffix: re.compile(said, re.MULTILINE) for suffix, said in data["inside"].items()},
     )
 
 
