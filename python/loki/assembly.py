@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -345,7 +346,9 @@ def agent_config(workspace: Workspace, name: str) -> AgentConfig:
         raise UsageError(f"agent {name!r}: expected a model of it, like '{EXAMPLES[provider]}'")
     there = f"there are: {', '.join(known)}" if known else "there is none"
     add = "say one before and after each comma"
-    if name:
+    if re.search(r"[^\w.:-]", name):
+        add = "a command is said by --agent-command, or as [agents.NAME] with `command = …` there"
+    elif name:
         add = (
             f"add [agents.{name}] there, with `command = …` or `model = …` "
             f"(a pipeline takes --agent {name}=COMMAND, too)"

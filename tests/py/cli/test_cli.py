@@ -105,6 +105,12 @@ def test_exit_codes_and_json(
     assert (came, as_json(out)["status"]) == (code, status)
 
 
+def test_a_command_given_as_an_agent_is_told_its_place(project: Path) -> None:
+    code, _, err = loki(*TASK, "--agent", "sh agent.sh", cwd=project)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "; a command is said by --agent-command, or as [agents.NAME]" in err
+
+
 def test_a_spent_time_budget_is_5(project: Path) -> None:
     code, _, _ = loki(*TASK, "--agent-command", AGENT, "--max-time", "1ms", cwd=project)
     assert code == 5
