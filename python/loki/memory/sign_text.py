@@ -79,7 +79,7 @@ def _fitting(signs: Sequence[Sighting], budget_tokens: int) -> list[str]:
 
 
 def _more(count: int) -> str:
-    return f"- and {count} more of this branch, of other work: `.loki/run/*/{PAGE}`"
+    return f"- and {count} more of this branch"
 
 
 def render_page(branch: str, seen: Seen) -> str:

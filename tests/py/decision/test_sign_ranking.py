@@ -75,6 +75,7 @@ def test_signs_keep_to_their_budget(many: int) -> None:
     text = render_signs(bearing_ones, bearing_ones[:2] if many > 1 else (), others=OF_OTHERS)
     assert tokens(text) <= SIGNS_TOKENS
     assert "login 0" in text
+    assert text.endswith(" more of this branch"), "not all of them are of other work"
     whole = compose(Facts("fix the login", signs=bearing_ones, other_signs=OF_OTHERS))
     assert tokens(whole) <= BUDGET_TOKENS
     assert whole.index("# Task") < whole.index("# Signs")
