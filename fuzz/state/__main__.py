@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from fuzz.state import project
@@ -35,8 +36,9 @@ def main() -> int:
         began = time.monotonic()
         share = -(-said.inputs // said.jobs)
         work = [(pristine, Path(folder, f"job{n}"), said.seed + n, share) for n in range(said.jobs)]
-        with multiprocessing.get_context("fork").Pool(said.jobs) as pool:
-            found = [finding for part in pool.imap_unordered(try_, work) for finding in part]
+        # One that dies is an error here; of a multiprocessing.Pool nobody would be told.
+        with ProcessPoolExecutor(said.jobs, multiprocessing.get_context("fork")) as pool:
+            found = [finding for part in pool.map(try_, work) for finding in part]
         took = time.monotonic() - began
     counted = Counter(finding.what for finding in found)
     for what, times in counted.most_common():

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import loki
 from fuzz.state.project import CHECK, run
 from loki import analysis
+from loki.adapters.hooks import hearing
 from loki.adapters.mcp_tools import Tools
 from loki.decision.tool_call import ToolCall
+from loki.working import stopping
 
 Face = Callable[[], object]
 
 PYTHON = shlex.quote(sys.executable)
 EDIT = f"{PYTHON} -S -c \"open('z.py', 'a').write('z = 1')\""
 OUTPUT = "FAILED tests/test_calc.py::test_add - assert -1 == 5"
+UP = 0.4
+"""Seconds after which `loki up` is ended: it has looked at everything by then. Chosen."""
+
 EVENTS = Path(__file__).parents[2] / "tests" / "py" / "support" / "hook_events"
 
 LOOKS = (
@@ -28,6 +36,8 @@ LOOKS = (
     "signals show HUMAN_REVIEW_NEEDED", "recur list", "recur list --json", "recur show cycle", "recur show morning --json",
     "recur history cycle --output", "pipeline show", "pipeline show answer", "pipeline show --json", "approve", "reject",
     "review", "patterns check", "show waits", "hook status",
+    "dead-letters show gives-up", "dead-letters show gives-up --json", "breakers show api/model", "recur history morning --json",
+    "review --json", "pipeline check answer.yml", "queue --list pending --json",
 )  # fmt: skip
 """Commands that change nothing."""
 
@@ -39,6 +49,9 @@ ACTS = (
     "signals handle", "signals clear DOCS_NEEDED", "signals give DOCS_NEEDED --description x", "breakers reset api/model",
     "breakers open api/other", "close", "approve waits", "reject waits --note no", "pipeline resume answer --approve",
     f"submit --task again --check true --agent-command \"{EDIT}\"", "cancel waits",
+    "drain", "stop", "edit waits --check true", "edit cycle --every 30m", "queue retry third", "dead-letters retry gives-up",
+    "approve 1", "reject 1 no", "approve 2 words", "breakers close api/model", "breakers isolate api/model",
+    "pipeline run answer.yml --agent-command 'true'", "signals clear DRIFT_DETECTED", "recur add --every 5m --id new -- true",
 )  # fmt: skip
 """Commands that change something, whatever it is."""
 
@@ -71,6 +84,10 @@ def acts() -> dict[str, Face]:
         )
         found[f"abort {task}"] = _command(f"resume {task} --abort")
     found["monitor"] = _monitor
+    found["up"] = _up
+    found["mcp acts"] = _mcp_acts
+    found["library acts"] = _library_acts
+    found["tests"] = _tests
     found["hooks"] = _hooks
     return found
 
@@ -102,6 +119,60 @@ def _mcp() -> None:
     tools.tried(OUTPUT)
 
 
+def _mcp_acts() -> None:
+    tools = Tools(loki.Workspace("."), "an-agent")
+    tools.report("did nothing", OUTPUT, "pytest -q", 1)
+    tools.next(OUTPUT, "pytest -q", 1)
+
+
+def _library_acts() -> None:
+    line = iter(range(9))
+    outcome = loki.run(
+        "by hand", agent=lambda _: {"y.py": f"y = {next(line)}\n"}, checks=["false"], max_attempts=2
+    )
+    workspace = loki.Workspace(".")
+    with workspace.resume(outcome.task_id) as task:
+        task.run(lambda _: {"y.py": "z = 1\n"})
+    workspace.breakers()["api/model"].snapshot()
+    workspace.runs().open()
+
+
+def _up() -> None:
+    """All that goes on by itself, until somebody ends it."""
+    ends = threading.Timer(UP, stopping.say_to_all, (Path(".loki"), "stop", 0.0))
+    ends.start()
+    try:
+        run("up", "--workers", "1")
+    finally:
+        ends.join()
+
+
+def _tests() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--loki",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+    )
+    if (
+        done.returncode not in {0, 1}
+        or "INTERNALERROR" in done.stdout
+        or "Traceback" in done.stderr
+    ):
+        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+
+
 def _monitor() -> None:
     monitor = loki.Monitor(".", session="one", agent="an-agent")
     call = ToolCall("bash", {"command": "pytest -q"}, id="c9")
@@ -112,4 +183,4 @@ def _monitor() -> None:
 
 def _hooks() -> None:
     for event in json.loads((EVENTS / "claude-code.json").read_text())[:6]:
-        run("hook", "claude-code", data=json.dumps({**event, "cwd": str(Path.cwd())}))
+        hearing.answer("claude-code", {**event, "cwd": str(Path.cwd())}, os.environ)

@@ -78,6 +78,32 @@ def make(root: Path, *, quick: bool = False) -> None:
         _work(quick=quick)
 
 
+CONFIG = """\
+[signs]
+threshold = 2
+
+[work]
+parallel = 2
+"""
+PATTERNS = """\
+version: 2
+extends: default
+patterns:
+  - id: answer-missing
+    signals: [{literal: "no answer"}]
+    strategy: analyze_then_fix
+    description: Nothing answered.
+    max_auto_retries: 2
+    auto_fixable: false
+"""
+
+
+def _settings() -> None:
+    """What people write."""
+    for name, text in (("config.toml", CONFIG), ("failure-patterns.yml", PATTERNS)):
+        Path(".loki", name).write_text(text)
+
+
 def _work(*, quick: bool) -> None:
     if quick:
         _few()
@@ -87,6 +113,7 @@ def _work(*, quick: bool) -> None:
         _recurring()
     _people()
     _monitor()
+    _settings()
     run("status")  # acts on what waits: what is looked at afterwards stays as it is
 
 
@@ -139,11 +166,18 @@ def _tasks() -> None:
 
 def _queue() -> None:
     lines = agent("open('other.py', 'a').write('y = 1' + chr(10))")
-    for title in ("first", "second", "third"):
+    for title, kind in (
+        ("first", "feature"),
+        ("second", "bug_fix"),
+        ("third", "bug_fix"),
+        ("done", "bug_fix"),
+    ):
         run(
             "submit", "--task", title, "--id", title, "--check", f"{PYTHON} -S -c pass",
-            "--agent-command", lines, "--kind", "feature",
+            "--agent-command", lines, "--kind", kind,
         )  # fmt: skip
+    run("submit", "--task", "not wanted", "--id", "unwanted", "--check", "true")
+    run("queue", "remove", "unwanted")
     run("submit", "--task", "gives up", "--id", "gives-up", "--check", "false",
         "--agent-command", lines, "--max-attempts", "1")  # fmt: skip
     run("queue", "block", "third", "--reason", "not yet")
@@ -173,7 +207,7 @@ def _people() -> None:
     signals = Path(".loki", "signals")
     signals.mkdir(exist_ok=True)
     (signals / "DRIFT_DETECTED").write_text(json.dumps({**drift, "drift_distance": 1}) + "\n")
-    run("breakers", "open", "api/model")
+    run("breakers", "open", "api/model", "--new")
     run("close")
 
 

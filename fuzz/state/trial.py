@@ -1,15 +1,18 @@
-"""One damaged file, one face: whether it speaks plainly, and keeps what can be read."""
+"""One damaged file, one face: whether it speaks plainly, in time, and keeps what can be read."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import os
 import random
+import shutil
+import signal
 import sys
-import time
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +20,17 @@ from typing import Any
 import loki
 from fuzz.state import faces, project
 from fuzz.state.damage import damaged
+from fuzz.state.kept import lost
 from loki.base import below
 from loki.base.error import LokiError
 
-SLOW = 30.0
-"""Seconds after which a face counts as hanging; chosen, far over what any takes."""
+SLOW = 60.0
+"""Seconds after which a face hangs, and is ended; chosen, far over what any takes."""
 
-ACTS = 0.05
-"""Share of inputs that go to faces that change something: each takes a second, others some milliseconds."""
+ACTS = 0.15
+"""Share of inputs that go to faces that change something: they take longer. Chosen."""
 
-DERIVED = frozenset({"state/waiting.json", "state/queue.db"})
-"""Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
+SIGNALS = (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _opened: set[str] = set()
 
@@ -35,6 +38,10 @@ _opened: set[str] = set()
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and isinstance(arguments[0], (str, os.PathLike)):
         _opened.add(os.path.abspath(arguments[0]))
+
+
+class Hang(BaseException):
+    """A face that takes too long; no error that anything below would take for its own."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +62,26 @@ class Trials:
         pristine: a project that `fuzz.state.project` made.
         place: a folder for a copy of it; the working folder from then on.
         acts: share of inputs that go to faces that change something.
+        leave: names of faces that are not called.
     """
 
-    def __init__(self, pristine: Path, place: Path, acts: float = ACTS) -> None:
+    def __init__(
+        self, pristine: Path, place: Path, acts: float = ACTS, leave: Collection[str] = ()
+    ) -> None:
         self.pristine, self.place, self.share = pristine, place, acts
-        project.fresh(pristine, place)
-        os.chdir(place)
         logging.getLogger("loki").addHandler(logging.NullHandler())
+        self._anew()
+        self.whole = {name: (place / name).read_bytes() for name in below.files(place)}
         self.kept = {
-            name: (place / ".loki" / name).read_bytes()
-            for name in below.files(place / ".loki")
-            if not name.endswith((".lock", "-wal", "-shm"))
+            name.removeprefix(".loki/"): data
+            for name, data in self.whole.items()
+            if name.startswith(".loki/") and not name.endswith((".lock", "-wal", "-shm"))
         }
-        self.looks, self.acts = faces.looks(), faces.acts()
+        self.looks = faces.looks()
+        self.acts = {name: face for name, face in faces.acts().items() if name not in leave}
+        gc.freeze()  # what is there stays: it need not be looked through again
         self.reads = self._seen()
+        self._may: dict[str, frozenset[str]] = {}
 
     def _seen(self) -> dict[str, list[str]]:
         """By face, the files that it opens."""
@@ -80,19 +93,28 @@ class Trials:
             _called(face)
             opened = {one[len(base) :] for one in _opened if one.startswith(base)}
             found[name] = sorted(opened & self.kept.keys()) or sorted(self.kept)
-        self._restore()
+        self._mend()
         return found
 
-    def _restore(self) -> None:
+    def _removes(self, name: str) -> frozenset[str]:
+        """What an act removes of a project that nobody damaged: that it may, then."""
+        if name not in self._may:
+            _called(self.acts[name])
+            found = lost(self.place / ".loki", self.kept, "", None, frozenset())
+            self._may[name] = frozenset(found)
+            self._mend()
+        return self._may[name]
+
+    def _anew(self) -> None:
         project.fresh(self.pristine, self.place)
         os.chdir(self.place)
         self._stamps = self._now()
 
     def _now(self) -> dict[str, tuple[int, int]]:
         stamps = {}
-        for name in below.files(self.place / ".loki"):
+        for name in below.files(self.place):
             try:
-                status = os.lstat(self.place / ".loki" / name)
+                status = os.lstat(self.place / name)
             except FileNotFoundError:  # of a database that is closed just now
                 continue
             stamps[name] = status.st_mtime_ns, status.st_size
@@ -115,59 +137,51 @@ class Trials:
         is_act = chance.random() < self.share
         name = chance.choice(sorted(self.acts if is_act else self.looks))
         path = chance.choice(sorted(self.kept) if is_act else self.reads[name])
-        data = damaged(chance, path, self.kept[path])
+        data, may = damaged(chance, path, self.kept[path]), frozenset[str]()
+        if is_act:
+            may = self._removes(name)
         full = self.place / ".loki" / path
         full.unlink()
         if data is None:
             (full / "x").mkdir(parents=True)
         else:
             full.write_bytes(data)
-        began = time.monotonic()
         told = _called((self.acts if is_act else self.looks)[name])
-        if time.monotonic() - began > SLOW:
-            told = ("hangs", f"{time.monotonic() - began:.0f} s")
         found = [Finding(told[0], name, path, seed, told[1])] if told else []
-        if not is_act:
-            found += [Finding("lost", name, path, seed, lost) for lost in self._lost(path, data)]
-        self._mend(path, everything=is_act)
+        gone = lost(self.place / ".loki", self.kept, path, data, may)
+        found += [Finding(f"lost {one.split('/')[-1]}", name, path, seed, one) for one in gone]
+        self._mend()
         return found
 
-    def _lost(self, path: str, data: bytes | None) -> list[str]:
-        """What was there and is nowhere any more, after a face that only looks."""
-        base = self.place / ".loki"
-        if path in DERIVED or path.startswith(
-            "signals/"
-        ):  # a request's text is taken over as its context
-            return []
-        # A log may have been added to.
-        if data is None or (
-            (base / path).is_file() and (base / path).read_bytes().startswith(data)
-        ):
-            return []
-        others = (base / name for name in self._now() if name not in self.kept)
-        return [] if any(one.read_bytes() == data for one in others if one.is_file()) else [path]
-
-    def _mend(self, path: str, *, everything: bool) -> None:
-        base = self.place / ".loki"
-        if everything or (base / path).is_dir():
-            self._restore()
-            return
+    def _mend(self) -> None:
+        """Have all files of the place as they were."""
+        gc.collect()  # a database that is open still would write into the new one
         there = self._now()
-        differs = {
-            name for name in {*there, *self._stamps} if there.get(name) != self._stamps.get(name)
-        }
-        for name in {*differs, path}:
-            if name in self.kept:
-                (base / name).parent.mkdir(parents=True, exist_ok=True)
-                (base / name).write_bytes(self.kept[name])
-            elif not name.endswith(".lock"):
-                (base / name).unlink(missing_ok=True)
-        now = self._now()
-        self._stamps |= {name: now[name] for name in {*differs, path} if name in now}
+        stamps = self._stamps
+        differs = {name for name in {*there, *stamps} if there.get(name) != stamps.get(name)}
+        try:
+            for name in differs - self.whole.keys():
+                (self.place / name).unlink(missing_ok=True)
+            for name in differs & self.whole.keys():
+                full = self.place / name
+                shutil.rmtree(full) if full.is_dir() else full.unlink(missing_ok=True)
+                full.parent.mkdir(parents=True, exist_ok=True)
+                full.write_bytes(self.whole[name])
+                status = os.lstat(full)
+                stamps[name] = status.st_mtime_ns, status.st_size
+        except OSError:  # a file where a folder was, or one that cannot be written
+            self._anew()
 
 
 def _called(face: faces.Face) -> tuple[str, str] | None:
     """What a face raised that it must not; None where it spoke plainly."""
+
+    def hangs(*_: object) -> None:
+        raise Hang
+
+    before = {one: signal.getsignal(one) for one in SIGNALS}  # a command takes some for itself
+    signal.signal(signal.SIGALRM, hangs)
+    signal.setitimer(signal.ITIMER_REAL, SLOW)
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:
             face()
@@ -180,6 +194,10 @@ def _called(face: faces.Face) -> tuple[str, str] | None:
             where = f"{os.path.relpath(own[-1].filename, package)}:{own[-1].lineno}"
             told = "".join(traceback.format_exception(error)[-6:])
             return f"{type(error).__name__} in {where} {own[-1].name}", told[-1500:]
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for one, handler in before.items():
+                signal.signal(one, handler)
     return None
 
 

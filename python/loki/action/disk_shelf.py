@@ -188,7 +188,7 @@ class DiskShelf:
             try:
                 with open(self._path(name), "rb") as content:
                     data = content.read()
-            except OSError:
+            except (OSError, StoreError):
                 return None
         return data if hashlib.sha256(data).hexdigest() == name else None
 
@@ -210,7 +210,7 @@ class DiskShelf:
             return self._lines[name][1] == size
         try:
             return os.stat(self._path(name)).st_size == size
-        except OSError:
+        except (OSError, StoreError):
             return False
 
     def put(self, contents: Iterable[bytes]) -> list[str]:
@@ -254,7 +254,12 @@ class DiskShelf:
             os.close(handle)
 
     def _path(self, name: str) -> str:
-        return os.path.join(self.folder, "objects", name[:2], name[2:])
+        """Where a content is; its name is a hash, or what a damaged record says.
+
+        Raises:
+            StoreError: it can be no file's.
+        """
+        return below.path(self.folder, "objects", name[:2], name[2:])
 
 
 def _take(records: dict[int, Record], data: Mapping[str, Any]) -> None:

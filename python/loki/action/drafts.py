@@ -18,6 +18,7 @@ from loki.action.gate import Validation
 from loki.action.tree import Tree
 from loki.base.error import LokiError
 from loki.base.secret import masked
+from loki.memory import store as documents
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -136,22 +137,13 @@ class Drafts:
         return self._draft
 
     def _read(self) -> Draft | None:
-        text = self.store.get(document(self.task_id))
-        if text is None:
+        data = documents.load(self.store, document(self.task_id))
+        if data is None or data["execution"] != self.execution:
             return None
         try:
-            data = json.loads(text)
-            if data["execution"] != self.execution:
-                return None
-            return Draft(Change.from_dict(data["change"]), str(data["told"]))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-            LokiError,
-        ) as error:
+            return Draft(Change.from_dict(data["change"]), data["told"])
+        except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
+            self.store.set_aside(document(self.task_id))
             logger.warning(
                 "%s: what was refused cannot be read, and is begun anew without: %s",
                 document(self.task_id),

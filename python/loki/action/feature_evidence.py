@@ -13,6 +13,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,10 @@ from loki.action.results.result import PASSED
 from loki.action.scratch_folder import scratch_folder
 from loki.action.tree import Tree
 from loki.action.work import Work
+from loki.base import below
+from loki.memory import store as documents
 from loki.memory.dead_letter import is_test_file
+from loki.memory.sound import FLAWS
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -139,7 +143,8 @@ class FeatureEvidence:
             source, target = self.runner.root / path, root / path
             if os.path.realpath(target.parent) != os.fspath(target.parent):
                 raise NotADirectoryError(f"{path} lies beyond a link in the copy")
-            target.unlink(missing_ok=True)
+            with suppress(FileNotFoundError), below.parent(root, path) as (above, name):
+                os.unlink(name, dir_fd=above)
             if source.is_symlink() or not source.is_file():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -151,11 +156,7 @@ class FeatureEvidence:
         return f"tasks/{self.task_id}/before.json"
 
     def _kept(self) -> Mapping[str, Any]:
-        text = self.store.get(self._document)
-        try:
-            data = json.loads(text) if text else {}
-            tests = {str(check): list(map(str, ids)) for check, ids in data["tests"].items()}
-            failed = list(map(str, data["failed"]))
-            return {"execution": data.get("execution"), "failed": failed, "tests": tests}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        data = documents.load(self.store, self._document)
+        if data is None or FLAWS in data:
             return {}  # what is not known shows nothing
+        return {name: data[name] for name in ("execution", "failed", "tests")}

@@ -24,6 +24,7 @@ from loki.action.task import Outcome, TaskSpec
 from loki.action.tree import Tree
 from loki.base.error import LokiError
 from loki.base.secret import mask_secrets, masked
+from loki.memory import store as documents
 from loki.memory.history import log_name
 from loki.memory.store import Store
 from loki.people import review_trigger
@@ -125,26 +126,21 @@ class Reviewing:
 
     def withheld(self) -> Proposal | None:
         """The change that was kept from being made and that a person approved since; once."""
-        text = self.store.get(self._document)
-        if text is None:
+        data = documents.load(self.store, self._document)
+        approved = {one.id for one in self._decisions(Standing.APPROVED)} if data else ()
+        if data is None or data["review"] not in approved:
             return None
         try:
-            data = json.loads(text)
-            if str(data["review"]) not in {one.id for one in self._decisions(Standing.APPROVED)}:
-                return None
-            self.store.update(self._document, lambda _: None)
-            return Proposal(
-                Change.from_dict(data["change"]),
-                str(data["description"]),
-                data.get("confidence"),
-                str(data.get("agent") or ""),
-                data.get("model"),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError, LokiError) as error:
+            change = Change.from_dict(data["change"])
+        except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
             logger.warning(
                 "%s: the change that was approved cannot be read: %s", self._document, error
             )
+            self.store.set_aside(self._document)
             return None
+        self.store.update(self._document, lambda _: None)
+        agent, model = data["agent"] or "", data["model"]
+        return Proposal(change, data["description"], data["confidence"], agent, model)
 
     # --- the rules ------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from typing import Any
 from loki.action.git import git_folder, setting_files
 from loki.action.jsonc import plain
 from loki.base import file
+from loki.base.below import is_part, part
 
 LOG = "logs/rules.jsonl"
 """What was put back, in the workspace's folder; answers to it are appended."""
@@ -168,6 +169,19 @@ class Rules:
         found = [one.path for one in self._watched(self._hooks())]
         return [path for path in found if os.path.lexists(path)]
 
+    def decides(self, path: str) -> bool:
+        """Whether a path, as a record of `LOG` has it, is one of theirs, there or not."""
+        hooks, (home, name) = self._hooks(), os.path.split(path)
+        if home in hooks or path in {one.path for one in self._watched(hooks)}:
+            return is_part(name)
+        folder = f"{self.folder}/"
+        match path.removeprefix(folder).split("/") if path.startswith(folder) else ():
+            case ["tasks", task, name] if name in OF_TASK:
+                return is_part(task)
+            case ["recurring", task, "task.json"]:
+                return is_part(task)
+        return False
+
     def settle(
         self,
         before: Look,
@@ -227,7 +241,7 @@ class Rules:
             yield Watched(os.path.join(folder, name))
         for task in sorted(self.tasks):
             for name in OF_TASK:
-                yield Watched(os.path.join(folder, "tasks", task, name))
+                yield Watched(os.path.join(folder, "tasks", part(task), name))
         recurring = os.path.join(folder, "recurring")
         for id_ in _names(recurring):
             yield Watched(os.path.join(recurring, id_, "task.json"), partial(keys_of, RUNS))

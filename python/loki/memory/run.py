@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from loki.base.time import isoformat, moment
@@ -68,10 +69,19 @@ def open_runs(store: Store) -> list[Run]:
         if text is None:
             continue
         try:
-            found.append(Run.parse(text, None))
+            run = Run.parse(text, None, left_out=partial(_left, name))
         except ValueError as error:
-            logger.warning("%s: left as it is: %s", name, error)
+            _left(name, str(error))
+            continue
+        if folder_of(run.branch) == name.removesuffix(SIGNS):
+            found.append(run)
+        else:
+            _left(name, f"it says that it is of {run.branch!r}")
     return found
+
+
+def _left(name: str, why: str) -> None:
+    logger.warning("%s: left as it is: %s", name, why)
 
 
 def ended_at(store: Store, branch: str | None) -> datetime | None:
@@ -131,11 +141,17 @@ def _closed(
     reason: str,
 ) -> Closed:
     at = isoformat(now)
+    name = folder_of(branch) + SIGNS
+
+    def left_out(why: str) -> None:
+        logger.warning("%s is damaged, and nothing is learned of that: %s", name, why)
+        store.set_aside(name)
+
+    signs: tuple[Sighting, ...] = ()
     try:
-        signs = Run.parse(text, branch).seen.signs
+        signs = Run.parse(text, branch, left_out=left_out).seen.signs
     except ValueError as error:
-        logger.warning("%s is damaged (%s): nothing is learned", folder_of(branch) + SIGNS, error)
-        signs = ()
+        left_out(str(error))
     proposed = [candidate_of(sign, succeeded, at) for sign in signs]
     kept = [Candidates(store).propose(one) for one in proposed if one is not None]
     return Closed(branch, reason, len(signs), tuple(one for one in kept if one is not None), at)

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -33,7 +34,13 @@ LONGEST_NAME = 200
 SIGNS, WAITING = "signs.json", "waiting.json"
 """What binds; what was seen too seldom to bind."""
 
+Told = Callable[[str], None]
+
 logger = logging.getLogger("loki")
+
+
+def _ignored(_: str) -> None:
+    """Whoever only looks leaves a file as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +68,40 @@ class Run:
         return _lines(head, (one for one in self.seen.sightings if not one.is_sign))
 
     @classmethod
-    def parse(cls, text: str, branch: str | None, rules: SignRules = DEFAULT_RULES) -> Run:
-        """What `dump` gave.
+    def parse(
+        cls,
+        text: str,
+        branch: str | None,
+        rules: SignRules = DEFAULT_RULES,
+        left_out: Told = _ignored,
+    ) -> Run:
+        """What `dump` gave, as far as it can be read.
+
+        Args:
+            text: that.
+            branch: the run's, where the text does not say.
+            rules: what arms a sign.
+            left_out: is told what cannot be read.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: nothing of it can.
         """
-        data, kept = _parsed(text, rules)
-        try:
-            return cls(data.get("branch", branch), Seen(kept), dict(data.get("start") or {}))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{type(error).__name__}: {error}") from error
+        data, kept = _parsed(text, rules, left_out)
+        said, start = data.get("branch", branch), data.get("start") or {}
+        if not isinstance(said, str | None) or not isinstance(start, dict):
+            left_out("found another branch or start than loki writes")
+            said, start = branch, {}
+        return cls(said, Seen(kept), start)
 
-    def with_waiting(self, text: str, rules: SignRules = DEFAULT_RULES) -> Run:
-        """The run, and what `dump_waiting` gave.
+    def with_waiting(
+        self, text: str, rules: SignRules = DEFAULT_RULES, left_out: Told = _ignored
+    ) -> Run:
+        """The run, and what `dump_waiting` gave, as far as that can be read.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: nothing of it can.
         """
-        data, waiting = _parsed(text, rules)
+        data, waiting = _parsed(text, rules, left_out)
         # Killed in between, it stands in both: once it is a sign, that is what it is.
         known = {one.failure.fingerprint for one in self.seen.sightings}
         others = (one for one in waiting if one.failure.fingerprint not in known)
@@ -93,13 +115,26 @@ def _lines(head: Mapping[str, Any], sightings: Iterable[Sighting]) -> Masked:
     return Masked(f'{json.dumps(masked(head))[:-1]}, "sightings": [\n{lines}\n]}}\n')
 
 
-def _parsed(text: str, rules: SignRules) -> tuple[Mapping[str, Any], tuple[Sighting, ...]]:
+def _parsed(
+    text: str, rules: SignRules, left_out: Told
+) -> tuple[Mapping[str, Any], tuple[Sighting, ...]]:
+    """What a file says, and the sightings in it: one that cannot be read spoils only itself.
+
+    Raises:
+        ValueError: there are none.
+    """
     try:
         data = json.loads(text)
-        sightings = tuple(Sighting.from_dict(s, rules) for s in data["sightings"])
-        return data, tuple(one for one in sightings if not rules.ignores(one.failure))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        sightings = list(data["sightings"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
+    found = []
+    for one in sightings:
+        try:
+            found.append(Sighting.from_dict(one, rules))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            left_out(f"a sighting is left out, {type(error).__name__}: {error}")
+    return data, tuple(one for one in found if not rules.ignores(one.failure))
 
 
 def folder_of(branch: str | None) -> str:
@@ -278,7 +313,7 @@ class Signs:
         return render_page(self.branch or "no branch", self.seen)
 
     def _read(self, waiting: str | None) -> Run:
-        """What is kept; damaged signs are put aside and the run begun anew."""
+        """What is kept; damaged files are set aside, and the run goes on with what can be read."""
         texts = self._store.get(self._folder + SIGNS), waiting
         if texts != self._read_last:
             self._run, self._read_last = self._joined(*texts), texts
@@ -287,16 +322,19 @@ class Signs:
     def _joined(self, signs: str | None, waiting: str | None) -> Run:
         run = Run(self.branch)
         if signs is not None:
+            tell = partial(self._set_aside, SIGNS)
             try:
-                run = Run.parse(signs, self.branch, self.rules)
+                run = Run.parse(signs, self.branch, self.rules, tell)
             except ValueError as error:
-                name = self._folder + SIGNS
-                aside = f"{name}.damaged"
-                logger.warning("%s is damaged (%s): kept as %s and begun anew", name, error, aside)
-                self._store.put(aside, signs)
+                tell(str(error))
         if waiting is not None:
+            tell = partial(self._set_aside, WAITING)
             try:
-                return run.with_waiting(waiting, self.rules)
+                return run.with_waiting(waiting, self.rules, tell)
             except ValueError as error:  # as a machine that went down may leave it
-                logger.warning("%s is damaged (%s): begun anew", self._folder + WAITING, error)
+                tell(str(error))
         return run
+
+    def _set_aside(self, name: str, why: str) -> None:
+        logger.warning("%s is damaged: %s", self._folder + name, why)
+        self._store.set_aside(self._folder + name)

@@ -27,7 +27,7 @@ class Masked(str):
 
 
 class Store(Protocol):
-    """Seven verbs; each raises `loki.StoreError` where the medium fails.
+    """Eight verbs; each raises `loki.StoreError` where the medium fails.
 
     What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
     and durable: a crash of the machine right after does not lose it. Where a caller says that it
@@ -59,6 +59,12 @@ class Store(Protocol):
                 be none. May be called again; what it raises is passed on and nothing changes. It
                 must not update anything itself.
             durable: as above.
+        """
+
+    def set_aside(self, document: str) -> None:
+        """Keep what a document holds under another name, as it is, and tell that; a reader found it damaged.
+
+        To be called before something is written in its place, also while ``update`` changes it.
         """
 
     def names(self, prefix: str) -> list[str]:
@@ -150,6 +156,13 @@ class ForgivingStore:
             self._documents.pop(document, None)
             self._catch_up()
 
+    def set_aside(self, document: str) -> None:
+        """Keep what a damaged document holds; never raises `loki.StoreError`."""
+        try:
+            self._behind.set_aside(document)
+        except StoreError as error:
+            self._complain(error)
+
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``, in memory or behind."""
         here = [name for name in (*self._records, *self._documents) if name.startswith(prefix)]
@@ -218,9 +231,13 @@ def load(store: Store, document: str) -> dict[str, Any] | None:
 
     What does not fit in it is told; `loki.memory.sound` says what becomes of it.
     """
+    return read(document, store.get(document))
+
+
+def read(document: str, text: str | None) -> dict[str, Any] | None:
+    """The same of a document's text, None where there is none."""
     from loki.memory import sound
 
-    text = store.get(document)
     if text is None:
         return None
     data, flaws = sound.document(document, text)

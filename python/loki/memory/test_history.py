@@ -85,7 +85,8 @@ class TestHistory:
         """
         if self._store is None:
             return
-        self._store.append(LOG, _logged(run), durable=False)
+        store = self._store
+        store.append(LOG, _logged(run), durable=False)
         kept = TestPast()
 
         def rewrite(text: str | None) -> str | None:
@@ -94,7 +95,9 @@ class TestHistory:
                 kept = TestPast.loads(text) if text is not None else TestPast()
             except NewerVersionError:
                 return text
-            except ValueError:
+            except ValueError as error:
+                logger.warning("%s is damaged (%s): begun anew", DOCUMENT, error)
+                store.set_aside(DOCUMENT)
                 kept = TestPast()
             kept.add(run)
             return Masked(kept.dumps())

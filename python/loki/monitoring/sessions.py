@@ -82,7 +82,7 @@ class SharedSession:
         def rewrite(text: str | None) -> str:
             nonlocal is_new
             is_new = text is None
-            before = self._parsed(text)
+            before = self._parsed(text, damaged=self._store.set_aside)
             after, answer = change(before)
             answers[:] = [answer]
             if after is before and text is not None:
@@ -102,7 +102,9 @@ class SharedSession:
         """As it is now."""
         return self._parsed(self._store.get(self.document))
 
-    def _parsed(self, text: str | None) -> MonitorState:
+    def _parsed(
+        self, text: str | None, damaged: Callable[[str], None] = lambda _: None
+    ) -> MonitorState:
         if text is None:
             return MonitorState()
         known, state = self._known
@@ -112,6 +114,7 @@ class SharedSession:
             return MonitorState.from_dict(json.loads(text), self._rules.signs)
         except (ValueError, TypeError, RecursionError) as error:
             logger.warning("%s is damaged (%s): begun anew", self.document, error)
+            damaged(self.document)
             return MonitorState()
 
     def _sweep(self) -> None:

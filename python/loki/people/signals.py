@@ -18,7 +18,7 @@ from loki.base.error import StoreError, UsageError
 from loki.base.secret import masked
 from loki.base.time import isoformat
 from loki.memory.run import ended_at
-from loki.memory.store import Masked
+from loki.memory.store import Masked, read
 from loki.people.overwritten import Overwritten
 from loki.people.signal import (
     FOLDER,
@@ -348,11 +348,8 @@ class Signals:
 
 
 def _counts(text: str | None) -> dict[str, int]:
-    try:
-        handled = json.loads(text or "{}")["handled"]
-        return {str(file): int(count) for file, count in handled.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}  # then lines of the log are acted on once more
+    data = read(HANDLED, text)
+    return data["handled"] if data else {}  # then lines of the log are acted on once more
 
 
 def _order(signal: Signal) -> tuple[bool, float, str, int]:

@@ -18,6 +18,7 @@ from loki.action.branch import DELETED, MERGED, default_branch, end_of
 from loki.action.git import git, run_git
 from loki.base.secret import mask_output
 from loki.base.time import isoformat
+from loki.memory import store as documents
 from loki.people.signal import MERGE_REQUESTED
 from loki.people.waiting import Answer, Waiting, answers_of
 from loki.signalling import signals_of
@@ -139,11 +140,7 @@ def _take_back(dispatch: Dispatch, root: str) -> None:
 
 
 def _under_way(dispatch: Dispatch) -> dict[str, str] | None:
-    try:
-        begun = json.loads(dispatch.workspace.store.get(UNDER_WAY) or "null")
-    except ValueError:
-        return None
-    return begun if isinstance(begun, dict) else None
+    return documents.load(dispatch.workspace.store, UNDER_WAY)
 
 
 def _commit(root: str, name: str) -> str:

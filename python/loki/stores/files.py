@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -82,7 +82,7 @@ class FileStore:
     def put(self, document: str, text: str) -> None:
         """Replace a document; on disk when this returns."""
         path = self._place(document)
-        self._set_aside(document)
+        self._keep_damaged(document)
         file.make_folder(path.parent)
         file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
@@ -106,6 +106,8 @@ class FileStore:
         """
         path = self._place(document)
         with file.lock(self.folder / "documents"):
+            if os.path.isdir(path):
+                self._keep(document, None)
             if document.startswith(f"{SIGNALS}/"):
                 for _ in range(ROUNDS):
                     if self._update_shared(document, change, durable=durable):
@@ -113,9 +115,10 @@ class FileStore:
             old = self.get(document)
             text = change(old)
             if text is None:
+                self._keep_damaged(document)
                 below.remove(self.folder, document, keep=SIGNALS)
             elif text != old:
-                self._set_aside(document)
+                self._keep_damaged(document)
                 file.make_folder(path.parent)
                 file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
 
@@ -197,26 +200,49 @@ class FileStore:
         self._prepare()
         return path
 
-    def _set_aside(self, document: str) -> None:
+    def set_aside(self, document: str) -> None:
+        """Keep a copy of a damaged document, byte by byte; once, whoever finds it damaged."""
+        try:
+            self._keep(document, self._place(document).read_bytes())
+        except (
+            OSError
+        ):  # there is none; a folder in its place moves when something is written there
+            return
+
+    def _keep_damaged(self, document: str) -> None:
         """Keep what is damaged, as it is, before something is written in its place."""
         path = self.folder / document
-        if not os.path.isdir(path):
-            if not sound.has_form(document):
-                return
+        if os.path.isdir(path):
+            self._keep(document, None)
+        elif sound.has_form(document):
             try:
                 data = path.read_bytes()
             except OSError:  # there is none, as often
                 return
-            if not sound.document(document, data.decode("utf-8", "replace"))[1]:
-                return
-        kept = Path(sound.ASIDE, f"{document}-{secrets.token_hex(4)}")
+            if sound.document(document, data.decode("utf-8", "replace"))[1]:
+                self._keep(document, data)
+
+    def _keep(self, document: str, data: bytes | None) -> None:
+        """Keep it under `loki.memory.sound.ASIDE`: these bytes, or the folder that it is."""
+        path = self.folder / document
+        mark = os.urandom(4).hex() if data is None else hashlib.sha256(data).hexdigest()[:8]
+        kept = Path(sound.ASIDE, f"{document}-{mark}")
         place = self.folder / kept
+        if place.exists():
+            return
         file.make_folder(place.parent)
-        if path.is_dir():
-            os.rename(path, place)
+        if data is None:
+            self._move(document, place)
         else:
             file.write_atomic(place, data)
         logger.warning("%s was damaged: what it held is kept as .loki/%s", path, kept)
+
+    def _move(self, document: str, place: Path) -> None:
+        try:
+            with below.parent(self.folder, document) as (above, name):
+                os.rename(name, place, src_dir_fd=above)
+        except OSError as error:
+            raise StoreError(_sentence("set aside", self.folder / document, error)) from error
 
     def _prepare(self) -> None:
         ignore = os.path.join(self.folder, ".gitignore")

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import StoreError, UsageError
+from loki.memory import store as documents
 from loki.people.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -106,22 +107,6 @@ def leave(workspace: Workspace, one: Waiting) -> None:
 
 def _read(text: str | None) -> dict[str, Any]:
     """What is kept; of a file that somebody broke, what can be read of it."""
-    try:
-        data = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        data = {}
-    data = data if isinstance(data, dict) else {}
-    known = data.get("given")
-    given: dict[str, tuple[int, str]] = {}
-    for name, one in known.items() if isinstance(known, dict) else ():
-        match one:
-            case [int(number), str(told)]:
-                given[str(name)] = (number, told)
-    least = max((number for number, _ in given.values()), default=0) + 1
-    following = data.get("next")
-    kept = data.get("left")
-    return {
-        "next": max(following, least) if type(following) is int else least,
-        "given": given,
-        "left": [one for one in kept if isinstance(one, str)] if isinstance(kept, list) else [],
-    }
+    data = documents.read(DOCUMENT, text) or {"given": {}, "left": [], "next": 1}
+    least = max((number for number, _ in data["given"].values()), default=0) + 1
+    return {"next": max(data["next"], least), "given": data["given"], "left": data["left"]}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.action.rules import LOG, PutBack, State, put
+from loki.action.rules import ASIDE, LOG, PutBack, State, put
+from loki.base import below
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
 
 
 def tell(workspace: Workspace, one: PutBack) -> None:
@@ -69,7 +74,7 @@ def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
     if not one.kept:
         os.unlink(one.path)
         return
-    kept = workspace.folder / one.kept
+    kept = Path(below.path(workspace.folder, one.kept))
     try:
         content, mode = kept.read_bytes(), kept.stat().st_mode & 0o777
     except OSError as error:
@@ -80,7 +85,9 @@ def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
 def _open(workspace: Workspace) -> dict[str, PutBack]:
     found: dict[str, PutBack] = {}
     declined: set[str] = set()  # the same change again is put back without a question
-    for record in workspace.store.records(LOG):
+    records = workspace.store.records(LOG)
+    decides = workspace.ward.rules.decides if records else None
+    for record in records:
         if "answered" in record:
             id_ = str(record["answered"])
             found.pop(id_, None)
@@ -90,6 +97,13 @@ def _open(workspace: Workspace) -> dict[str, PutBack]:
             one = PutBack.from_dict(record)
         except ValueError:
             continue
-        if one.is_asked and one.id not in declined:
+        if not one.is_asked or one.id in declined:
+            continue
+        # Whatever a program has written into the log: a person's yes writes or removes nothing else.
+        is_kept = not one.kept or (one.kept.startswith(f"{ASIDE}/") and below.is_path(one.kept))
+        if is_kept and decides is not None and decides(one.path):
             found.setdefault(one.id, one)
+        else:
+            said = "%s: left out %s: it names %s, expected a file that decides how loki or git work"
+            logger.warning(said, LOG, one.id, one.path)
     return found

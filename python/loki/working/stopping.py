@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from loki.base import file
+from loki.base import below, file
 from loki.base.error import StoreError, UsageError
 from loki.memory import task_record
 from loki.queueing import queue_of
@@ -46,17 +46,22 @@ def is_cancelled(folder: Path, task: str) -> bool:
         folder: the workspace's folder, ``.loki``.
         task: its id.
     """
-    return os.path.exists(_mark(folder, task))
+    return below.is_part(task) and os.path.exists(_mark(folder, task))
 
 
 def begins(folder: Path, task: str) -> None:
     """Work on a task begins: a word that was left there by who was killed is not meant for it."""
-    with suppress(OSError):
-        _mark(folder, task).unlink(missing_ok=True)
+    with suppress(StoreError):
+        _unmark(folder, task)
 
 
 def _mark(folder: Path, task: str) -> Path:
-    return folder / "tasks" / task / "cancel"
+    return Path(below.path(folder, "tasks", below.part(task), "cancel"))
+
+
+def _unmark(folder: Path, task: str) -> None:
+    home = f"tasks/{below.part(task)}"
+    below.remove(folder, f"{home}/cancel", keep=home)
 
 
 @contextmanager
@@ -94,7 +99,7 @@ def _said_to_all(folder: Path) -> str:
     try:
         said = json.loads((folder / ALL).read_bytes())
         return f"{said['word']} {said['id']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 
@@ -128,7 +133,7 @@ def given_up(workspace: Workspace, task: str, by: str) -> Iterator[None]:
             time.sleep(LOOK / 2)
         yield
     finally:
-        mark.unlink(missing_ok=True)
+        _unmark(folder, task)
 
 
 def _block(queue: Queue, task: str, reason: str) -> None:

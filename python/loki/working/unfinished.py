@@ -110,7 +110,8 @@ def move_over(folder: Path, task: str, change: Change, root: Path) -> Journal:
     if before.exists():  # somebody was killed here: it holds all that the newer one may lack
         _remove(folder, task, WORK)
     elif work.exists():
-        os.rename(work, before)
+        with below.parent(folder, f"tasks/{below.part(task)}/{WORK}") as (above, name):
+            os.rename(name, BEFORE, src_dir_fd=above, dst_dir_fd=above)
     journal = Journal(work, root)
     try:
         if change.edits:

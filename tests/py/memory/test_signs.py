@@ -114,8 +114,25 @@ def test_a_damaged_file_is_kept_aside_and_begun_anew(
         assert signs.armed == ()
         assert [signs.observe(TEXT).count, signs.observe(TEXT).count] == [1, 2]
     assert caplog.text.count("is damaged") == 1
-    assert (tmp_path / "run/main/signs.json.damaged").read_text() == text
+    (kept,) = (tmp_path / "set-aside/run/main").iterdir()
+    assert kept.read_text() == text
     assert len(Signs(store, "main").armed) == 1
+
+
+def test_a_damaged_sighting_spoils_only_itself(store: Store, tmp_path: Path) -> None:
+    for _ in range(2):
+        Signs(store, "main").observe(TEXT)
+    path = tmp_path / "run/main/signs.json"
+    data = json.loads(path.read_text())
+    data["sightings"].insert(0, {"failure": 5})
+    path.write_text(json.dumps(data))
+    damaged = path.read_text()
+    signs = Signs(store, "main")
+    assert [one.count for one in signs.armed] == [2]
+    assert signs.observe(TEXT).count == 3
+    assert len(json.loads(path.read_text())["sightings"]) == 1
+    (kept,) = (tmp_path / "set-aside/run/main").iterdir()
+    assert kept.read_text() == damaged
 
 
 @pytest.mark.parametrize("text", ["", "\0" * 900, '{"version": 1, "sightings": [{}]}'])

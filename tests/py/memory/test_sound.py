@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import loki
 from loki.memory import sound, store
 from loki.stores.files import FileStore
 from support.wrong_types import changed
@@ -41,7 +44,13 @@ def test_what_does_not_fit_spoils_only_itself() -> None:
     assert data["interventions"][0]["context"] == "x"
 
 
-@pytest.mark.parametrize("name", [TASK, "tasks/a/baseline.json", "pipelines/a-1/pipeline.json"])
+NAMES = [
+    *(f"tasks/a/{name}.json" for name in ("task", "baseline", "judged", "before", "refused", "withheld")),
+    *("pipelines/a-1/pipeline.json", "state/signals.json", "state/merging.json", "state/waiting.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
     for value in changed(RECORD):
         data, flaws = sound.document(name, json.dumps(value))
@@ -83,3 +92,55 @@ def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> Non
     (kept,) = (tmp_path / ".loki" / sound.ASIDE / "tasks" / "a").iterdir()
     assert [one.name for one in kept.iterdir()] == ["mine"]
     assert files.get(TASK) == json.dumps(RECORD)
+
+
+def test_of_a_table_only_what_does_not_fit_goes() -> None:
+    """A number that was shown never comes to mean something else, whatever stands beside it."""
+    text = '{"next": 3, "given": {"a": [1, "x"], "b": 5, "c": [true, "x"]}, "left": ["a", 5]}'
+    data, flaws = sound.document("state/waiting.json", text)
+    assert data == {"next": 3, "given": {"a": (1, "x")}, "left": ["a"]}
+    assert len(flaws) == 3
+
+
+def test_what_a_reader_finds_damaged_is_kept_once_byte_by_byte(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put("state/sessions/s.json", "{}")
+    (tmp_path / ".loki" / "state" / "sessions" / "s.json").write_bytes(b"\xff{")
+    for _ in range(3):
+        files.set_aside("state/sessions/s.json")
+    files.set_aside("state/sessions/none.json")
+    (kept,) = (tmp_path / ".loki" / sound.ASIDE / "state" / "sessions").iterdir()
+    assert kept.read_bytes() == b"\xff{"
+    assert caplog.text.count(kept.name) == 1, "told once"
+
+
+def test_a_damaged_document_that_is_removed_is_kept(tmp_path: Path) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put(TASK, '{"title": 5}')
+    files.update(TASK, lambda _: None)
+    assert files.get(TASK) is None
+    (kept,) = (tmp_path / ".loki" / sound.ASIDE / "tasks" / "a").iterdir()
+    assert kept.read_text() == '{"title": 5}'
+
+
+def test_a_link_on_the_way_to_a_damaged_document_moves_nothing(tmp_path: Path) -> None:
+    files, away = FileStore(tmp_path / ".loki"), tmp_path / "away"
+    (away / "task.json" / "mine").mkdir(parents=True)
+    files.put("tasks/b/task.json", "{}")
+    (tmp_path / ".loki" / "tasks" / "a").symlink_to(away)
+    with pytest.raises(loki.StoreError, match="cannot set aside"):
+        files.put(TASK, json.dumps(RECORD))
+    assert (away / "task.json" / "mine").is_dir()
+
+
+def test_without_a_form_nothing_heavy_is_loaded() -> None:
+    """Hooks keep a session at every call of a tool."""
+    code = (
+        "import sys; from pathlib import Path; from loki.stores.files import FileStore\n"
+        f"FileStore(Path({str(Path.cwd() / 'no')!r})).get('x')\n"
+        "print([one for one in ('pydantic', 'pydantic_core') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

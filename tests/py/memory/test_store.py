@@ -53,6 +53,10 @@ class Broken:
         if text is not None:
             self.documents[document] = text
 
+    def set_aside(self, document: str) -> None:
+        self._check()
+        self.documents[f"set-aside/{document}"] = self.documents[document]
+
     def names(self, prefix: str) -> list[str]:
         return sorted(name for name in (*self.logs, *self.documents) if name.startswith(prefix))
 

@@ -44,6 +44,10 @@ class MemoryStore:
             else:
                 self.documents[document] = text
 
+    def set_aside(self, document: str) -> None:
+        with self._lock:
+            self.documents[f"set-aside/{document}"] = self.documents[document]
+
     def written_at(self, name: str) -> float | None:
         del name
         return None

@@ -17,8 +17,11 @@ from fuzz.state.trial import Trials
 from loki.cli.app import app
 from support.project import QUICK, RIGHT, make_project
 
-INPUTS = 60
-"""Of faces that only look; `make fuzz-state` has tens of thousands, of all."""
+LOOKS, ACTS = 220, 30
+"""Of faces that only look, and of those that go on; `make fuzz-state` has tens of thousands."""
+
+SLOW = ("up", "tests", "drain", "stop")
+"""Acts that wait for a while, and are left to it."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +35,11 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_damaged_states_through_all_faces(worked: Path, tmp_path: Path) -> None:
-    found = Trials(worked, tmp_path / "place", acts=0.0).run(1, INPUTS)
-    assert [f"{one.what}: {one.face}, {one.path}: {one.told}" for one in found] == []
+    trials = Trials(worked, tmp_path / "place", leave=SLOW)
+    for seed, share, inputs in ((1, 0.0, LOOKS), (2, 1.0, ACTS)):
+        trials.share = share
+        found = trials.run(seed, inputs)
+        assert [f"{one.what}: {one.face}, {one.path}: {one.told}" for one in found] == []
 
 
 @pytest.fixture
@@ -129,3 +135,39 @@ def test_half_a_character_in_a_path(project: Path) -> None:
         code, said = says(*words)
         assert code == 0, said
     assert says("report", "--json")[0] == 0
+
+
+@pytest.mark.parametrize("approval", ["x", 5, {"digest": 5, "criteria": [5]}, {"about": []}])
+def test_an_approval_of_another_form(project: Path, approval: object) -> None:
+    task = failed(project)
+    path = project / ".loki" / "tasks" / task / "task.json"
+    change(path, lambda data: data.update(approval=approval))
+    change(path, lambda data: data["outcome"].update(trigger="approval", status="escalated"))
+    for words in (["status"], ["approve"], ["reject"]):
+        assert "Traceback" not in says(*words)[1]
+
+
+@pytest.mark.parametrize("name", ["judged.json", "before.json", "refused.json", "withheld.json"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"failed": 5, "tests": {"x": 5}, "change": {"edits": 5}}']
+)
+def test_what_is_kept_beside_a_task_is_damaged(project: Path, name: str, text: str) -> None:
+    task = failed(project)
+    path = project / ".loki" / "tasks" / task / name
+    path.write_text(text)
+    with loki.Workspace(project).resume(task) as again:
+        assert again.run(lambda _: {"calc.py": RIGHT}).status == "success"
+    aside = project / ".loki" / "set-aside" / "tasks" / task
+    kept = [path] if path.exists() else []
+    kept += [one for one in aside.iterdir() if one.name.startswith(name)] if aside.exists() else []
+    assert text in {one.read_text() for one in kept}
+
+
+def test_a_landing_that_names_no_task(project: Path) -> None:
+    failed(project)
+    (project / ".loki" / "landing.json").write_text("[" * 9_000)
+    says("submit", "--task", "t", "--id", "t", "--check", "true", "--agent-command", "true")
+    assert "Traceback" not in says("work")[1]
+    (kept,) = (project / ".loki" / "set-aside").glob("landing.json-*")
+    assert kept.read_text() == "[" * 9_000
+    assert not (project / ".loki" / "landing.json").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from loki.action.disk_shelf import DiskShelf
 from loki.action.journal import Journal
 from loki.base.error import LokiError
 from loki.cli.app import app
+from loki.working import stopping
 from loki.working.unfinished import forget, move_over
 from support.project import make_project
 
@@ -59,6 +61,12 @@ RUN = {
     "output": f"{AWAY}/secret",
     "started_at": "2020-01-01T00:00:00Z",
 }
+
+
+def put_back(path: str, kept: str = "") -> dict[str, str]:
+    said = {"command": "c", "found": "", "restored": "x", "at": "2020-01-01T00:00:00Z"}
+    return {"id": "rule-123456", "path": path, "kept": kept, **said}
+
 
 STATES: dict[str, dict[str, Any]] = {
     "landing": {"landing.json": {"task": AWAY}},
@@ -194,6 +202,106 @@ def test_a_journal_of_paths_that_lead_out_is_damaged(stage: str, project: Path) 
     journal.recover()
     journal.undo()
     assert outside(project) == before
+
+
+@pytest.mark.parametrize("path", [AWAY, "/outside/secret", "secret", ".loki/../../outside/secret"])
+@pytest.mark.parametrize("kept", ["", "../outside/secret", "set-aside/../../outside/secret"])
+def test_a_forged_record_of_what_was_put_back_waits_for_nobody(
+    path: str, kept: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person's yes removes or writes only what decides how loki or git work."""
+    monkeypatch.chdir(project)
+    full = os.path.normpath(project.parent / path.lstrip("/"))
+    for one in (path, full, str(project / "calc.py")):
+        write(project, {"logs/rules.jsonl": put_back(one, kept)})
+        before = {**outside(project), "calc.py": (project / "calc.py").read_bytes()}
+        assert "loki approve rule-123456" not in loki_says(["status"])
+        loki_says(["approve", "rule-123456"])
+        assert {**outside(project), "calc.py": (project / "calc.py").read_bytes()} == before
+
+
+@pytest.mark.parametrize(
+    "kept", ["../outside/secret", "set-aside/../../outside/secret", "config.toml"]
+)
+def test_what_is_brought_back_was_kept_aside(
+    kept: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    write(project, {"logs/rules.jsonl": put_back(str(project / ".loki" / "config.toml"), kept)})
+    assert "loki approve rule-123456" not in loki_says(["status"])
+    loki_says(["approve", "rule-123456"])
+    assert not (project / ".loki" / "config.toml").exists()
+
+
+HOSTILE = [AWAY, "/outside", "..", "", "a\0b", "x" * 300, "\ud800"]
+
+
+@pytest.mark.parametrize("task", HOSTILE)
+def test_a_word_to_a_task_of_a_hostile_id_is_no_file(task: str, project: Path) -> None:
+    folder = project / ".loki"
+    (project.parent / "outside" / "cancel").write_text("mine")
+    before = outside(project)
+    assert not stopping.is_cancelled(folder, task)
+    with suppress(LokiError):
+        stopping.begins(folder, task)
+    assert outside(project) == before
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hash_that_leads_out_has_no_content(name: str, project: Path) -> None:
+    shelf = DiskShelf(project / ".loki" / "tasks" / "t" / "undo")
+    assert (shelf.get(name), shelf.has(name, 6)) == (None, False)
+
+
+def test_a_task_s_folder_that_is_a_link_keeps_what_it_leads_to(project: Path) -> None:
+    folder = project / ".loki"
+    (folder / "tasks").mkdir(parents=True)
+    (folder / "tasks" / "t").symlink_to(project.parent / "outside")
+    (project.parent / "outside" / "cancel").write_text("mine")
+    (project.parent / "outside" / "work.before").rename(project.parent / "outside" / "other")
+    before = outside(project)
+    with suppress(LokiError, OSError):
+        move_over(folder, "t", loki.Change.nothing(), project)
+    stopping.begins(folder, "t")
+    assert {**outside(project), **before} == outside(project)
+
+
+REMOVES = {
+    "base/below.py": "by handles, from a folder of loki's own",
+    "base/file.py": "the file that is being written, by the handle of its folder",
+    "action/place.py": "by handles, from the project's folder: edits of a change",
+    "action/scratch.py": "by handles, in a copy",
+    "action/feature_evidence.py": "by handles, in a copy",
+    "action/transaction.py": "`Place.replace`, by handles",
+    "action/rules.py": "files that decide, of fixed names; what was written there is kept",
+    "action/disk_shelf.py": "a content's file, named by its hash",
+    "waiting/rules.py": "files that `Rules.decides`",
+    "working/project.py": "landing.json itself",
+    "working/unfinished.py": "by the handle of the task's folder",
+    "stores/files.py": "by handles: a folder in a document's place, into set-aside/",
+    "recurrence/worker.py": "by handles: a worker's lock",
+    "recurrence/queue_database.py": "state/queue.db itself",
+    "decision/breakers_file.py": "the breakers' file itself",
+    "pytest_plugin/journal.py": "by handles: a journal that this run made",
+    "adapters/hooks/passed.py": "by handles: calls of a session",
+    "adapters/hooks/leftovers.py": "by handles: files of one folder",
+    "adapters/hooks/installing.py": "settings of an agent, at a person's word",
+}
+"""Who removes or renames files, and what keeps that inside."""
+
+
+def test_who_removes_anything_is_known() -> None:
+    """Whoever is new here says what keeps it inside; what names come from files goes by `below`."""
+    package = Path(loki.__file__).parent
+    calls = re.compile(
+        r"os\.(?:unlink|remove|rmdir|rename|replace)\(|\.(?:unlink|rmdir)\(|\.rename\(|place\.replace\("
+    )
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "cli/demo/project" not in path.as_posix() and calls.search(path.read_text())
+    }
+    assert found == REMOVES.keys()
 
 
 def test_removal_is_in_one_place() -> None:

@@ -11,6 +11,7 @@ from loki.action.check import Check, CheckResult, Report
 from loki.action.judging.seen import Seen
 from loki.action.judging.touched import Touched, touched
 from loki.action.work import Work
+from loki.memory import store as documents
 from loki.memory.store import Store
 
 CRITERION = "changed_tests"
@@ -42,12 +43,9 @@ class JudgingWatch:
 
     def __post_init__(self) -> None:
         """Go on with what is known."""
-        try:
-            known = json.loads(self.store.get(self._document) or "{}")
-            self._failed = {(str(kind), str(test)) for kind, test in known.get("failed", ())}
-            self._holding = set(map(str, known.get("files", ())))
-        except (ValueError, TypeError, AttributeError):
-            self._failed, self._holding = set(), set()
+        known = documents.load(self.store, self._document) or {}
+        self._failed = {(kind, test) for kind, test in known.get("failed", ())}
+        self._holding = set(known.get("files", ()))
 
     def saw(self, report: Report) -> None:
         """Remember which checks failed, in which tests and files; on disk what is new."""
