@@ -16,9 +16,10 @@ from loki.recognition.definition import hint
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
     from loki.action.check import Check
-    from loki.action.detection import Command
+    from loki.action.detection import Command, Detector
     from loki.action.performer import Performer
     from loki.action.task import TaskSpec
+    from loki.action.tree import Tree
     from loki.action.ward import Ward
     from loki.agents.command import CommandAgent
     from loki.agents.fallback import FallbackAgent
@@ -148,7 +149,7 @@ def performer(
         store,
         clock,
         workspace.gates.regression_detection,
-        lambda: _test_command(workspace),
+        lambda tree: _test_command(workspace, tree),
     )
     signals = Signals(store, clock, branch=workspace.position()[0])
     return Performer(
@@ -190,21 +191,25 @@ def review(workspace: Workspace) -> Review:
     return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
 
 
+def detector(workspace: Workspace) -> Detector:
+    """Finds the commands of a project."""
+    from loki.action.detection import Detector
+
+    return Detector({str(kind): words for kind, words in workspace.gates.commands.items()})
+
+
 def commands(workspace: Workspace) -> Mapping[str, Command]:
     """The commands that a project checks, builds and mends itself with, by kind."""
-    from loki.action.detection import detect
-    from loki.action.imports import Files
     from loki.action.tree import Tree
 
-    own = {str(kind): words for kind, words in workspace.gates.commands.items()}
-    return detect(Files.of(Tree.scan(workspace.root)), own)
+    return workspace.detector(Tree.scan(workspace.root))
 
 
-def _test_command(workspace: Workspace) -> tuple[str, ...] | None:
+def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     """The project's own test command, where it can run."""
     from loki.action.words import unrunnable
 
-    found = commands(workspace).get("test")
+    found = workspace.detector(tree).get("test")
     if found is None or unrunnable(found.words, workspace.root) is not None:
         return None
     return found.words

@@ -99,6 +99,7 @@ class Task:
             raise
         self._stack.callback(self.workspace.ward.rules.tasks.discard, self.spec.id)
         self._performer = performer
+        self._stack.callback(performer.copies.close)
         self._session = Session(state, performer, self.workspace.clock)
         self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
         return self
@@ -241,7 +242,8 @@ class OpenAttempt:
     """
 
     def __init__(self, task: Task, session: Session, ask: Ask) -> None:
-        self.briefing = session.briefing(ask)
+        # The caller may edit the project itself before it asks an agent.
+        self.briefing = replace(session.briefing(ask), tree=None)
         self.number = ask.attempt
         self.failure = ask.failure
         self.pending: Ask | Outcome | None = None

@@ -24,7 +24,7 @@ from loki.stores.files import FileStore, exclusive
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
     from loki.action.check import Check
-    from loki.action.detection import Command
+    from loki.action.detection import Command, Detector
     from loki.action.gate_config import Gates
     from loki.action.journal import Journal
     from loki.action.performer import Performer
@@ -107,6 +107,11 @@ class Workspace:
     def ward(self) -> Ward:
         """How commands of agents and checks run here, and what they must leave as it is."""
         return assembly.ward(self)
+
+    @cached_property
+    def detector(self) -> Detector:
+        """Finds the project's own commands; `commands` gives them."""
+        return assembly.detector(self)
 
     @property
     def project(self) -> Path:

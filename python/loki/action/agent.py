@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from loki.action.tree import Tree
 from loki.decision.budget import UNLIMITED, Budget
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from loki.action.change import Change
     from loki.action.check import Check, CheckResult
+    from loki.action.copies import Copies
     from loki.action.task import TaskSpec
     from loki.memory.reflection import Reflection
 
@@ -33,6 +35,8 @@ class Briefing:
             nothing less to ask for.
         work: full, simpler or minimal: how much of the work it asks for.
         wait: seconds to wait where nobody may be asked before a time, at most; None: as is usual.
+        tree: the project's files when this was made; None: nobody has looked.
+        copies: copies of the project to work in; None: whoever wants one makes it.
         is_fresh: the context was cleared: an agent that keeps a conversation begins another.
         draft: what was proposed last and refused: nothing of it is in the project, and this attempt
             begins with it; None: it begins with the project as it is.
@@ -49,6 +53,18 @@ class Briefing:
     is_fresh: bool = False
     draft: Change | None = field(default=None, compare=False, repr=False)
     wait: float | None = None
+    tree: Tree | None = field(default=None, compare=False, repr=False)
+    copies: Copies | None = field(default=None, compare=False, repr=False)
+
+    def seen(self, last: Tree | None = None) -> Tree:
+        """The project's files as they are.
+
+        Args:
+            last: them, as whoever asks has seen them last.
+        """
+        if self.tree is not None and self.tree.is_recent:
+            return self.tree
+        return Tree.scan(self.root, self.tree or last)
 
     def __str__(self) -> str:
         return self.text

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict
@@ -25,6 +25,9 @@ from loki.action.words import assignments, split
 from loki.base.error import ConfigError, UsageError
 from loki.recognition.fix import fix_for
 from loki.recognition.source import Source
+
+if TYPE_CHECKING:
+    from loki.action.tree import Tree
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -124,6 +127,55 @@ def detect(files: Files, own: Mapping[str, tuple[str, ...]] | None = None) -> Ma
     for command in find_all(files):
         found.setdefault(command.kind, command)
     return {kind: found[kind] for kind in KINDS if kind in found}
+
+
+class Detector:
+    """What `detect` finds in a project, looked for again only where a file changed that can say so.
+
+    Example:
+        >>> from loki.action.tree import Tree
+        >>> dict(Detector()(Tree.scan("/usr/include/arpa")))
+        {}
+    """
+
+    def __init__(self, own: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """Args: own: as for `detect`."""
+        self._own = own
+        self._tree: Tree | None = None
+        self._paths: frozenset[str] | None = None
+        self._read: dict[str, str | None] = {}
+        self._found: Mapping[str, Command] = {}
+
+    def __call__(self, tree: Tree) -> Mapping[str, Command]:
+        """The commands of a project.
+
+        Args:
+            tree: its files.
+        """
+        if tree is not self._tree:
+            self._tree = tree
+            paths = frozenset(filter(_can_say().match, tree.entries))
+            read = {path: tree.hash_of(path) for path in self._read}
+            if (paths, read) != (self._paths, self._read):
+                self._paths, self._read = paths, {}
+                self._found = detect(Files(tree.entries, self._noted(tree)), self._own)
+        return self._found
+
+    def _noted(self, tree: Tree) -> Callable[[str], bytes]:
+        """Reads files, and notes which."""
+
+        def read(path: str) -> bytes:
+            self._read[path] = tree.hash_of(path)
+            return tree.read(path)
+
+        return read
+
+
+@cache
+def _can_say() -> re.Pattern[str]:
+    """Fits the files that can say what a project's commands are: those at its top, and of CI."""
+    files = (pattern for system in knowledge().ci for pattern in system.files)
+    return re.compile("|".join((r"[^/]*\Z", *map(translate, files))), re.DOTALL)
 
 
 def find_all(files: Files) -> tuple[Command, ...]:
@@ -244,9 +296,10 @@ def _by_file(files: Files) -> Iterator[Command]:
 
 
 def _ci(files: Files) -> Iterator[Command]:
+    perhaps = sorted(filter(_can_say().match, files.paths))
     for system in knowledge().ci:
         for pattern in system.files:
-            for path in sorted(p for p in files.paths if fnmatchcase(p, pattern)):
+            for path in (path for path in perhaps if fnmatchcase(path, pattern)):
                 yield from _of_ci(files, path, system)
 
 

@@ -158,7 +158,7 @@ def drafted(tree: Tree, draft: Change | None) -> Tree:
             )
             entries[edit.path] = Entry(name, len(edit.after), runs, kind == "symlink")
     return DraftedTree(
-        tree.root, dict(sorted(entries.items())), tree.skipped, tree.is_git, {}, 0, contents
+        tree.root, dict(sorted(entries.items())), tree.skipped, tree.is_git, contents=contents
     )
 
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from loki.action.import_words import RELATIVE, word_for, words_of
+from loki.action.import_index import WordIndex
+from loki.action.import_words import RELATIVE, word_for
 from loki.action.imports import Files, Import, imports_of, language_of, resolve
 from loki.base.glob import matches
-
-MAX_BYTES = 1_000_000
-"""A larger file is not searched for imports: nobody wrote it. Chosen, not measured."""
 
 MANIFESTS = ("package.json", "tsconfig.json", "jsconfig.json")
 """Where a file may get another name to be imported by."""
@@ -29,11 +27,13 @@ class Cache:
 
     Attributes:
         imports: what a content imports, by its language and hash.
-        words: the words by which it may import, likewise.
+        words: the files of a language, by the words by which they may import.
+        languages: of paths, by what is left out: "" where no imports are looked for.
     """
 
     imports: dict[str, tuple[Import, ...]] = field(default_factory=dict)
-    words: dict[str, frozenset[str]] = field(default_factory=dict)
+    words: dict[str, WordIndex] = field(default_factory=dict)
+    languages: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -60,16 +60,17 @@ class ImportGraph:
 
     def __post_init__(self) -> None:
         """Which files there are to look at."""
-        self._known = sorted(
-            path
-            for path in self.files.paths
-            if language_of(path) is not None and not matches(path, self.exclude)
-        )
-        self._folders: dict[str, list[str]] = defaultdict(list)
-        for path in self._known:
-            self._folders[posixpath.dirname(path)].append(path)
+        languages = self.cache.languages.setdefault(self.exclude, {})
+        self._known: dict[str, list[str]] = defaultdict(list)
+        for path in self.files.paths:
+            language = languages.get(path)
+            if language is None:
+                is_out = matches(path, self.exclude)
+                language = languages[path] = "" if is_out else language_of(path) or ""
+            if language:
+                self._known[language].append(path)
         self._resolved: dict[str, frozenset[str]] = {}
-        self._words: dict[str, frozenset[str]] = {}
+        self._updated: set[str] = set()
 
     def dependents(self, targets: Iterable[str], depth: int) -> dict[str, tuple[str, ...]]:
         """The files that import the targets, themselves or through others.
@@ -95,51 +96,60 @@ class ImportGraph:
 
     def _importers(self, frontier: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         """(importing file, what it imports of the frontier), each file once."""
-        names = _Names(frontier, self.files)
-        for path in self._known:
-            if path in frontier:
-                continue
-            implicit = self._implied(path, frontier)
+        implied = self._implied(frontier)
+        for path in sorted(self._candidates(frontier) - frontier.keys()):
+            implicit = implied(path)
             if implicit is not None:
                 yield path, implicit
-            elif self._may_import(path, names):
+            else:
                 imported = sorted(self._imports(path) & frontier.keys())
                 if imported:
                     yield path, imported[0]
 
-    def _may_import(self, path: str, names: _Names) -> bool:
-        language = language_of(path) or ""
-        if language in names.any:
-            return True
-        wanted = names.words.get(language)
-        if not wanted:
-            return False
-        if path not in self._words:
-            self._words[path] = self._words_of(path, language)
-        return not wanted.isdisjoint(self._words[path])
+    def _candidates(self, frontier: Mapping[str, object]) -> set[str]:
+        """The files that may depend on the frontier, as can be told at a glance."""
+        names = _Names(frontier, self.files)
+        below = {language_of(p) for p in frontier if posixpath.basename(p) in self.shared}
+        found: set[str] = set()
+        for language, paths in self._known.items():
+            if language in names.any or language in below:
+                found.update(paths)
+            elif wanted := names.words.get(language):
+                found |= self._index(language).holding(wanted)
+        return found
 
-    def _words_of(self, path: str, language: str) -> frozenset[str]:
-        known = self.cache.words.get(f"{language}:{self.files.hash_of(path)}")
-        if known is not None:
-            return known
-        content = self.files.read(path) or b""
-        key = f"{language}:{sha256(content).hexdigest()}"  # of what was read, which may be newer
-        if key not in self.cache.words:
-            is_written = len(content) <= MAX_BYTES
-            self.cache.words[key] = words_of(content, language) if is_written else frozenset()
-        return self.cache.words[key]
+    def _index(self, language: str) -> WordIndex:
+        index = self.cache.words.setdefault(language, WordIndex(language))
+        if language not in self._updated:
+            self._updated.add(language)
+            index.update(self._known[language], self.files)
+        return index
 
-    def _implied(self, path: str, frontier: Mapping[str, object]) -> str | None:
-        """What a file depends on without saying so: its package in Go, shared files above it."""
-        if path.endswith("_test.go"):
-            own = self._folders[posixpath.dirname(path)]
-            return next((p for p in own if p in frontier and not p.endswith("_test.go")), None)
-        for other in frontier:
-            folder, name = posixpath.split(other)
-            is_below = path.startswith(f"{folder}/" if folder else "")
-            if name in self.shared and is_below and language_of(path) == language_of(other):
-                return other
-        return None
+    def _implied(self, frontier: Mapping[str, object]) -> Callable[[str], str | None]:
+        """Tells what of the frontier a file depends on without saying so.
+
+        Its package in Go; shared files above it.
+        """
+        packages: dict[str, str] = {}
+        for path in sorted(frontier):
+            if path.endswith(".go") and not path.endswith("_test.go") and self._is_known(path):
+                packages.setdefault(posixpath.dirname(path), path)
+        shared = [path for path in frontier if posixpath.basename(path) in self.shared]
+
+        def implied(path: str) -> str | None:
+            if path.endswith("_test.go"):
+                return packages.get(posixpath.dirname(path))
+            for other in shared:
+                folder = posixpath.dirname(other)
+                is_below = path.startswith(f"{folder}/" if folder else "")
+                if is_below and language_of(path) == language_of(other):
+                    return other
+            return None
+
+        return implied
+
+    def _is_known(self, path: str) -> bool:
+        return path in self.files and not matches(path, self.exclude)
 
     def _imports(self, path: str) -> frozenset[str]:
         if path not in self._resolved:

@@ -7,6 +7,7 @@ git is asked in a way that can neither change the repository nor run anything th
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ IGNORED = frozenset(
     }
 )  # fmt: skip
 """Names that are never a project's own work: left out where git does not track them."""
+
+
+_PERHAPS = re.compile(r"\.git|\.loki", re.IGNORECASE).search
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,7 @@ def list_files(root: str) -> Listing:
 
 def is_private(path: str) -> bool:
     """Whether a path is git's or loki's own, or a file that loki is just writing."""
-    lowered = path.lower()
-    if not any(part in lowered for part in (".git", ".loki")):  # as with nearly all paths
+    if _PERHAPS(path) is None:  # as with nearly all paths
         return False
     *folders, name = path.split("/")
     return (
@@ -97,18 +100,16 @@ def _ask_git(root: str) -> Listing | None:
         return None
     paths: set[str] = set()
     nested: set[str] = set()
-    for entry in found.split(b"\0"):
-        tag, _, rest = entry.partition(b" ")
-        if tag != b"?" and rest:
-            about, _, rest = rest.partition(b"\t")
-            if about.startswith(b"160000 "):
-                nested.add(os.fsdecode(rest))
-                continue
-        name = os.fsdecode(rest)
-        if name.endswith("/"):
-            nested.add(name.rstrip("/"))
-        elif name:
-            paths.add(name)
+    for entry in os.fsdecode(found).split("\0"):
+        if entry.startswith("? "):
+            name = entry[2:]
+            if name.endswith("/"):
+                nested.add(name.rstrip("/"))
+            else:
+                paths.add(name)
+        elif entry:
+            about, _, name = entry.partition("\t")
+            (nested if about.startswith("160000 ", 2) else paths).add(name)
     return Listing(_own(paths - nested), frozenset(nested), is_git=True)
 
 

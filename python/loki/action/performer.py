@@ -16,6 +16,7 @@ from loki.action.briefing import Facts
 from loki.action.check import Check, CheckResult, Report
 from loki.action.check_runner import CheckRunner
 from loki.action.conversation import Conversation
+from loki.action.copies import Copies
 from loki.action.drafts import Draft, Drafts
 from loki.action.drift_event import ReportDrift, ReviewDrift
 from loki.action.drift_watch import DriftWatch
@@ -119,6 +120,7 @@ class Performer:
             self.recorder.review_page = self.reviewing.page
         recorder = self.recorder
         self.drafts = Drafts(recorder.store, self.task.id, recorder.execution, self.root)
+        self.copies = Copies()
         self._report = Report()
         self._failed_check: Check | None = None
         self._failed_output = ""
@@ -130,7 +132,7 @@ class Performer:
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
             RunChecks: self._run_checks,
             Validate: self._validate,
-            TakeBaseline: lambda effect: self.regressions.prepare(effect.paths),
+            TakeBaseline: lambda effect: self.regressions.prepare(effect.paths, self._shown()),
             CheckRegressions: self._check_regressions,
             Execute: self._execute,
             Land: self._land,
@@ -232,6 +234,8 @@ class Performer:
             self._talk.is_fresh,
             draft.change if draft else None,
             0.0 if self.task.wait is False else None,
+            self._seen,
+            self.copies,
         )
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:

@@ -49,7 +49,7 @@ class RegressionCheck:
         store: where the baseline is kept.
         clock: the time.
         setting: how far to search, and where not.
-        detected: tells the project's own test command, or None where none is found.
+        detected: tells the test command of a project, or None where none is found.
     """
 
     task_id: str
@@ -59,7 +59,7 @@ class RegressionCheck:
     store: Store
     clock: Clock
     setting: RegressionDetection = field(default_factory=RegressionDetection)
-    detected: Callable[[], tuple[str, ...] | None] = lambda: None
+    detected: Callable[[Tree], tuple[str, ...] | None] = lambda _: None
 
     def __post_init__(self) -> None:
         """Nothing is known yet."""
@@ -85,13 +85,14 @@ class RegressionCheck:
         self.baseline = Baseline(captured_at=isoformat(self.clock.now()))
         self._tried = set()
 
-    def prepare(self, paths: Sequence[str]) -> None:
+    def prepare(self, paths: Sequence[str], tree: Tree) -> None:
         """Before a change: run the tests that it can break and that no check covers.
 
         Args:
             paths: what it will change.
+            tree: the project that it is to.
         """
-        self._extend((*self.work.paths(), *paths))
+        self._extend((*self.work.paths(), *paths), tree)
 
     def compare(self, report: Report) -> Comparison:
         """Every test that the task can have broken, now and before it.
@@ -102,7 +103,7 @@ class RegressionCheck:
         changed = self.work.paths()
         if not changed:
             return Comparison(skipped="nothing is different")
-        self._extend(changed, report)
+        self._extend(changed, Tree.scan(self.runner.root, self._tree), report)
         now = self._now(report)
         if self.runner.cancelled.is_set():
             return Comparison(skipped="cancelled")
@@ -135,9 +136,9 @@ class RegressionCheck:
 
     # --- the baseline ------------------------------------------------------------------------------
 
-    def _extend(self, paths: Sequence[str], report: Report | None = None) -> None:
+    def _extend(self, paths: Sequence[str], tree: Tree, report: Report | None = None) -> None:
         """See to it that the baseline covers all that these paths can break."""
-        tree = self._tree = Tree.scan(self.runner.root, self._tree)
+        self._tree = tree
         before = self.work.before(tree)
         targets = tuple(dict.fromkeys((*self.baseline.targets, *paths)))
         ways = self._graph(before).dependents(targets, self.setting.search_depth)
@@ -216,7 +217,8 @@ class RegressionCheck:
     def _commands(self) -> list[tuple[Check, Narrowed]]:
         """The test commands that can be told what to test: the task's, then the project's."""
         own = [check for check in self.checks if check.kind in {"test", "command"}]
-        words = self.detected()
+        assert self._tree is not None
+        words = self.detected(self._tree)
         if words and words not in [check.command for check in own]:
             own.append(Check(words, "test", " ".join(words)))
         found = [(check, Narrowed.of(check.command, self.runner.root)) for check in own]

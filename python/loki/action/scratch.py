@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import shutil
 import stat
@@ -13,10 +14,11 @@ from pathlib import Path
 
 from loki.action.git import git
 from loki.action.scratch_folder import remove_folder
-from loki.action.tree import Entry, Tree, open_regular, stamp_of
+from loki.action.tree import FINE, RACY, Entry, Tree, open_regular, stamp_of
 from loki.base.below import parent
 
 _CHUNK = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def copy(tree: Tree, destination: str) -> Tree:
@@ -26,10 +28,9 @@ def copy(tree: Tree, destination: str) -> Tree:
         OSError: it could not be written.
     """
     os.makedirs(destination, mode=0o700, exist_ok=True)
-    prefix = _make_repository(tree, destination) if tree.is_git else ""
+    prefix = make_repository(tree, destination) if tree.is_git else ""
     root = os.path.join(destination, prefix) if prefix else destination
     os.makedirs(root, exist_ok=True)
-    taken = time.time_ns()
     entries: dict[str, Entry] = {}
     stats: dict[str, tuple[int, ...]] = {}
     made: set[str] = set()
@@ -37,11 +38,32 @@ def copy(tree: Tree, destination: str) -> Tree:
         target = os.path.join(root, path)
         _make_folder(os.path.dirname(target), made)
         try:
-            entries[path], stats[path] = _copy_file(os.path.join(tree.root, path), target)
+            entries[path], stats[path] = copy_file(os.path.join(tree.root, path), target)
         except FileNotFoundError:
             continue  # gone since the tree was taken
     is_git = os.path.lexists(os.path.join(destination, ".git"))
-    return Tree(Path(os.path.realpath(root)), entries, dict(tree.skipped), is_git, stats, taken)
+    return given_away(Path(os.path.realpath(root)), tree, entries, stats, is_git=is_git)
+
+
+def given_away(
+    root: Path,
+    tree: Tree,
+    entries: dict[str, Entry],
+    stats: dict[str, tuple[int, ...]],
+    *,
+    is_git: bool,
+) -> Tree:
+    """The tree of a copy that is just made: nobody else has been in it until now.
+
+    Args:
+        root: where the project is in it.
+        tree: what it is a copy of.
+        entries: what was written; stats: what the file system says of it.
+        is_git: whether it is a repository.
+    """
+    # So a file is racy only if the disk's clock can give the same time to what comes next.
+    racy = FINE if any(seen[2] % 1_000_000_000 for seen in stats.values()) else RACY
+    return Tree(root, entries, dict(tree.skipped), is_git, stats, time.time_ns(), racy)
 
 
 def update(copied: Tree, now: Tree) -> Tree:
@@ -72,7 +94,7 @@ def update(copied: Tree, now: Tree) -> Tree:
         target = os.path.join(root, path)
         _make_folder(os.path.dirname(target), made)
         try:
-            entries[path], stats[path] = _copy_file(os.path.join(now.root, path), target)
+            entries[path], stats[path] = copy_file(os.path.join(now.root, path), target)
         except FileNotFoundError:
             continue  # gone since the tree was taken
         if not entries[path].is_symlink:
@@ -92,31 +114,50 @@ def _make_folder(folder: str, made: set[str]) -> None:
         made.add(new)
 
 
-def _copy_file(source: str, target: str) -> tuple[Entry, tuple[int, ...]]:
+def copy_file(source: str, target: str, folder: int | None = None) -> tuple[Entry, tuple[int, ...]]:
+    """Write a file or link anew as another one is, with its time.
+
+    Args:
+        source: the other one.
+        target: where nothing is.
+        folder: handle of the folder that the target is relative to.
+
+    Returns:
+        What was written, and what the file system says of it; of a link: that it is one.
+
+    Raises:
+        OSError: it could not be.
+    """
     status = os.lstat(source)
     if stat.S_ISLNK(status.st_mode):
         link = os.readlink(source)
-        os.symlink(link, target)
+        os.symlink(link, target, dir_fd=folder)
         raw = os.fsencode(link)
         entry = Entry(hashlib.sha256(raw).hexdigest(), len(raw), is_symlink=True)
-        return entry, stamp_of(os.lstat(target))
+        return entry, stamp_of(os.stat(target, dir_fd=folder, follow_symlinks=False))
     # Hashed from what is written, not from what was scanned: a file that was edited in between
     # must not look like the work of whoever works in the copy.
     digest = hashlib.sha256()
-    with open_regular(source) as reader, open(target, "xb") as writer:
+    with open_regular(source) as reader, _new(target, folder) as writer:
+        handle = writer.fileno()
         status = os.fstat(reader.fileno())
         while chunk := reader.read(_CHUNK):
             digest.update(chunk)
             writer.write(chunk)
         is_executable = bool(status.st_mode & stat.S_IXUSR)
-        os.fchmod(writer.fileno(), 0o755 if is_executable else 0o644)
-    # Build tools compare times: a copy must not look newer than what was built from the original.
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    written = stamp_of(os.lstat(target))
+        writer.flush()
+        os.fchmod(handle, 0o755 if is_executable else 0o644)
+        # Build tools compare times: a copy must not look newer than what was built from the original.
+        os.utime(handle, ns=(status.st_atime_ns, status.st_mtime_ns))
+        written = stamp_of(os.fstat(handle))
     return Entry(digest.hexdigest(), written[3], is_executable), written
 
 
-def _make_repository(tree: Tree, destination: str) -> str:
+def _new(name: str, folder: int | None) -> io.BufferedWriter:
+    return open(os.open(name, _NEW, 0o600, dir_fd=folder), "wb")
+
+
+def make_repository(tree: Tree, destination: str) -> str:
     """Give the copy a history of its own; without it, on any trouble, the copy is just files.
 
     Returns:

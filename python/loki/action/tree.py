@@ -30,6 +30,18 @@ RACY = 2 * 1_000_000_000
 FAT, the coarsest common file system, keeps times to 2 s.
 """
 
+FINE = 100_000_000
+"""Nanoseconds: the same, of a copy on a disk that keeps parts of a second.
+
+Kernels write a time that is as old as their last tick, at most 10 ms; the rest is margin.
+"""
+
+RECENT = 2 * 1_000_000_000
+"""Nanoseconds for which a tree that was just taken stands for the project: nobody is asked to look again.
+
+What a person saves in between is taken for what was saved a moment later. Chosen, not measured.
+"""
+
 _CHUNK = 1 << 20
 
 _Stat = tuple[int, ...]
@@ -91,6 +103,7 @@ class Tree:
     is_git: bool = False
     _stats: Mapping[str, _Stat] = field(default_factory=dict, repr=False, compare=False)
     _taken: int = field(default=0, repr=False, compare=False)
+    _racy: int = field(default=RACY, repr=False, compare=False)
 
     @classmethod
     def scan(
@@ -118,10 +131,11 @@ class Tree:
         skipped = dict.fromkeys(found.nested, "a repository of its own")
         paths = dict.fromkeys((*found.paths, *(p for p in also if not listing.is_private(p))))
         with _Scanner(folder, previous) as scanner:
-            for path in sorted(paths):
-                scanner.take(path)
+            scanner.take_all(sorted(paths))
         skipped.update(scanner.unreadable)
-        tree = cls(Path(folder), scanner.entries, skipped, found.is_git, scanner.stats, taken)
+        tree = cls(
+            Path(folder), scanner.entries, skipped, found.is_git, scanner.stats, taken, scanner.racy
+        )
         _keep_last(folder, tree)
         return tree
 
@@ -129,7 +143,16 @@ class Tree:
         """What is different in a later tree of the same project, or of a copy of it."""
         mine, theirs = self.entries, later.entries
         return Difference(
-            tuple(p for p in sorted(mine) if p in theirs and mine[p] != theirs[p]),
+            # Of what has not been touched, both hold the same object.
+            tuple(
+                sorted(
+                    path
+                    for path, entry in mine.items()
+                    if (other := theirs.get(path)) is not None
+                    and other is not entry
+                    and other != entry
+                )
+            ),
             tuple(sorted(theirs.keys() - mine.keys())),
             tuple(sorted(mine.keys() - theirs.keys())),
         )
@@ -174,6 +197,21 @@ class Tree:
         )
         return _sha256("\n".join(lines).encode("utf-8", "surrogateescape"))
 
+    @property
+    def is_recent(self) -> bool:
+        """Whether it was taken a moment ago, so that it need not be taken again."""
+        return 0 <= time.time_ns() - self._taken < RECENT
+
+    def is_as_taken(self, path: str, status: os.stat_result) -> bool:
+        """Whether a file cannot have been touched since this tree was taken.
+
+        Args:
+            path: of the file.
+            status: what the file system says of it now.
+        """
+        seen = stamp_of(status)
+        return self._stats.get(path) == seen and max(seen[1], seen[2]) < self._taken - self._racy
+
     def stamp(self, path: str) -> _Stat | None:
         """What the file system said about a file when it was hashed."""
         return self._stats.get(path)
@@ -200,7 +238,8 @@ class _Scanner:
         same = previous if previous and str(previous.root) == root else None
         self.before = same.entries if same else {}
         self.known = same._stats if same else {}
-        self.trusted = same._taken - RACY if same else 0
+        self.racy = same._racy if same else RACY
+        self.trusted = same._taken - self.racy if same else 0
         self.entries: dict[str, Entry] = {}
         self.stats: dict[str, _Stat] = {}
         self.unreadable: dict[str, str] = {}
@@ -217,17 +256,32 @@ class _Scanner:
         if self.handle is not None:
             os.close(self.handle)
 
-    def take(self, path: str) -> None:
-        """Put a file into the tree, unless it is gone, is no file, or lies behind a link."""
-        if not self._is_folder(path.rpartition("/")[0]):
-            return
+    def take_all(self, paths: Iterable[str]) -> None:
+        """Put files into the tree, but what is gone, is no file, or lies behind a link."""
+        known, before, trusted, handle = self.known, self.before, self.trusted, self.handle
+        folder, is_folder = "", True
+        for path in paths:
+            if (above := path.rpartition("/")[0]) != folder:
+                folder, is_folder = above, self._is_folder(above)
+            if not is_folder:
+                continue
+            seen = known.get(path)
+            if seen is not None and seen[1] < trusted > seen[2]:
+                # As nearly all are, and many times in a task: no more is done of them than this.
+                try:
+                    status = os.stat(path, dir_fd=handle, follow_symlinks=False)
+                except OSError:
+                    pass
+                else:
+                    if stamp_of(status) == seen:
+                        self.entries[path], self.stats[path] = before[path], seen
+                        continue
+            self._take(path)
+
+    def _take(self, path: str) -> None:
         try:
             status = os.stat(path, dir_fd=self.handle, follow_symlinks=False)
-            seen = stamp_of(status)
-            if self.known.get(path) == seen and max(seen[1], seen[2]) < self.trusted:
-                # As nearly all are, and many times in a task: no calls but the one above.
-                self.entries[path], self.stats[path] = self.before[path], seen
-            elif stat.S_ISREG(status.st_mode):
+            if stat.S_ISREG(status.st_mode):
                 self._take_file(path)
             elif stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path, dir_fd=self.handle))

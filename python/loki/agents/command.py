@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loki.action import draft
 from loki.action.agent import Briefing, Proposal, ReflectionRequest
 from loki.action.change import Change
+from loki.action.copies import Copies
 from loki.action.process import MAX_OUTPUT, Finished, run
 from loki.action.question import Question, Said
 from loki.action.scratch_folder import repository, scratch_folder
@@ -176,8 +177,8 @@ class CommandAgent:
             LLMError: its service refused; it says why.
             ProjectTouched: the project itself changed meanwhile.
         """
-        before = Tree.scan(briefing.root)
-        with self._copy(before) as start:
+        before = briefing.seen()
+        with self._copy(before, briefing.copies) as start:
             laid = draft.lay(briefing.draft, start)
             done, report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=laid, also={*start.entries, *laid.entries})
@@ -232,10 +233,11 @@ class CommandAgent:
     # --- its work ------------------------------------------------------------------------------
 
     @contextmanager
-    def _copy(self, tree: Tree) -> Iterator[Tree]:
-        with scratch_folder() as folder:
+    def _copy(self, tree: Tree, copies: Copies | None = None) -> Iterator[Tree]:
+        with ExitStack() as stack:
+            copies = copies or stack.enter_context(closing(Copies()))
             try:
-                copy = tree.copy_to(os.path.join(folder, os.path.basename(tree.root) or "project"))
+                copy = stack.enter_context(copies.copy(tree))
             except OSError as error:
                 raise AgentError(f"could not copy the project for {self.name}: {error}") from error
             if self._known is not None and self._known.repository:

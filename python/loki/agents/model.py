@@ -136,7 +136,7 @@ class ModelAgent:
 
     def _propose(self, briefing: Briefing) -> Talk[Proposal]:
         # Files untouched since the last time are not read again.
-        tree = self._tree = Tree.scan(briefing.root, self._tree)
+        tree = self._tree = briefing.seen(self._tree)
         shown: dict[str, tuple[Request, model_context.Context]] = {}
         answers = [(yield self._request(briefing, tree, shown))]
         request, context = shown[answers[0].work]
