@@ -26,8 +26,8 @@ from loki.base.time import isoformat
 from loki.people.escalation import file_name
 
 NO_EVIDENCE = (
-    "No check that failed before passes now, and no new test fails without the change: nothing shows that "
-    "the feature is there"
+    "No check that failed before passes now, and no new test was seen to fail without the change: nothing "
+    "shows that the feature is there"
 )
 
 HUMAN_REVIEW = "human_review"
