@@ -172,9 +172,14 @@ class Task:
         assert self._performer is not None
         self._performer.recorder.reflections.add(reflection)
 
+    def stop(self) -> None:
+        """End it, from another thread; it can be gone on with."""
+        if self._session is not None and self.outcome is None:
+            self._session.cancel()
+
     def _heard(self, word: Word) -> None:
         if word != "drain":  # what is in hand is done
-            self._running().cancel()
+            self.stop()
 
     def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
         if isinstance(answer, Outcome):

@@ -158,6 +158,25 @@ def _moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
 
 
+def given_up(
+    data: Mapping[str, Any], by: str, why: str, undone: Iterable[str], now: datetime
+) -> dict[str, Any]:
+    """A run's record after a person gave it up, for which its pipeline's file need not be there.
+
+    Args:
+        data: the record.
+        by: who gave it up; why: what they said, or "".
+        undone: ids of the stages whose changes were undone: they are done no longer.
+        now: the time of day.
+    """
+    said = {"reason": f"{by} gave it up{f': {why}' if why else ''}", "trigger": "aborted"}
+    over = {"status": Phase.FAILED.value, **said}
+    again = {*undone, data.get("at")}
+    stages = [{**one, **over} if one.get("id") in again else one for one in data["stages"]]
+    ended = {"phase": Phase.FAILED.value, "resumes_in": None, "updated_at": isoformat(now)}
+    return {**data, **over, **ended, "stages": stages}
+
+
 # --- edited files ---------------------------------------------------------------------------------
 
 

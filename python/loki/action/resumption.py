@@ -180,7 +180,8 @@ def must_be_resumable(record: Mapping[str, Any]) -> None:
     status, name = status_of(record), record.get("id")
     if run := record.get("run"):
         raise UsageError(
-            f"task {name} is a stage of the run {run}: `loki pipeline resume {run}` goes on with it"
+            f"task {name} is a stage of the run {run}: `loki pipeline resume {run}` goes on with it, "
+            f"`loki cancel {run}` gives it up"
         )
     if status not in DONE:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from loki.cli.show import find
 
 if TYPE_CHECKING:
     from loki.working.stopping import Word
+    from loki.workspace import Workspace
 
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
@@ -21,7 +23,7 @@ Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h
 
 @speaks_plainly
 def cancel(
-    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    task: Annotated[str, typer.Argument(help="Id of the task or run, or how it begins.")],
     reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
     force: Annotated[
         bool, typer.Option("--force", help="Restore also files that somebody changed since.")
@@ -29,23 +31,52 @@ def cancel(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    """Give a task up, wherever it stands: waiting, under work in any process, or stopped.
+    """Give a task, or a run of a pipeline, up, wherever it stands: waiting, under work in any process, or
+    stopped.
 
     Whoever works on it is ended, with all that it runs; nothing of it lands in the project, and what
-    it had changed there is restored. It is kept in abandoned; `loki queue retry` brings it back. The
-    same as `loki resume --abort`.
+    it had changed there is restored. A task is kept in abandoned; `loki queue retry` brings it back. The
+    same as `loki resume --abort`. Of a run, all stages are undone; commands of a rollback are not run.
 
     Exit codes: 0 given up, 1 files changed since, 2 it has ended already, or does not end.
 
     Example: `loki cancel fix-login "the page is gone"`
     """
+    from loki.action import pipeline_record
     from loki.cli.resume import give_up
     from loki.queueing import queue_of
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
     known = {*workspace.tasks(), *queue_of(workspace).lists().ids()}
-    give_up(workspace, find(sorted(known), task), force=force, json=json, why=reason)
+    runs = {*pipeline_record.ids(workspace.store)} - known
+    found = find(sorted({*known, *runs}), task, "task and no run")
+    if found in runs:
+        _cancel_run(workspace, found, reason, force=force, json=json)
+    else:
+        give_up(workspace, found, force=force, json=json, why=reason)
+
+
+def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: bool) -> None:
+    from loki.answering import user
+    from loki.pipeline.giving_up import give_up
+
+    undone = give_up(workspace, run, user(), why, force=force)
+    if json:
+        show_json({"run": run, "status": "failed", "restored": list(undone.restored)})
+    else:
+        for path in undone.restored:
+            typer.echo(f"restored {path}")
+    if undone.conflicts:
+        listing = "; ".join(f"{one.path}: {one.reason}" for one in undone.conflicts)
+        fail(
+            f"the run stays open, because files changed since ({listing}); --force overwrites them",
+            1,
+        )
+    if not json:
+        typer.echo(
+            f"aborted {run}: `loki pipeline show {shlex.quote(run)}` still tells every stage."
+        )
 
 
 @speaks_plainly

@@ -33,6 +33,7 @@ from loki.pipeline.agents import Agents, agent_of
 from loki.pipeline.driver import adrive, drive
 from loki.pipeline.session import PipelineSession, checks_of
 from loki.recognition.definition import content, hint
+from loki.working.stopping import begins, listening
 from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -229,7 +230,22 @@ class Pipeline:
                 state = self._restored(last, given, limits)
                 event = going_on(state)
             found = self._ready(workspace, state, agents) if event else {}
-            yield PipelineSession(workspace, state, found, self._key(workspace), limits.wait), event
+            with self._session(workspace, state, found, limits) as session:
+                yield session, event
+
+    @contextmanager
+    def _session(
+        self,
+        workspace: Workspace,
+        state: RunState,
+        agents: Mapping[str, AnyAgent],
+        limits: Limits,
+    ) -> Iterator[PipelineSession]:
+        """A session that hears a person's word, whichever process says it."""
+        session = PipelineSession(workspace, state, agents, self._key(workspace), limits.wait)
+        begins(workspace.folder, run=state.run)
+        with listening(workspace.folder, session.heard, run=state.run):
+            yield session
 
     @contextmanager
     def _resumed(
@@ -250,7 +266,8 @@ class Pipeline:
             event = answer.event(state)
             # A person's no ends the run: nobody is asked any more.
             found = {} if answer.reject else self._ready(workspace, state, agents)
-            yield PipelineSession(workspace, state, found, self._key(workspace), limits.wait), event
+            with self._session(workspace, state, found, limits) as session:
+                yield session, event
 
     def _key(self, workspace: Workspace) -> str:
         """How records name the file: relative where it is inside the project."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ from loki.session import Task
 if TYPE_CHECKING:
     from loki.action.performer import Performer
     from loki.memory.attempt import Attempt
+    from loki.working.stopping import Word
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -83,6 +85,7 @@ class PipelineSession:
         self._file = file
         self._wait = wait
         self._cancelled = threading.Event()
+        self._task_now: Task | None = None
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
             ReadOutputs: lambda _: OutputsRead(flow.outputs(self.workspace, self.state)),
             Wait: self._pause,
@@ -107,8 +110,27 @@ class PipelineSession:
         return outcome_of(self.state)
 
     def cancel(self) -> None:
-        """End a wait, from another thread."""
+        """End what it does just now, from another thread: a wait, or a stage's work."""
         self._cancelled.set()
+        if self._task_now is not None:
+            self._task_now.stop()
+
+    def heard(self, word: Word) -> None:
+        """A person's word; what is in hand is done where they only want nothing more begun."""
+        if word != "drain":
+            self.cancel()
+
+    @contextmanager
+    def at_work(self, task: Task) -> Iterator[Task]:
+        """Inside, a stage's task is worked on; `cancel` ends it, also one that came before."""
+        with task as entered:
+            self._task_now = entered
+            if self._cancelled.is_set():
+                entered.stop()
+            try:
+                yield entered
+            finally:
+                self._task_now = None
 
     def _advance(self, event: Event) -> tuple[StageWork | None, Event | None]:
         now = self.workspace.clock.now()
@@ -120,7 +142,9 @@ class PipelineSession:
         answer: Event | None = None
         for effect in effects:
             if isinstance(effect, RunStage):
-                return self._work(effect)
+                return (
+                    (None, self.interrupted()) if self._cancelled.is_set() else self._work(effect)
+                )
             answer = self._perform(effect) or answer
         return None, answer
 
@@ -324,7 +348,7 @@ class StageWork:
     def run(self) -> Event:
         """Work on it."""
         try:
-            with self.task as task:
+            with self.session.at_work(self.task) as task:
                 outcome = task.run(self.agent)
         except KeyboardInterrupt:
             return self.session.interrupted()
@@ -332,7 +356,7 @@ class StageWork:
 
     async def arun(self) -> Event:
         """The same without blocking the event loop."""
-        with self.task as task:
+        with self.session.at_work(self.task) as task:
             outcome = await task.arun(self.agent)
         return self.session.ended(outcome)
 

@@ -82,11 +82,22 @@ def _decided(workspace: Workspace, one: Waiting, by: str, decision: Decision) ->
     return f"{'queued again' if decision.action == 'retry' else 'abandoned'}: {one.id}"
 
 
-def _give_up(workspace: Workspace, one: Waiting, _by: str, why: str) -> str:
-    for task in one.tasks[:1]:  # of a circle the first: the others can begin then, or wait in vain
-        reviews.give_up(workspace, task, why)
+def _give_run_up(workspace: Workspace, run: str, by: str, why: str) -> str:
+    from loki.pipeline.giving_up import give_up
+
+    if conflicts := give_up(workspace, run, by, why).conflicts:
+        listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)
+        raise UsageError(
+            f"run {run} stays open, because files changed since ({listing}); "
+            f"`loki cancel {run} --force` overwrites them"
+        )
+    return f"given up: {run}; its files are as they were"
+
+
+def _give_up(workspace: Workspace, one: Waiting, by: str, why: str) -> str:
     if not one.task_id:
-        return _leave(workspace, one, _by, why)
+        return _give_run_up(workspace, one.target, by, why)
+    reviews.give_up(workspace, one.task_id, why)
     return f"given up: {one.task_id}; its files are as they were"
 
 

@@ -100,7 +100,7 @@ def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
                 f"{data.get('pipeline')}: {data.get('at')}",
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
                 str(data.get("updated_at") or ""),
-                answers_of(run, "go on", "leave it", reason=""),
+                answers_of(run, "go on", "give it up"),
                 target=run,
             ),
         )

@@ -1,6 +1,7 @@
 """Ends what is under way, whichever process has it: a person's word in a file, for which each looks.
 
-``tasks/<id>/cancel`` ends one task for good: whoever works on it stops, and nothing of it lands.
+``tasks/<id>/cancel`` ends one task for good: whoever works on it stops, and nothing of it lands;
+``pipelines/<run>/cancel`` a run of a pipeline.
 ``state/stop.json`` ends all that is at work on the project: at once, or after what it has in hand.
 What stood in that file before a process began is not meant for it.
 """
@@ -17,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from loki.action import pipeline_record
 from loki.base import below, file
 from loki.base.error import StoreError, UsageError
 from loki.memory import task_record
@@ -46,46 +48,52 @@ def is_cancelled(folder: Path, task: str) -> bool:
         folder: the workspace's folder, ``.loki``.
         task: its id.
     """
-    return below.is_part(task) and os.path.exists(_mark(folder, task))
+    return below.is_part(task) and os.path.exists(_mark(folder, _home(task)))
 
 
-def begins(folder: Path, task: str) -> None:
-    """Work on a task begins: a word that was left there by who was killed is not meant for it."""
+def begins(folder: Path, task: str = "", *, run: str = "") -> None:
+    """Work on a task, or a run, begins: a word left there by who was killed is not meant for it."""
     with suppress(StoreError):
-        _unmark(folder, task)
+        _unmark(folder, _home(task, run))
 
 
-def _mark(folder: Path, task: str) -> Path:
-    return Path(below.path(folder, "tasks", below.part(task), "cancel"))
+def _home(task: str, run: str = "") -> str:
+    return f"pipelines/{below.part(run)}" if run else f"tasks/{below.part(task)}"
 
 
-def _unmark(folder: Path, task: str) -> None:
-    home = f"tasks/{below.part(task)}"
+def _mark(folder: Path, home: str) -> Path:
+    return Path(below.path(folder, home, "cancel"))
+
+
+def _unmark(folder: Path, home: str) -> None:
     below.remove(folder, f"{home}/cancel", keep=home)
 
 
 @contextmanager
-def listening(folder: Path, heard: Callable[[Word], object], task: str = "") -> Iterator[None]:
+def listening(
+    folder: Path, heard: Callable[[Word], object], task: str = "", *, run: str = ""
+) -> Iterator[None]:
     """Inside, a person's word is heard as soon as it is said, in a thread of its own.
 
     Args:
         folder: the workspace's folder.
         heard: told each word, once.
-        task: the task that is worked on; "": only words to all are heard.
+        task: the task that is worked on, or run: the run; "": only words to all are heard.
     """
+    mark = _mark(folder, _home(task, run)) if below.is_part(run or task) else None
     over, before = threading.Event(), _said_to_all(folder)
 
     def listen() -> None:
         last = before
         while not over.wait(LOOK):
-            if task and is_cancelled(folder, task):
+            if mark is not None and os.path.exists(mark):
                 heard("cancel")
                 return
             if (said := _said_to_all(folder)) != last:
                 last = said
                 heard("drain" if said.startswith("drain") else "stop")
 
-    thread = threading.Thread(target=listen, name=f"loki-listens-{task}", daemon=True)
+    thread = threading.Thread(target=listen, name=f"loki-listens-{task or run}", daemon=True)
     thread.start()
     try:
         yield
@@ -118,22 +126,40 @@ def given_up(workspace: Workspace, task: str, by: str) -> Iterator[None]:
     Raises:
         UsageError: it had not ended in time; it is blocked, and ends as soon as it can.
     """
-    queue, folder = queue_of(workspace), workspace.folder
+    queue = queue_of(workspace)
     _block(queue, task, f"{by} gives it up")
-    mark, end = _mark(folder, task), time.monotonic() + PATIENCE
+    with _let_go(workspace.folder, _home(task), lambda: _holder(workspace, queue, task)):
+        yield
+
+
+@contextmanager
+def run_given_up(workspace: Workspace, run: str) -> Iterator[None]:
+    """End whoever works on a run of a pipeline; inside, nobody does. As `given_up`."""
+
+    def holder() -> str:
+        is_running = pipeline_record.load(workspace.store, run).get("status") == "running"
+        return "a run" if is_running and is_at_work(workspace.folder) else ""
+
+    with _let_go(workspace.folder, _home("", run), holder):
+        yield
+
+
+@contextmanager
+def _let_go(folder: Path, home: str, holder_of: Callable[[], str]) -> Iterator[None]:
+    mark, end = _mark(folder, home), time.monotonic() + PATIENCE
     try:
-        while holder := _holder(workspace, queue, task):
+        while holder := holder_of():
             if time.monotonic() > end:
                 raise UsageError(
-                    f"{holder} has not let go of {task} within {PATIENCE:g} s: nothing of it lands once "
-                    f"it has seen that you give it up; say it again, or end that process"
+                    f"{holder} has not let go of {mark.parent.name} within {PATIENCE:g} s: nothing of "
+                    f"it lands once it has seen that you give it up; say it again, or end that process"
                 )
             file.make_folder(mark.parent)
             mark.touch()  # again and again: whoever begins just now takes the first for an old one
             time.sleep(LOOK / 2)
         yield
     finally:
-        _unmark(folder, task)
+        _unmark(folder, home)
 
 
 def _block(queue: Queue, task: str, reason: str) -> None:
