@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.callers.peer import PEERS
 from benchmarks.calls_service import Plan, Service
-from benchmarks.calls_simulated import simulated
+from benchmarks.calls_simulated import SHORT, simulated, trade
 
 SCRIPT = Path(__file__).parent / "callers" / "peer.py"
 
@@ -89,11 +89,12 @@ def main(words: list[str]) -> int:
                 for peer in case.peers
             ]
             found = [job.result() for job in jobs]
-    lengths = list(simulated())
+    lengths, pauses = list(simulated()), list(trade())
     if options.json:
-        sys.stdout.write(json.dumps({"real": found, "simulated": lengths}, indent=1) + "\n")
+        told = {"real": found, "simulated": lengths, "pauses": pauses}
+        sys.stdout.write(json.dumps(told, indent=1) + "\n")
         return 0
-    sys.stdout.write("\n".join([*_tables(found), *_lengths(lengths)]) + "\n")
+    sys.stdout.write("\n".join([*_tables(found), *_lengths(lengths), *_pauses(pauses)]) + "\n")
     return 0
 
 
@@ -169,10 +170,28 @@ def _lengths(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "## Outages of other lengths, simulated: loki, one caller after the other\n"
     yield "| outage | lost | calls that failed | answered after recovery |"
     yield "|---|---|---|---|"
-    for row in rows:
+    for row in rows[::7]:
         yield f"| {row['lasts']} s | {row['lost']} of 50 | {row['dead']} | {row['back']:.1f} s |"
     backs = [row["back"] for row in rows]
-    yield f"\nOn average {sum(backs) / len(backs):.1f} s, at most {max(backs):.1f} s."
+    yield f"\nOf every second's length {_seen_after(backs)}."
+    short = [row["back"] for row in simulated(SHORT)]
+    yield f"Of {SHORT[0]} to {SHORT[-1]} s {_seen_after(short)}."
+
+
+def _seen_after(backs: list[float]) -> str:
+    return f"on average {sum(backs) / len(backs):.1f} s, at most {max(backs):.1f} s"
+
+
+def _pauses(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield "\n## Two minutes, one caller after the other, by the longest pause of the breaker\n"
+    yield "| longest pause | calls that failed | seen after, on average | at most | as many calls at best |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        mean, most = row["least"]
+        yield (
+            f"| {row['pause']:g} s | {row['dead']} | {row['mean']:.1f} s | {row['most']:.1f} s | "
+            f"{mean:.1f} s, at most {most:.1f} s |"
+        )
 
 
 if __name__ == "__main__":

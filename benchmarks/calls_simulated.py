@@ -8,10 +8,18 @@ from typing import Any
 from loki.action.llm import Answer, Message, Request
 from loki.agents.resilient import ResilientLLM
 from loki.base.error import AgentError, BreakerOpen, LLMError
+from loki.decision.breaker_kinds import CALLS
 from loki.testing import ManualClock
 
-LENGTHS = range(60, 241, 7)
+LENGTHS = range(60, 241)
 """Seconds that outages last."""
+
+SHORT = range(2, 60)
+"""The same of short ones."""
+
+
+MINUTES = 120
+"""Seconds of the outage that calls are counted in."""
 
 
 class Model:
@@ -49,12 +57,25 @@ class Model:
 
 
 def outage(
-    lasts: float, calls: int = 50, spacing: float = 3.6, wait: float = 300.0, *, tells: bool = False
+    lasts: float,
+    calls: int = 50,
+    spacing: float = 3.6,
+    wait: float = 300.0,
+    *,
+    tells: bool = False,
+    **breaker: Any,
 ) -> dict[str, Any]:
-    """What becomes of calls that are made one after the other, every ``spacing`` seconds where it can be."""
+    """What becomes of calls that are made one after the other, every ``spacing`` seconds where it can be.
+
+    Args:
+        lasts: seconds of the outage.
+        calls, spacing, wait: how many, seconds between them, and for which one waits.
+        tells: whether the service says when it is back.
+        breaker: arguments of the breaker, beside those for calls.
+    """
     clock = ManualClock()
     model = Model(clock, 5.0, lasts, tells=tells)
-    llm, lost = ResilientLLM(model, clock=clock, wait=wait), 0
+    llm, lost = ResilientLLM(model, clock=clock, wait=wait, breaker=breaker), 0
     began = clock.monotonic()
     for number in range(calls):
         clock.advance(max(0.0, began + number * spacing - clock.monotonic()))
@@ -65,7 +86,32 @@ def outage(
     return {"lasts": lasts, "lost": lost, "dead": model.dead, "back": model.back}
 
 
-def simulated() -> Iterator[dict[str, Any]]:
+PAUSES = (5.0, 6.0, 7.5, 8.0, 10.0, 15.0, 20.0)
+"""Seconds of a breaker's longest pause that are tried."""
+
+
+def trade() -> Iterator[dict[str, Any]]:
+    """Calls to a service that is down for two minutes against the time until its recovery is seen.
+
+    The lengths lie round two minutes, as whoever asks does not know when it ends. ``least`` is what no
+    schedule of as many calls gets below: they cut the two minutes into as many parts, the longest of which
+    is no shorter than all equal ones, and an end at any moment is seen half a part later on average.
+    """
+    for pause in PAUSES:
+        knobs = {"cooldown": min(pause, CALLS["cooldown"]), "cooldown_cap": pause}
+        rows = [outage(lasts, **knobs) for lasts in range(110, 131)]
+        backs = [row["back"] for row in rows]
+        dead = max(row["dead"] for row in rows if row["lasts"] <= MINUTES)
+        yield {
+            "pause": pause,
+            "dead": dead,
+            "mean": sum(backs) / len(backs),
+            "most": max(backs),
+            "least": (MINUTES / dead / 2, MINUTES / dead),
+        }
+
+
+def simulated(lengths: range = LENGTHS) -> Iterator[dict[str, Any]]:
     """One row for each length."""
-    for lasts in LENGTHS:
+    for lasts in lengths:
         yield outage(lasts)

@@ -28,8 +28,8 @@ def failures_to_trip(breakers: loki.Breakers, name: str) -> int:
 @pytest.mark.parametrize(
     ("name", "trips", "pause"),
     [
-        ("api/openai/gpt-5", 3, 5),
-        ("tool/api.example.com", 3, 5),
+        ("api/openai/gpt-5", 3, 7.5),
+        ("tool/api.example.com", 3, 7.5),
         ("agent/writer", 3, 300),
         ("api/claude", 3, 300),
     ],

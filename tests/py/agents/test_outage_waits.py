@@ -33,12 +33,20 @@ def test_a_service_that_fails_now_and_then_is_no_outage() -> None:
     assert llm.ways.breakers[model.breaker].snapshot().counts.transitions == 0
 
 
-@pytest.mark.parametrize("lasts", [60, 100, 120, 123])
+@pytest.mark.parametrize("lasts", [3, 9, 17, 31, 60, 100, 120, 123])
 def test_an_outage_loses_nothing_and_is_asked_seldom(lasts: float) -> None:
+    """Also a short one of a caller who is alone: its end is seen in one pause."""
     seen = outage(lasts)
     assert seen["lost"] == 0
     assert seen["dead"] <= 15
-    assert seen["back"] <= 10 + 0.5
+    assert seen["back"] <= CALLS["cooldown_cap"] + 0.8
+
+
+def test_the_end_of_two_minutes_outage_is_seen_within_five_seconds_on_average() -> None:
+    """With as many calls as are allowed; whatever moment it ends at: nobody knows it before."""
+    seen = [outage(115 + number / 2) for number in range(20)]
+    assert sum(one["back"] for one in seen) / len(seen) <= 5
+    assert max(one["dead"] for one in seen if one["lasts"] <= 120) <= 15
 
 
 def test_a_service_that_says_when_it_is_back_is_asked_then() -> None:

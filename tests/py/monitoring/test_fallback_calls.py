@@ -11,6 +11,7 @@ import pytest
 
 import loki
 from loki.base.error import BreakerOpen
+from loki.decision.breaker_kinds import CALLS
 from loki.monitoring.fallback_calls import FallbackCalls
 from loki.testing import ManualClock
 
@@ -121,7 +122,7 @@ def test_all_open_breakers_are_an_open_breaker(tmp_path: Path, clock: ManualCloc
         asked(monitor, a=a, b=b)
     assert (a.calls, b.calls) == (3, 3)
     assert error.value.name == A
-    assert error.value.retry_after == pytest.approx(5, abs=0.1)
+    assert error.value.retry_after == pytest.approx(CALLS["cooldown"], abs=0.1)
     with pytest.raises(BreakerOpen):
         asked(monitor, a=a, b=b)
     assert (a.calls, b.calls) == (3, 3)
