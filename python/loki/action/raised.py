@@ -82,6 +82,16 @@ def is_outage(error: BaseException) -> bool:
     return next((one for one in found if one is not None), False)
 
 
+def names_outage(error_type: str) -> bool:
+    """Whether a class of errors says by its name that a service has failed, whoever's client that is.
+
+    Example:
+        >>> names_outage("openai.InternalServerError"), names_outage("KeyError")
+        (True, False)
+    """
+    return _NAMES.search(error_type) is not None
+
+
 def place(error: BaseException) -> str:
     """Where an exception was raised: the innermost line that is neither a library's nor loki's own.
 
@@ -105,7 +115,7 @@ def _seen(error: BaseException) -> bool | None:
         return status in _LATER or status >= 500  # noqa: PLR2004 - an HTTP status
     if isinstance(error, (*_BUGS, OSError)):
         return None
-    if any(_NAMES.search(base.__name__) for base in type(error).__mro__):
+    if any(names_outage(base.__name__) for base in type(error).__mro__):
         return True
     match = Failure.of(f"{type(error).__name__}: {error}").match
     return True if match is not None and match.is_infrastructure else None

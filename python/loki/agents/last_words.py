@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from loki.action.raised import names_outage
 from loki.base.time import seconds
 from loki.decision.policy import CONFIDENT
 from loki.decision.retry_after import retry_after
-from loki.recognition.failure import recognize
+from loki.recognition.failure import Failure, recognize
 
 NEVER_MENDED = frozenset({"auth-error", "env-missing"})
 """Kinds of failure that are no outage: a wrong key, a spent quota, a setting that is missing."""
@@ -24,6 +25,18 @@ BAD_REQUESTS = frozenset(
     }
 )
 """Types of errors by which services refuse what was asked for: Anthropic's, OpenAI's, Google's."""
+
+BUGS = frozenset(
+    {
+        "config-parse-error",
+        "import-not-found",
+        "runtime-error",
+        "syntax-error",
+        "test-failure",
+        "type-error",
+    }
+)
+"""Kinds that are the program's own mistake where it names a place in code and no service."""
 
 USAGE_CODES = frozenset({64, 126, 127})
 """Exit codes of a wrong command: ``EX_USAGE`` of sysexits.h; a shell that cannot run a program."""
@@ -42,7 +55,7 @@ _DELAY = re.compile(
 
 
 def is_outage(output: str, exit_code: int, command: str) -> bool:
-    """Whether asking again could help: not after a wrong key, a bad request or a wrong command.
+    """Whether asking again could help: not after a wrong key or command, a bad request, or a bug.
 
     Args:
         output: the end of what the program printed.
@@ -54,14 +67,28 @@ def is_outage(output: str, exit_code: int, command: str) -> bool:
         True
         >>> is_outage("error: unknown option '--fast'", 1, "claude -p --fast")
         False
+        >>> is_outage("sh: 0: cannot open agent.sh: No such file", 2, "sh agent.sh")
+        False
     """
     if exit_code in USAGE_CODES or _USAGE.search(output):
         return False
     failure = recognize(output, command=command, exit_code=exit_code)
     match = failure.match
-    if match is not None and match.kind in NEVER_MENDED and match.confidence >= CONFIDENT:
+    if match is not None and match.confidence >= CONFIDENT and match.kind in NEVER_MENDED:
         return False
-    return failure.error_type not in BAD_REQUESTS
+    return failure.error_type not in BAD_REQUESTS and not _is_bug(failure)
+
+
+def _is_bug(failure: Failure) -> bool:
+    """Whether the program itself is wrong: a file that is not there, an exception that is no service's."""
+    match = failure.match
+    if match is None or match.confidence < CONFIDENT:
+        return False
+    if any(one.is_infrastructure for one in failure.matches) or names_outage(
+        failure.error_type or ""
+    ):
+        return False
+    return match.kind == "shell-error" or (match.kind in BUGS and failure.path is not None)
 
 
 def wait_asked(output: str, now: datetime) -> float | None:

@@ -32,6 +32,11 @@ BAD_REQUEST = (
     'API Error: 400 {"type":"error","error":{"type":"invalid_request_error",'
     '"message":"max_tokens: must be greater than 0"}}'
 )
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "/x/agent.py", line 3, in <module>\n    ask()\n'
+    '  File "/x/agent.py", line 2, in ask\n    return answers[1]\n'
+)
+JS = "TypeError: Cannot read properties of undefined (reading 'b')\n"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +57,27 @@ BAD_REQUEST = (
         ("usage: agent [-h]\nagent: error: unrecognized arguments: --fast", 2, False),
         ("error: unexpected argument '--fast' found\n\nUsage: codex [OPTIONS]", 2, False),
         ("sh: 1: clod: not found", 127, False),
+        ("sh: 0: cannot open ../agent.sh: No such file", 2, False),
+        ("python: can't open file '/x/agent.py': [Errno 2] No such file or directory", 2, False),
+        (f"{TRACEBACK}IndexError: list index out of range", 1, False),
+        (f"{TRACEBACK}RuntimeError: no such item", 1, False),
+        (f"{TRACEBACK}ModuleNotFoundError: No module named 'clients'", 1, False),
+        (
+            "  File \"/x/agent.py\", line 3\n    f(\n     ^\nSyntaxError: '(' was never closed",
+            1,
+            False,
+        ),
+        (
+            f"/x/agent.js:3\n  a.b()\n    ^\n\n{JS}    at Object.<anonymous> (/x/agent.js:3:7)",
+            1,
+            False,
+        ),
+        (f"{TRACEBACK}RuntimeError: 503 Service Unavailable", 1, True),
+        (f"{TRACEBACK}ConnectionRefusedError: [Errno 111] Connection refused", 1, True),
+        (f"{TRACEBACK}openai.InternalServerError: Error code: 500", 1, True),
+        (f"{TRACEBACK}httpx.ReadTimeout: The read operation timed out", 1, True),
+        ("unexpected EOF", 1, True),
+        ("something went wrong", 1, True),
     ],
 )
 def test_what_is_an_outage(output: str, exit_code: int, expected: bool) -> None:
