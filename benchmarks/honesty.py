@@ -59,12 +59,23 @@ class Score:
 
     def add(self, message: Message, *, expected: bool, found: bool, what: str = "") -> None:
         """Count a message."""
+        self.add_one(f"{message.place} {what}", message.text, expected=expected, found=found)
+
+    def add_one(self, place: str, text: str, *, expected: bool, found: bool) -> None:
+        """Count what stands somewhere."""
         self.right += expected and found
         self.false += found and not expected
         self.missed += expected and not found
         if expected is not found:
             kind = "missed" if expected else "false"
-            self.wrong.append(f"{kind} {message.place} {what}\n{message.text.strip()}\n")
+            self.wrong.append(f"{kind} {place}\n{text.strip()}\n")
+
+    def row(self, name: str) -> str:
+        """A row of a table."""
+        return (
+            f"| {name} | {self.right + self.missed} | {self.right} | {self.false} "
+            f"| {self.missed} | {self.precision:.2f} | {self.recall:.2f} |"
+        )
 
 
 Scan = Callable[[str], Sequence[Finding]]
@@ -121,17 +132,10 @@ def _table(name: str, given: Sequence[Message]) -> str:
         "",
         "| | expected | found rightly | wrongly | missed | precision | recall |",
         "|---|---:|---:|---:|---:|---:|---:|",
-        _row("any, by message", total),
-        *(_row(rule, score) for rule, score in by_rule(given).items()),
+        total.row("any, by message"),
+        *(score.row(rule) for rule, score in by_rule(given).items()),
     ]
     return "\n".join(lines)
-
-
-def _row(name: str, score: Score) -> str:
-    return (
-        f"| {name} | {score.right + score.missed} | {score.right} | {score.false} "
-        f"| {score.missed} | {score.precision:.2f} | {score.recall:.2f} |"
-    )
 
 
 def main() -> None:

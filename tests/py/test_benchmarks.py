@@ -26,6 +26,7 @@ from benchmarks import (
     report,
 )
 from benchmarks.cases import FAMILIES, cases
+from benchmarks.data_loss import read
 from benchmarks.job import Case, Data
 from benchmarks.pattern_families import document, generated
 from benchmarks.scoring import Definition, required, score
@@ -274,3 +275,21 @@ def test_recorded_runs_are_replayed_beside_other_detectors(
     assert rows["| `solved_spoken`"] == rows["| `progress_disturbed`"] == ["0 of 1 (0.0%)"] * 6
     assert "a (failed) step" in said
     assert replay.is_in("tuned", "a") is not replay.is_in("kept", "a")
+
+
+@pytest.mark.parametrize(
+    ("body", "labels"),
+    [
+        ("op.drop_column('users', 'nick')", (True, False)),
+        ("op.execute('DELETE FROM users')", (True, False)),
+        ("op.rename_table('users', 'members')", (False, True)),
+        ("op.alter_column('users', 'a', new_column_name='b')", (False, True)),
+        ("op.add_column('users', column)", (False, False)),
+    ],
+)
+def test_a_migration_is_labelled_by_its_code(body: str, labels: tuple[bool, bool]) -> None:
+    undone = "def downgrade():\n    op.drop_table('users')\n"
+    found = read("a", f'"""Change users.\n\nMore."""\ndef upgrade():\n    {body}\n{undone}')
+    assert found is not None
+    assert (found.title, (found.loses, found.moves)) == ("Change users.", labels)
+    assert read("a", '"""0.1.0"""\ndef upgrade(): pass') is None

@@ -124,7 +124,9 @@ def reject(
     workspace, one = _begin(id_, project, json=json)
     note = note or why
     if not note.strip() and not abort and answers.wants_reason(one):
-        raise UsageError(f"rejecting {one.id} needs a reason: --note; the agent is told")
+        raise UsageError(
+            f'say why: loki reject {shlex.quote(id_ or one.id)} "…"; it is kept with your no'
+        )
     said = answers.reject(workspace, one, by.strip() or _user(), note, abort=abort)
     _end(said, _Way(project, resume, json, False, by, note, "", agent, agent_command))
 

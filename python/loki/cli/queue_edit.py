@@ -23,19 +23,22 @@ FIELDS = frozenset(
 
 
 def queued_id(workspace: Workspace, wanted: str, recurring: list[str]) -> str | None:
-    """The task of the queue that somebody means; None: they mean a recurring one, or none.
+    """The task of the queue that somebody means; None: they mean a recurring one.
 
     Args:
         workspace: the project.
         wanted: what they said.
         recurring: ids of the recurring tasks, which come first.
+
+    Raises:
+        UsageError: they mean none of either, or several.
     """
     from loki.queueing import queue_of
 
     if any(id_.startswith(wanted) for id_ in recurring):
         return None
     ids = queue_of(workspace).lists().ids()
-    return find(ids, wanted) if any(id_.startswith(wanted) for id_ in ids) else None
+    return find(sorted({*ids, *recurring}), wanted)
 
 
 def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) -> None:

@@ -119,9 +119,18 @@ def find(tasks: list[str], wanted: str, what: str = "task") -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{wanted!r} is the beginning of several {what}s: {', '.join(found)}")
-    there = f"there are: {', '.join(tasks)}" if tasks else f"there are no {what}s here yet"
+        raise UsageError(f"{wanted!r} is the beginning of several {what}s: {_some(found)}")
+    there = f"there are: {_some(tasks)}" if tasks else f"there are no {what}s here yet"
     raise UsageError(f"no {what} {wanted!r}; {there}")
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
+    return ", ".join(ids[:_LISTED]) + more
+
+
+_LISTED = 20
+"""Ids that an error names, at most; chosen."""
 
 
 def _only(attempts: list[Attempt], number: int) -> list[Attempt]:

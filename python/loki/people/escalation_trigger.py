@@ -254,7 +254,7 @@ class Knowledge:
         failed = case.failure.message if case.failure else ""
         text = "\n".join((case.title, case.description, failed))[:MOST_TEXT]
         for part in re.split(r"(?<=[.!?;])\s+|\n", text):
-            said = " ".join(part.split())[:MOST_SENTENCE]
+            said = " ".join(part.replace("`", "").split())[:MOST_SENTENCE]
             if any(one.search(said) for one in self.unless):
                 continue
             if any(one.search(said) for one in self.sentences):

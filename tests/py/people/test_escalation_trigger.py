@@ -167,6 +167,16 @@ def test_every_trigger_has_advice() -> None:
 
 LOSES = [
     "Drop the old users table",
+    "Drop the `sessions` table.",
+    "Drops the nickname column from members",
+    "Remove shared columns [7500f4].",
+    "(Remove) unneeded columns of the teams table",
+    "Cleanup the bookings table",
+    "delete old data",
+    "Delete stale backups locally",
+    "Remove members who never came",
+    "Failed upgrades can cause data loss",
+    "The last migration can not be rolled back",
     "Delete inactive accounts from production",
     "Remove all customer records older than two years",
     "Migrate the orders to the new schema",

@@ -155,6 +155,13 @@ def test_what_cannot_be_is_not_changed(project: Path, words: tuple[str, ...], wh
     assert queue.find("a") == before
 
 
+def test_a_task_that_is_neither_queued_nor_recurring_is_not_there(project: Path) -> None:
+    queue_with(project, *({"id": f"task-{n:02}", "title": "x"} for n in range(30)))
+    said = run(project, "edit", "nope", "--check", "true", code=2)
+    assert "no task 'nope'; there are: task-00, task-01" in said
+    assert said.rstrip().endswith("task-19 and 10 more")
+
+
 def test_what_a_person_changed_holds_for_a_task_that_goes_on(project: Path, agent: str) -> None:
     """It had escalated: its record has the checks of before."""
     queue = queue_with(project, {"id": "a", "title": "write it", "checks": ["test -f b.txt"]})

@@ -295,7 +295,7 @@ def test_a_no_to_a_finished_work_wants_a_reason(project: Path) -> None:
     _approval(loki.Workspace(project))
     done = run("reject")
     assert done.exit_code == 2
-    assert "needs a reason: --note" in done.output
+    assert "say why: loki reject" in done.output
     assert the_one(project).kind == "approval"
 
 
