@@ -79,7 +79,6 @@ class Trials:
         }
         self.looks = faces.looks()
         self.acts = {name: face for name, face in faces.acts().items() if name not in leave}
-        gc.freeze()  # what is there stays: it need not be looked through again
         self.reads = self._seen()
         self._may: dict[str, frozenset[str]] = {}
 
@@ -155,7 +154,11 @@ class Trials:
 
     def _mend(self) -> None:
         """Have all files of the place as they were."""
-        gc.collect()  # a database that is open still would write into the new one
+        log = self.place / ".loki" / "state" / "queue.db-wal"
+        if log.exists():  # a database that is open still would write into the new one
+            gc.collect()
+            if not log.exists():
+                gc.freeze()  # what is there stays: it need not be looked through again
         there = self._now()
         stamps = self._stamps
         differs = {name for name in {*there, *stamps} if there.get(name) != stamps.get(name)}
