@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import hashlib
 import json
+import logging
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -22,9 +23,12 @@ from typing import TYPE_CHECKING, Any, cast
 from loki.action.record import STAGES, Record, Stage
 from loki.base import below, file
 from loki.base.error import StoreError
+from loki.memory.sound import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+logger = logging.getLogger("loki")
 
 LOCK_TIMEOUT = 5.0
 """Seconds to wait for another loki that is just changing or undoing. Chosen, not measured."""
@@ -63,6 +67,7 @@ class DiskShelf:
     def save(self, record: Record, contents: Mapping[str, bytes] | None = None) -> None:
         """Keep a record, and those of the contents that are not kept yet."""
         if record.stage == "running":
+            self._set_aside_running()
             file.write_atomic(self._running, json.dumps(record.to_dict()).encode() + b"\n")
             return
         self._catch_up()
@@ -76,6 +81,13 @@ class DiskShelf:
         self._last = max(self._last, record.number)
         if self._running_number() == record.number:
             below.remove(self.folder, os.path.basename(self._running))
+
+    def _set_aside_running(self) -> None:
+        """Keep what somebody has made of the record of a command, where that is none any more."""
+        if not self._running_number() and os.path.lexists(self._running):
+            aside = f"{self._running}-{os.urandom(4).hex()}"
+            os.replace(self._running, aside)
+            logger.warning("%s was damaged: what it held is kept as %s", self._running, aside)
 
     def reach(self, number: int, stage: Stage) -> None:
         """Keep a stage: one short line."""
@@ -285,7 +297,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
-    data = json.loads(line)
+    data = parsed(line)
     if not isinstance(data, dict) or not isinstance(data.get("record"), int):
         raise ValueError("not a record of loki")
     return data

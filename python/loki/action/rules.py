@@ -312,7 +312,7 @@ class Rules:
         except OSError:
             return
         for line in lines:
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 said = json.loads(line)
                 if isinstance(said, dict):
                     yield said

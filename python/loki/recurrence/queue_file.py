@@ -181,7 +181,10 @@ def parse(text: str) -> Any:
     try:
         return from_json(text, cache_strings="keys")
     except ValueError:
-        return json.loads(text)  # also half a surrogate pair
+        try:
+            return json.loads(text)  # also half a surrogate pair
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
 
 
 def dump(data: Any) -> str:

@@ -93,6 +93,22 @@ def test_what_is_as_it_was_is_left_alone(project: Path) -> None:
     assert not (project / ".loki" / ASIDE).exists()
 
 
+@pytest.mark.parametrize("line", [b"[" * 9_000, b"{", b"\xff", b'{"id": 5}'])
+def test_a_log_that_a_command_broke_keeps_nothing_from_being_put_back(
+    line: bytes, project: Path
+) -> None:
+    rules = rules_of(project)
+    config = project / ".loki" / "config.toml"
+    config.write_bytes(b"[signs]\n")
+    look = rules.look()
+    config.write_bytes(b"evil")
+    log = project / ".loki" / "logs" / "rules.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    log.write_bytes(line + b"\n")
+    (found,) = rules.settle(look, "make test", AT)
+    assert (found.path, config.read_bytes()) == (str(config), b"[signs]\n")
+
+
 def test_a_recurring_task_that_a_command_files(project: Path) -> None:
     """Its command would run with all rights of the user; what a dispatcher counts there is its own."""
     rules, place = rules_of(project), project / ".loki" / "recurring"

@@ -130,6 +130,25 @@ def test_a_running_record_goes_when_it_has_ended(tmp_path: Path) -> None:
     assert "cannot be undone" in DiskShelf(tmp_path).load()[1][0]
 
 
+@pytest.mark.parametrize("damaged", [b"{", b"[" * 9_000, b'{"record": "x"}', b"\xff"])
+def test_what_is_damaged_is_told_and_kept(damaged: bytes, tmp_path: Path) -> None:
+    shelf = DiskShelf(tmp_path)
+    with shelf.lock():
+        shelf.save(record(1, b"x"), {name_of(b"x"): b"x"})
+        with open(tmp_path / "journal.jsonl", "ab") as log:
+            log.write(damaged + b"\n")
+        (tmp_path / "running.json").write_bytes(damaged)
+    again = DiskShelf(tmp_path)
+    records, told = again.load()
+    assert [r.number for r in records] == [1]
+    assert len(told) == 2
+    with again.lock():
+        again.save(record(again.next_number(), stage="running"))
+    (aside,) = tmp_path.glob("running.json-*")
+    assert aside.read_bytes() == damaged
+    assert damaged in (tmp_path / "journal.jsonl").read_bytes()
+
+
 def test_a_log_that_went_is_begun_anew(tmp_path: Path) -> None:
     """Somebody removed `.loki` while loki was at work."""
     shelf = DiskShelf(tmp_path)

@@ -169,7 +169,7 @@ def _poetry(version: str, wanted: str) -> bool | None:
 def _version_in(manifest: Path) -> str:
     try:
         return str(json.loads(_text(manifest)).get("version") or "")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
 
 
