@@ -267,6 +267,8 @@ class Journal:
     def _recover(self) -> Recovered:
         self._shelf.tidy()
         records, damaged = self._shelf.load()
+        # Of one that is done, too: that a name is gone may not have come to the disk.
+        self._transaction.clear(records)
         restored: list[str] = []
         conflicts: list[Conflict] = []
         for record in reversed(records):

@@ -157,8 +157,6 @@ class Transaction:
         Raises:
             StoreError: that cannot be written.
         """
-        for temporary in record.temporaries:
-            self.place.remove_quietly(temporary)
         for folder in sorted(removable, reverse=True):
             self.place.remove_folder(folder)
         self.shelf.reach(record.number, "applied")
@@ -169,8 +167,7 @@ class Transaction:
         Returns:
             The paths that could not be taken back.
         """
-        for temporary in record.temporaries:
-            self.place.remove_quietly(temporary)
+        self.clear([record])
         back, conflicts = [], []
         for step in record.steps:
             reason = self._obstacle(step)
@@ -193,6 +190,12 @@ class Transaction:
         with contextlib.suppress(StoreError):
             self.shelf.reach(record.number, "rolled back")
         return conflicts
+
+    def clear(self, records: Iterable[Record]) -> None:
+        """Remove what records had staged and not put in its place."""
+        for record in records:
+            for temporary in record.temporaries:
+                self.place.remove_quietly(temporary)
 
     def _obstacle(self, step: Step) -> str:
         """Why a step cannot be taken back; "" where it can, or need not."""

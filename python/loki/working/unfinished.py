@@ -7,6 +7,7 @@ project has become another one under it, the task begins anew and the change sta
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ from loki.working.project import undo_journal
 if TYPE_CHECKING:
     from loki.memory.store import Store
 
-WORK, BEFORE = "work", "work.before"
-"""Folders of a task: the journal of its copy, and that of the copy before while its work moves over."""
+WORK, BEFORE, GONE = "work", "work.before", "gone"
+"""Folders of a task: the journal of its copy, that of the copy before while its work moves over, and one
+that is just being removed."""
 
 logger = logging.getLogger("loki")
 
@@ -49,9 +51,14 @@ def _of(folder: Path, task: str, name: str) -> Path:
 
 
 def _remove(folder: Path, task: str, name: str) -> None:
+    """Remove a folder; for whoever looks in one step: half a journal would be taken for a whole one."""
+    gone = f"tasks/{below.part(task)}/{GONE}"
     try:
-        below.remove_tree(folder, f"tasks/{below.part(task)}/{name}")
-    except StoreError as error:
+        below.remove_tree(folder, gone)  # of somebody who was killed here
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(_of(folder, task, name), folder / gone)
+        below.remove_tree(folder, gone)
+    except (OSError, StoreError) as error:
         tell(task, f"{error}; it can be removed by hand", warning=True)
 
 

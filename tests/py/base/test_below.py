@@ -237,7 +237,7 @@ def test_what_another_program_has_just_written_is_not_removed(own: Path) -> None
     assert os.listdir(own / "signals") == ["X"]
     assert below.remove_if(own, "signals/X", lambda _: True, keep="signals")
     assert os.listdir(own / "signals") == []
-    assert below.remove_if(own, "signals/X", lambda _: False), "there is none"
+    assert below.remove_if(own, "signals/X", lambda _: False, keep="signals"), "there is none"
     (own / "signals" / "out").symlink_to(own.parent / "outside")
     with pytest.raises(StoreError, match="link"):
         below.remove_if(own, "signals/out/kept", lambda _: True)

@@ -25,6 +25,10 @@ CHANGE = Change(
     )
 )
 
+CALLS = (
+    "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "link", "fchmod",
+)  # fmt: skip
+
 
 def make_project(root: Path) -> Path:
     (root / "old" / "deep").mkdir(parents=True)
@@ -86,7 +90,7 @@ def die_at_call(number: int) -> None:
 
     connect = sqlite3.connect
     sqlite3.connect = lambda *some, **more: connect(*some, factory=Mortal, **more)  # type: ignore[assignment]
-    for name in ("write", "fsync", "replace", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
+    for name in CALLS:
         original = getattr(os, name)
 
         def call(*arguments: Any, _original: Any = original, **options: Any) -> Any:
