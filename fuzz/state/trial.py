@@ -122,12 +122,17 @@ class Trials:
     def run(self, seed: int, inputs: int) -> list[Finding]:
         """Try so many; what was found."""
         found: list[Finding] = []
-        for number in range(inputs):
-            for finding in self.one(seed * 1_000_003 + number):
-                if finding.what not in {known.what for known in found}:
-                    line = f"{finding.what}: {finding.face}, {finding.path}, input {finding.seed}"
-                    print(line, file=sys.__stdout__, flush=True)
-                found.append(finding)
+        try:
+            for number in range(inputs):
+                for finding in self.one(seed * 1_000_003 + number):
+                    if finding.what not in {known.what for known in found}:
+                        line = (
+                            f"{finding.what}: {finding.face}, {finding.path}, input {finding.seed}"
+                        )
+                        print(line, file=sys.__stdout__, flush=True)
+                    found.append(finding)
+        finally:
+            gc.unfreeze()
         return found
 
     def one(self, seed: int) -> list[Finding]:

@@ -144,7 +144,7 @@ def transitions(store: FileStore) -> pa.Table:
 def _logged(store: FileStore) -> Iterator[dict[str, Any]]:
     for record in store.scan(f"logs/{TRANSITIONS}"):
         at = moment(str(record.get("at")))
-        if at is not None and isinstance(record.get("breaker"), str):
+        if at is not None and _are_texts(record.get("breaker"), record.get("after")):
             own = {name: record.get(name) for name in ("breaker", "before", "after", "error")}
             yield {**own, "at": at, "source": "transitions"}
 
@@ -166,13 +166,17 @@ def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
         return
     for name, state in data.items() if isinstance(data, dict) else ():
         at = moment(str(state.get("last_state_change"))) if isinstance(state, dict) else None
-        if at is not None:
+        if at is not None and _are_texts(state.get("state")):
             change = {
                 "breaker": name,
                 "after": state.get("state"),
                 "error": state.get("last_error"),
             }
             yield {**change, "at": at, "source": "state"}
+
+
+def _are_texts(*values: object) -> bool:
+    return all(isinstance(one, str) for one in values)
 
 
 # --- dead letters, signs, calls -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from loki.base.error import StoreError
 from loki.base.secret import mask_secrets, masked
@@ -229,18 +230,24 @@ def _masked_document(document: str, text: str) -> str:
 def load(store: Store, document: str) -> dict[str, Any] | None:
     """A document that is an object of JSON, in the form that it must have; None where there is none.
 
-    What does not fit in it is told; `loki.memory.sound` says what becomes of it.
+    What does not fit in it is told, once; `loki.memory.sound` says what becomes of it.
     """
-    return read(document, store.get(document))
+    return read(store, document, store.get(document))
 
 
-def read(document: str, text: str | None) -> dict[str, Any] | None:
-    """The same of a document's text, None where there is none."""
+_told: WeakKeyDictionary[Store, set[tuple[str, tuple[str, ...]]]] = WeakKeyDictionary()
+"""By store, which documents were said to be damaged how: they are read again and again."""
+
+
+def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None:
+    """The same of the text that a document of a store holds; None where there is none."""
     from loki.memory import sound
 
     if text is None:
         return None
     data, flaws = sound.document(document, text)
-    if flaws:
+    told = _told.setdefault(store, set())
+    if flaws and (document, flaws) not in told:
+        told.add((document, flaws))
         logger.warning("%s is damaged: %s", document, "; ".join(flaws))
     return data if data is None or not flaws else {**data, sound.FLAWS: flaws}

@@ -335,20 +335,20 @@ class Signals:
 
     def _done(self, lines: Sequence[Signal]) -> int:
         """How many lines of a log are done; of one that somebody has begun anew, none."""
-        count = _counts(self.store.get(HANDLED)).get(lines[0].file, 0)
+        count = _counts(self.store, self.store.get(HANDLED)).get(lines[0].file, 0)
         return count if count <= lines[-1].line + 1 else 0
 
     def _count(self, signal: Signal) -> None:
         def change(text: str | None) -> str:
-            counts = _counts(text)
+            counts = _counts(self.store, text)
             counts[signal.file] = max(counts.get(signal.file, 0), signal.line + 1)
             return json.dumps({"handled": counts}) + "\n"
 
         self.store.update(HANDLED, change)
 
 
-def _counts(text: str | None) -> dict[str, int]:
-    data = read(HANDLED, text)
+def _counts(store: Store, text: str | None) -> dict[str, int]:
+    data = read(store, HANDLED, text)
     return data["handled"] if data else {}  # then lines of the log are acted on once more
 
 

@@ -39,7 +39,7 @@ def numbered(
         there: what waits.
         gives: what has no number gets one; else it has 0, and nothing is written.
     """
-    given: dict[str, Any] = _read(workspace.store.get(DOCUMENT))["given"]
+    given: dict[str, Any] = _read(workspace, workspace.store.get(DOCUMENT))["given"]
     if gives and any(key(one) not in given for one in there):
         given = _give(workspace, there)
     return [replace(one, number=given.get(key(one), (0, ""))[0]) for one in there]
@@ -49,7 +49,7 @@ def _give(workspace: Workspace, there: Sequence[Waiting]) -> dict[str, Any]:
     given: dict[str, Any] = {}
 
     def add(text: str | None) -> str:
-        data = _read(text)
+        data = _read(workspace, text)
         for one in there:
             if key(one) not in data["given"]:
                 data["given"][key(one)] = (data["next"], f"{one.kind} {one.id}")
@@ -71,7 +71,7 @@ def of_number(workspace: Workspace, there: Sequence[Waiting], number: int) -> Wa
     Raises:
         UsageError: it was given to nothing, or that waits no longer as it was shown.
     """
-    known = _read(workspace.store.get(DOCUMENT))["given"]
+    known = _read(workspace, workspace.store.get(DOCUMENT))["given"]
     for one in there:
         if known.get(key(one), (0, ""))[0] == number:
             return one
@@ -91,22 +91,22 @@ def key(one: Waiting) -> str:
 
 def left(workspace: Workspace) -> frozenset[str]:
     """Keys of what a person wants left as it is."""
-    return frozenset(_read(workspace.store.get(DOCUMENT))["left"])
+    return frozenset(_read(workspace, workspace.store.get(DOCUMENT))["left"])
 
 
 def leave(workspace: Workspace, one: Waiting) -> None:
     """A person has seen it, and wants it left as it is: it is shown again once it has changed."""
 
     def add(text: str | None) -> str:
-        data = _read(text)
+        data = _read(workspace, text)
         data["left"] = [*data["left"], key(one)][-KEPT:]
         return json.dumps(data) + "\n"
 
     workspace.store.update(DOCUMENT, add)
 
 
-def _read(text: str | None) -> dict[str, Any]:
+def _read(workspace: Workspace, text: str | None) -> dict[str, Any]:
     """What is kept; of a file that somebody broke, what can be read of it."""
-    data = documents.read(DOCUMENT, text) or {"given": {}, "left": [], "next": 1}
+    data = documents.read(workspace.store, DOCUMENT, text) or {"given": {}, "left": [], "next": 1}
     least = max((number for number, _ in data["given"].values()), default=0) + 1
     return {"next": max(data["next"], least), "given": data["given"], "left": data["left"]}

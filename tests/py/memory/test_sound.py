@@ -75,10 +75,11 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     files.put(TASK, json.dumps(RECORD))
     files.put(TASK, '{"title": 5}')
     assert not (tmp_path / ".loki" / sound.ASIDE).exists(), "what fits is not kept"
-    damaged = store.load(files, TASK)
+    for _ in range(3):
+        damaged = store.load(files, TASK)
     assert damaged is not None
     assert damaged[sound.FLAWS] == ("title: found 5",)
-    assert "is damaged: title: found 5" in caplog.text
+    assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
     files.put(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / sound.ASIDE / "tasks" / "a").iterdir()
     assert kept.read_text() == '{"title": 5}'

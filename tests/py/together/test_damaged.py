@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 import loki
 from fuzz.state import project as fuzzed
 from fuzz.state.trial import Trials
+from loki import analysis
 from loki.cli.app import app
 from support.project import QUICK, RIGHT, make_project
 
-LOOKS, ACTS = 220, 30
+LOOKS, ACTS = 220, 20
 """Of faces that only look, and of those that go on; `make fuzz-state` has tens of thousands."""
 
 SLOW = ("up", "tests", "drain", "stop")
@@ -171,3 +172,17 @@ def test_a_landing_that_names_no_task(project: Path) -> None:
     (kept,) = (project / ".loki" / "set-aside").glob("landing.json-*")
     assert kept.read_text() == "[" * 9_000
     assert not (project / ".loki" / "landing.json").exists()
+
+
+@pytest.mark.parametrize("after", [["OPEN"], {"a": 1}, None, 5])
+def test_a_transition_of_a_breaker_to_something_else(project: Path, after: object) -> None:
+    at = "2026-04-04T12:00:00Z"
+    files: dict[str, dict[str, Any]] = {
+        "logs/breaker-transitions.jsonl": {"at": at, "breaker": "b", "after": after},
+        "state/circuit-breakers.json": {"b": {"state": after, "last_state_change": at}},
+    }
+    for name, data in files.items():
+        path = project / ".loki" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data) + "\n")
+    assert analysis.history(project)["transitions"].num_rows == 0
