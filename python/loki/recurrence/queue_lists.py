@@ -11,6 +11,8 @@ from loki.recurrence.queue_index import Index, Row
 from loki.recurrence.queued import LISTS, ListName, QueuedTask
 from loki.recurrence.queued_form import digest, fresh
 
+_OTHER = "give it another id, or take it out"
+
 
 def document(name: ListName) -> str:
     """Name of a list's document in a store.
@@ -45,9 +47,9 @@ class Lists:
             if row.id is None:
                 yield f"{where}: {Entry(row.line).why}"
             elif (here := self.where(row.id)) == row.list:
-                yield f"{where}: {row.id!r} stands there before"
+                yield f"{where}: {row.id!r} stands there before; {_OTHER}"
             else:
-                yield f".loki/{document(row.list)}: {row.id!r} stands in {here}, too, which counts"
+                yield f".loki/{document(row.list)}: {row.id!r} stands in {here}, too, which counts; {_OTHER}"
 
     def where(self, id_: str) -> ListName | None:
         """The list that a task stands in; None: it is unknown."""

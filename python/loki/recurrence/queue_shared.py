@@ -56,7 +56,6 @@ class Shared:
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._database, self._outside = Database(store.folder), Outside(store.folder)
-        self._told: set[str] = set()
         self._follower: threading.Thread | None = None
         self._pid = 0
 
@@ -208,8 +207,8 @@ class Shared:
             self._tell(complaint)
 
     def _tell(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
+        if (said := f"{self._store.folder}: {what}") not in _told:
+            _told.add(said)
             logger.warning("%s", what)
 
     def _now(self) -> float:
@@ -217,6 +216,7 @@ class Shared:
 
 
 _behind: weakref.WeakSet[Shared] = weakref.WeakSet()
+_told: set[str] = set()  # by this process, however many look at the queue in it
 
 
 def _at_exit() -> None:

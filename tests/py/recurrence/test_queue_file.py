@@ -120,6 +120,19 @@ def test_an_entry_that_is_no_task_stays_where_it_stands(
     assert len([one for one in said if "entry 1 is left as it stands: found None" in one]) == 1
 
 
+def test_what_stands_twice_is_told_once_by_a_process_and_what_to_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "queue").mkdir()
+    put(tmp_path, "pending", '[{"id": "b"}]')
+    put(tmp_path, "completed", '[{"id": "b"}]')
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):  # as `loki status` does, in several rooms
+            Queue(FileStore(tmp_path), ManualClock()).lists()
+    (said,) = (one for one in caplog.messages if "'b' stands in completed" in one)
+    assert said.endswith("which counts; give it another id, or take it out")
+
+
 def test_what_stands_twice_is_told_and_kept(
     queue: Queue, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
