@@ -10,10 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.asking import AnyAgent, as_event, breaker_of, is_resilient, record_of
-from loki.action.driver import Session, adrive, drive
 from loki.action.event import Answered, Ask, Edited, Event, Interrupted
 from loki.action.llm import LLM
-from loki.action.performer import Performer
 from loki.action.resumption import standing
 from loki.action.state import Setting, State
 from loki.action.task import Outcome, TaskSpec
@@ -31,6 +29,8 @@ from loki.working.stopping import begins, listening
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
     from loki.action.change import Change
+    from loki.action.driver import Session
+    from loki.action.performer import Performer
     from loki.working.stopping import Word
     from loki.workspace import Workspace
 
@@ -88,6 +88,8 @@ class Task:
 
     def __enter__(self) -> Task:
         """Take the project for this run, mend what a crash left, and go on where it stood."""
+        from loki.action import driver  # how work is done is much to load for who only submits it
+
         if not self.has_project:
             self._stack.enter_context(self.workspace.exclusive())
         try:
@@ -100,7 +102,7 @@ class Task:
         self._stack.callback(self.workspace.ward.rules.tasks.discard, self.spec.id)
         self._performer = performer
         self._stack.callback(performer.copies.close)
-        self._session = Session(state, performer, self.workspace.clock)
+        self._session = driver.Session(state, performer, self.workspace.clock)
         self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
         return self
 
@@ -128,14 +130,18 @@ class Task:
                 for `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them:
                 the next one is asked where the one before cannot be.
         """
+        from loki.action import driver
+
         worker = _agent(self, agent)
-        self.outcome = drive(self._guarded(worker), worker)
+        self.outcome = driver.drive(self._guarded(worker), worker)
         return self.outcome
 
     async def arun(self, agent: AgentLike) -> Outcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
+        from loki.action import driver
+
         worker = _agent(self, agent)
-        self.outcome = await adrive(self._guarded(worker), worker)
+        self.outcome = await driver.adrive(self._guarded(worker), worker)
         return self.outcome
 
     def attempts(self) -> Iterator[OpenAttempt]:

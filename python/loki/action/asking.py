@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import math
 import threading
@@ -40,6 +39,8 @@ def run_coroutine(
     Raises:
         asyncio.CancelledError: it was cancelled.
     """
+    import asyncio  # much to load for who has no async agent
+
     cancels: list[Callable[[], None]] = []
     is_cancelled = threading.Event()
 
@@ -81,6 +82,8 @@ def reflects(
         return None
 
     def reflect(request: ReflectionRequest) -> Event:
+        import asyncio
+
         try:
             answer = call(request)
             answer = wait(answer) if inspect.isawaitable(answer) else answer

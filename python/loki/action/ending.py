@@ -24,14 +24,12 @@ from loki.action.state import (
 from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.people.escalation import file_name
+from loki.people.human_review import HUMAN_REVIEW
 
 NO_EVIDENCE = (
     "No check that failed before passes now, and no new test was seen to fail without the change: nothing "
     "shows that the feature is there"
 )
-
-HUMAN_REVIEW = "human_review"
-"""The trigger of what waits for a person's decision."""
 
 
 def succeed(

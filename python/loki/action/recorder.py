@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loki.action import episodic, specification
-from loki.action.ending import HUMAN_REVIEW
 from loki.action.event import Amend, Finish, Keep, Note, Observe
 from loki.action.task import Outcome, TaskSpec
 from loki.base.log import tell
@@ -28,6 +27,7 @@ from loki.people.approval import ApprovalRequest
 from loki.people.approval import render as render_approval
 from loki.people.escalation import Escalation
 from loki.people.escalations import Escalations
+from loki.people.human_review import HUMAN_REVIEW
 from loki.recognition.pattern import PatternSet
 
 Findings = tuple[Mapping[str, Any], ...]

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loki.action.progress import Measure, of_record
-from loki.action.state import Setting, State
 from loki.base.error import UsageError
 from loki.decision.past import Past, PastFailure
 from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention, from_record, last_attempt_before
+
+if TYPE_CHECKING:
+    from loki.action.state import Setting, State
 
 ENDED = ("success", "failed", "escalated", "unverified")
 """Statuses after which the same task begins anew, unless a person resumes it."""
@@ -66,6 +68,8 @@ class Standing:
             files: paths changed since the task began.
             changed: somebody changed the project since the task stopped.
         """
+        from loki.action.state import State  # much to load for who only looks at a record
+
         return State(
             setting,
             last_number=self.last_number,

@@ -155,16 +155,18 @@ def command(
     if json:
         show_json([dict(one.raw) for one in queued])
         return
-    lists = queueing.queue_of(workspace).lists()
+    ids = {id_ for one in queued for id_ in (one.id, *one.dependencies)}
+    queue = queueing.queue_of(workspace)
+    where_of = queue.places(ids).get
     for one in queued:
-        if (there := lists.where(one.id)) not in {"pending", None}:
+        if (there := where_of(one.id)) not in {"pending", None}:
             typer.echo(
                 f"{one.id} was submitted before, and is in {there}: loki queue show {one.id}"
             )
         else:
-            typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, lists.where)}")
+            typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, where_of)}")
     where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
-    count = amount(lists.count("pending"), "task")
+    count = amount(queue.counts()[0]["pending"], "task")
     typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")
 
 

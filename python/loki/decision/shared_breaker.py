@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -108,6 +107,8 @@ class SharedPermit:
             self._report(Kind.SUCCESS)
         else:
             # The disk takes milliseconds, which the loop has not; a cancellation does not stop it.
+            import asyncio  # there already, where somebody awaits
+
             await asyncio.shield(asyncio.to_thread(self.__exit__, kind, error, trace))
         return False
 
@@ -192,6 +193,8 @@ class SharedBreaker(Breaker):
             async with self.guard() as permit:
                 result = await coroutine(*args, **kwargs)
                 if self._counts_result is not None and self._counts_result(result):
+                    import asyncio
+
                     await asyncio.to_thread(permit.failure, f"returned {result!r}")
                 return result
 

@@ -22,6 +22,9 @@ from loki.base.time import isoformat, moment
 TIMEOUT = timedelta(hours=24)
 """After which nobody is waited for any more, as the specification has it."""
 
+HUMAN_REVIEW = "human_review"
+"""The trigger of what waits for a person's decision."""
+
 SEVERITIES = ("low", "medium", "high", "critical")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -7,7 +7,7 @@ test: ``tests/py/recurrence/test_queue*.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -77,6 +77,12 @@ class Queue:
         """The list that a task stands in; None: there is none."""
         with self._shared.looking() as lists:
             return lists.where(id_)
+
+    def places(self, ids: Iterable[str]) -> dict[str, ListName]:
+        """The lists that some tasks stand in, at one moment; what is unknown is left out."""
+        with self._shared.looking() as lists:
+            found = {id_: lists.where(id_) for id_ in ids}
+        return {id_: name for id_, name in found.items() if name is not None}
 
     def counts(self) -> tuple[dict[ListName, int], int]:
         """How many tasks stand in each list, and how many of pending are blocked."""

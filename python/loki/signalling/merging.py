@@ -23,7 +23,6 @@ from loki.people.signal import MERGE_REQUESTED
 from loki.people.waiting import Answer, Waiting, answers_of
 from loki.signalling import signals_of
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
-from loki.signalling.feature import own_tests, run_check
 
 if TYPE_CHECKING:
     from loki.action.check import Check
@@ -57,6 +56,8 @@ def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done 
         return Waits(f'{by_hand} (or say merge = "auto" under [signals] in .loki/config.toml)')
     with dispatch.project():
         _take_back(dispatch, root)
+        from loki.signalling.feature import own_tests  # running is much to load
+
         check = own_tests(dispatch)
         reason = _against(dispatch, signal, root)
         if reason or isinstance(check, str):
@@ -115,6 +116,8 @@ def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Do
     store.put(UNDER_WAY, json.dumps(begun))
     problem = _git(dispatch, "merge", "--no-ff", "--no-commit", signal.said("commit"))
     if not problem:
+        from loki.signalling.feature import run_check
+
         result = run_check(dispatch, check)
         failure = f": {result.failure}" if result.failure else ""
         problem = "" if result.passed else f"`{check.name}` fails behind it{failure}"

@@ -10,7 +10,6 @@ from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting, answers_of
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.recurrence.verdict import RECOMMEND_CONFIG
-from loki.triaging.evidence import records
 
 if TYPE_CHECKING:
     from loki.recurrence.recurring import RecurringTask
@@ -34,6 +33,8 @@ def _recommended(workspace: Workspace, task: RecurringTask) -> Waiting | None:
     is_held = task.paused is not None or task.stopped is not None
     if is_held or not task.consecutive_failures or not task.triages:
         return None
+    from loki.triaging.evidence import records  # only of tasks that fail
+
     last = records(workspace, task.id, task.triages)[-1:]
     if not last or last[0].verdict != RECOMMEND_CONFIG:
         return None

@@ -9,9 +9,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from loki.action.ending import HUMAN_REVIEW
 from loki.base.error import LokiError, UsageError
 from loki.people.human_review import (
+    HUMAN_REVIEW,
     Answered,
     Asked,
     Block,
@@ -30,7 +30,6 @@ from loki.people.human_reviews import Decision, HumanReviews
 from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
 from loki.queueing import queue_of
 from loki.stores.files import FileStore
-from loki.waiting.notify import notifier
 from loki.waiting.spending import spending
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def ended(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
     else:
         return
     text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
+    from loki.waiting.notify import notifier  # what it sends with is much to load
+
     notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
 
 
@@ -285,6 +286,8 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
         assert isinstance(effect, Notify)
         kind: Any = effect.kind
         command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
+        from loki.waiting.notify import notifier
+
         notifier(workspace).notify(
             kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command
         )

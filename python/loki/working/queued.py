@@ -15,7 +15,6 @@ from loki.queueing import must_be_whole
 from loki.recurrence.queue_moves import EDITED
 from loki.recurrence.queued import QueuedTask
 from loki.waiting import reviews
-from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
@@ -183,6 +182,8 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     is_of_now = str(record.get("updated_at") or "") >= queued.submitted_at
     if not queued.lost or status_of(record) != "success" or not is_of_now:
         return None
+    from loki.working.unfinished import forget  # how work is done is much to load
+
     forget(workspace.folder, workspace.store, queued.id)
     files = tuple(map(str, outcome.get("files_modified") or ()))
     return Outcome(
@@ -196,11 +197,11 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
 
 
 def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
+    if not queued.reviewer_command:
+        return None
     from loki.action.words import unrunnable
     from loki.agents.reviewer import CommandReviewer
 
-    if not queued.reviewer_command:
-        return None
     command = _as_in_project(workspace, queued.reviewer_command)
     reviewer = CommandReviewer(command, timeout=workspace.config.loop.agent_timeout)
     if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
