@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.signalling import merging
+from loki.signalling import feature
 from loki.signalling.handling import handle
 from loki.waiting.sources import waiting
 from support.signals import git, give, mend, project_on_a_branch, told
@@ -85,7 +85,7 @@ def _killed_in_its_tests(project: Path) -> None:
         os.kill(os.getpid(), system.SIGKILL)
         raise AssertionError
 
-    setattr(merging, "run_check", killed)  # noqa: B010
+    setattr(feature, "run_check", killed)  # noqa: B010
     handle(loki.Workspace(project))
 
 
