@@ -121,7 +121,7 @@ def asked(task: QueuedTask) -> dict[str, Any]:
 
     Example:
         >>> one, other = read({"id": "a", "title": "A"}), read({"id": "a", "title": "A", "lost": 2})
-        >>> asked(one) == asked(other), asked(one) == asked(replace(other, kind="refactor"))
+        >>> asked(one) == asked(other), asked(one) == asked(replace(other, kind="feature"))
         (True, False)
     """
     names = (one.name for one in fields(task) if one.name not in _OF_ITS_LIFE)
