@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import LokiError, UsageError
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import log_to_console, speaks_plainly
+from loki.cli.common import amount, log_to_console, speaks_plainly
 from loki.cli.tick import heard as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import stop_by_signal
@@ -69,9 +69,10 @@ def command(
     take_signals()
     before_work(workspace, say)
     dispatcher = scheduling.dispatcher(workspace)
+    parallel = workers or workspace.config.work.parallel
     crew = Crew(
         workspace,
-        workers or workspace.config.work.parallel,
+        parallel,
         default=default,
         watch=True,
         tell=tell_work,
@@ -85,6 +86,11 @@ def command(
         listening(workspace.folder, partial(word_heard, dispatcher)),
     ):
         ticking.start()
+        typer.echo(
+            f"Up: queue ({amount(parallel, 'task')} at a time), recurring tasks, signals. "
+            "`loki status` tells what waits for you; Ctrl-C or `loki stop` ends it.",
+            err=True,
+        )
         try:
             code = crew.run()
         finally:

@@ -158,3 +158,4 @@ def test_up_does_what_work_tick_and_signals_do(workspace: loki.Workspace, tmp_pa
         up.kill()
         up.communicate()
     assert (up.returncode, stopped.returncode) == (130, 0), output
+    assert b"Up: queue (5 tasks at a time), recurring tasks, signals." in output
