@@ -52,6 +52,7 @@ class DiskShelf:
     def _forget(self) -> None:
         self._is_settled = True
         self._end = 0  # bytes of the log that are known; a torn last line is not among them
+        self._is_ended = True  # they end with a line feed
         self._last = 0
         self._lines: dict[str, tuple[int, int]] = {}  # hash → where its line is, its own size
 
@@ -103,11 +104,12 @@ class DiskShelf:
     def _append(self, data: Mapping[str, Any], *, durable: bool = True) -> int:
         """Add a line; where it begins."""
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
+        lead = b"" if self._is_ended else b"\n"
         # A name that is no UTF-8 holds lone surrogates: escaped, they are JSON as well.
-        written = line.encode("utf-8", "backslashreplace")
+        written = lead + line.encode("utf-8", "backslashreplace")
         file.append_at(self._log, self._end, written, durable=durable)
-        self._is_settled = durable
-        begin, self._end = self._end, self._end + len(written)
+        self._is_settled, self._is_ended = durable, True
+        begin, self._end = self._end + len(lead), self._end + len(written)
         return begin
 
     def _catch_up(self) -> None:
@@ -120,23 +122,27 @@ class DiskShelf:
             self._forget()
         if size > self._end:
             for begin, line in self._scan(self._end):
-                self._end = begin + len(line)
+                self._end, self._is_ended = begin + len(line), line.endswith(b"\n")
                 with contextlib.suppress(ValueError):
                     self._learn(begin, _parsed(line))
 
     def _learn(self, begin: int, data: Mapping[str, Any]) -> None:
         self._last = max(self._last, int(data["record"]))
-        for name, shown in data.get("contents", {}).items():
+        contents = data.get("contents")
+        for name, shown in contents.items() if isinstance(contents, dict) else ():
             with contextlib.suppress(ValueError):
                 self._lines[name] = begin, len(_bytes(shown))
 
     def _scan(self, begin: int = 0) -> Iterator[tuple[int, bytes]]:
-        """The whole lines of the log, each with where it begins; a torn last one is none."""
+        """The whole lines of the log, each with where it begins; a torn last one is none.
+
+        One that lacks nothing but its line feed is whole: an editor may have taken that away.
+        """
         try:
             with open(self._log, "rb") as log:
                 log.seek(begin)
                 for line in log:
-                    if line.endswith(b"\n"):
+                    if line.endswith(b"\n") or _is_whole(line):
                         yield begin, line
                     begin += len(line)
         except FileNotFoundError:
@@ -301,6 +307,13 @@ def _parsed(line: bytes) -> dict[str, Any]:
     if not isinstance(data, dict) or not isinstance(data.get("record"), int):
         raise ValueError("not a record of loki")
     return data
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return bool(_parsed(line))
+    except ValueError:
+        return False
 
 
 def _shown(data: bytes) -> str | dict[str, str]:

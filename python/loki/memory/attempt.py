@@ -176,6 +176,12 @@ class Attempt:
         values["files_modified"] = tuple(map(str, values.get("files_modified", ())))
         for name in ("commands", "findings"):
             values[name] = tuple(one for one in values.get(name, ()) if isinstance(one, Mapping))
+        if validation := values.get("validation"):
+            values["validation"] = {
+                name: value
+                for name, value in validation.items()
+                if name not in LISTED or isinstance(value, (list, tuple))
+            }
         values["checks"] = tuple(CheckRecord.from_dict(c) for c in values.get("checks", ()))
         return cls(**values, other=other)
 
@@ -210,6 +216,9 @@ SHAPES: Mapping[str, tuple[type, ...]] = {
     "infrastructure": (bool,),
 }
 """What an attempt's fields may be in JSON; null stands for a field's default."""
+
+LISTED = frozenset({"gates", "violations", "warnings"})
+"""What of a validation is a list; anything else in its place is left out."""
 
 CHECK_SHAPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("name", "kind", "command", "output"), _TEXT),

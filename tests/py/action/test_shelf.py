@@ -1,5 +1,6 @@
 """What the journal keeps: read again by others, whole or not at all, also after a torn line."""
 
+import json
 import os
 from collections.abc import Callable
 from hashlib import sha256
@@ -147,6 +148,31 @@ def test_what_is_damaged_is_told_and_kept(damaged: bytes, tmp_path: Path) -> Non
     (aside,) = tmp_path.glob("running.json-*")
     assert aside.read_bytes() == damaged
     assert damaged in (tmp_path / "journal.jsonl").read_bytes()
+
+
+def test_a_last_line_that_lacks_only_its_line_feed_counts(tmp_path: Path) -> None:
+    """An editor that strips it, or a person's: an applied change is not taken back for that."""
+    log, shelf = tmp_path / "journal.jsonl", DiskShelf(tmp_path)
+    with shelf.lock():
+        shelf.save(record(1, b"x", stage="applying"), {name_of(b"x"): b"x"})
+        shelf.reach(1, "applied")
+    log.write_bytes(log.read_bytes()[:-1])
+    again = DiskShelf(tmp_path)
+    assert [(r.number, r.stage) for r in again.load()[0]] == [(1, "applied")]
+    with again.lock():
+        again.save(record(2, b"yy"), {name_of(b"yy"): b"yy"})
+        again.reach(2, "rolled back")
+    for one in (again, DiskShelf(tmp_path)):
+        assert [(r.number, r.stage) for r in one.load()[0]] == [(1, "applied"), (2, "rolled back")]
+        assert one.load()[1] == []
+        assert (one.get(name_of(b"x")), one.get(name_of(b"yy"))) == (b"x", b"yy")
+
+
+@pytest.mark.parametrize("contents", [[], 5, None, {"a": 5}])
+def test_contents_of_another_form(contents: object, tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_text(json.dumps({"record": 4, "contents": contents}) + "\n")
+    shelf = DiskShelf(tmp_path)
+    assert (shelf.next_number(), shelf.get("a")) == (5, None)
 
 
 def test_a_log_that_went_is_begun_anew(tmp_path: Path) -> None:

@@ -186,3 +186,21 @@ def test_a_transition_of_a_breaker_to_something_else(project: Path, after: objec
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(data) + "\n")
     assert analysis.history(project)["transitions"].num_rows == 0
+
+
+@pytest.mark.parametrize("name", ["gates", "violations", "warnings"])
+@pytest.mark.parametrize("value", [1.5, "x", {"a": 1}, True])
+def test_a_validation_of_another_form(project: Path, name: str, value: object) -> None:
+    task = failed(project)
+    log = project / ".loki" / "tasks" / task / "attempts.jsonl"
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    records[0]["validation"] = {
+        "passed": True,
+        "gates": [],
+        "violations": [],
+        "warnings": [],
+        name: value,
+    }
+    log.write_text("".join(json.dumps(one) + "\n" for one in records))
+    for words in (["show", task], ["history"], ["report"]):
+        assert says(*words)[0] == 0
