@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.action.branch import DELETED, MERGED, default_branch, end_of
 from loki.action.git import git, run_git
@@ -65,7 +64,7 @@ def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done 
         return _merge(dispatch, signal, check, by_hand)
 
 
-def waiting(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def waiting(workspace: Workspace, _: object = None) -> list[Waiting]:
     """Merges that wait for a person: where loki may make them, those that it has not made, too."""
     may = workspace.config.signals.merge == "auto"
     asked = "the tests passed; merge it" + (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting, answers_of
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def recommendations(workspace: Workspace, _: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def recommendations(workspace: Workspace) -> list[Waiting]:
     """Settings that the last triage of a task wants changed, as long as the task fails.
 
     Example:
         >>> import tempfile
         >>> from loki import Workspace
-        >>> recommendations(Workspace(tempfile.mkdtemp()), {})
+        >>> recommendations(Workspace(tempfile.mkdtemp()))
         []
     """
     tasks = RecurringTasks(workspace.store).usable()

@@ -18,6 +18,7 @@ from loki.stores.files import FileStore
 from loki.waiting import reviews
 
 if TYPE_CHECKING:
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -28,7 +29,7 @@ ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 _STAMP = re.compile(r"escalations/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z-")
 
 
-def escalations(workspace: Workspace, records: Records) -> list[Waiting]:
+def escalations(workspace: Workspace, look: Look) -> list[Waiting]:
     """Tasks that stopped because they need a person, and pages that others wrote."""
     found = []
     seen = {one.task_id for one in reviews.of(workspace).open()}  # asked about already
@@ -36,13 +37,13 @@ def escalations(workspace: Workspace, records: Records) -> list[Waiting]:
         tasks = [
             task
             for task in page.tasks
-            if task not in seen and not _is_asked_otherwise(records.get(task) or {})
+            if task not in seen and not _is_asked_otherwise(look.records.get(task) or {})
         ]
         seen.update(tasks)
         if tasks:
             asked = f"{page.reason or page.trigger}. {page.asks}".strip()
             found.append(_escalation(tasks, page.title, asked, _asked_at(page.page), page.page))
-    for task, record in records.items():
+    for task, record in look.records.items():
         outcome = record.get("outcome") or {}
         is_open = outcome.get("status") == "escalated" and task not in seen
         if is_open and not _is_asked_otherwise(record):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.action.rules import ASIDE, LOG, PutBack, State, put
 from loki.base import below
@@ -16,6 +15,7 @@ from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting
 
 if TYPE_CHECKING:
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -29,7 +29,7 @@ def tell(workspace: Workspace, one: PutBack) -> None:
     notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
 
 
-def rules(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def rules(workspace: Workspace, _: Look) -> list[Waiting]:
     """What was put back and nobody has looked at yet."""
     return [
         Waiting(

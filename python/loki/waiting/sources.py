@@ -15,6 +15,7 @@ from loki.people.waiting import LET_BEGIN, Answer, Waiting, answers_of, id_of
 from loki.signalling import merging
 from loki.waiting import numbers, reviews, standing, stuck
 from loki.waiting.escalated import escalations
+from loki.waiting.look import Look
 from loki.waiting.rules import rules
 from loki.waiting.stopped import stopped
 
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 
 STOPPED = frozenset({"dead_letter", "blocked", "stuck", "stopped"})
 
-Source = Callable[["Workspace", Mapping[str, Mapping[str, Any]]], list[Waiting]]
-"""From a project and the records of its tasks by id."""
+Source = Callable[["Workspace", Look], list[Waiting]]
 
 
-def waiting(workspace: Workspace) -> list[Waiting]:
+def waiting(workspace: Workspace, look: Look | None = None) -> list[Waiting]:
     """Everything that waits for a person, the most urgent kind first, the oldest first of each.
+
+    Args:
+        workspace: the project.
+        look: at it; None: a new one.
 
     Example:
         >>> import tempfile
@@ -36,10 +40,10 @@ def waiting(workspace: Workspace) -> list[Waiting]:
         >>> waiting(Workspace(tempfile.mkdtemp()))
         []
     """
-    records, left = task_records(workspace), numbers.left(workspace)
+    look, left = look or Look(workspace), numbers.left(workspace)
     found: list[Waiting] = []
     for source in SOURCES:
-        new = sorted(source(workspace, records), key=lambda one: (one.since, one.id))
+        new = sorted(source(workspace, look), key=lambda one: (one.since, one.id))
         new = [one for one in new if numbers.key(one) not in left] if left else new
         # What has stopped because a person is asked something is asked about once.
         asked = {task for one in found for task in one.tasks}
@@ -47,20 +51,13 @@ def waiting(workspace: Workspace) -> list[Waiting]:
     return found
 
 
-def task_records(workspace: Workspace) -> dict[str, dict[str, Any]]:
-    """What is kept of each task, by its id."""
-    from loki.memory import task_record
-
-    return {id_: task_record.load(workspace.store, id_) for id_ in workspace.tasks()}
-
-
 # --- requests for a person's decision ---------------------------------------------------------------
 
 
-def human_reviews(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def human_reviews(workspace: Workspace, look: Look) -> list[Waiting]:
     """Open requests: HUMAN_REVIEW_NEEDED."""
     timeout = timedelta(seconds=workspace.config.review.timeout)
-    return [_review(one, records, timeout) for one in reviews.of(workspace).open()]
+    return [_review(one, look.records, timeout) for one in reviews.of(workspace).open()]
 
 
 def _review(
@@ -92,13 +89,13 @@ def _review(
 # --- tasks ------------------------------------------------------------------------------------------
 
 
-def approvals(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def approvals(workspace: Workspace, look: Look) -> list[Waiting]:
     """Criteria that only a person can approve, where no request asks about them already."""
     from loki.people.approval import Approvals
 
     asked = {one.task_id for one in reviews.of(workspace).open() if is_about_done(one)}
     found = []
-    for id_, record in records.items():
+    for id_, record in look.records.items():
         outcome, awaited = record.get("outcome") or {}, record.get("approval") or {}
         if outcome.get("trigger") != "approval" or id_ in asked:
             continue
@@ -137,7 +134,7 @@ def _approval(task: str, record: Mapping[str, Any], criterion: str) -> Waiting:
     )
 
 
-def commands(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def commands(workspace: Workspace, look: Look) -> list[Waiting]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
     from loki.action.resumption import DONE, status_of
     from loki.base.invisible import written_out
@@ -145,7 +142,7 @@ def commands(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> 
     from loki.people.command_approval import CommandApprovals
 
     found = []
-    for task, record in records.items():
+    for task, record in look.records.items():
         aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
         if not record or status_of(record) in DONE or aborted:
             continue
@@ -173,7 +170,7 @@ def commands(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> 
     return found
 
 
-def stages(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def stages(workspace: Workspace, _: Look) -> list[Waiting]:
     """Stages of pipelines that wait for leave, or could not go on alone."""
     from loki.action import pipeline_record
 
@@ -211,7 +208,7 @@ def stages(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> l
 # --- what is learned, and what has stopped ----------------------------------------------------------
 
 
-def candidates(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def candidates(workspace: Workspace, _: Look) -> list[Waiting]:
     """Patterns and rules that loki would learn."""
     try:
         agenda = workspace.review().agenda(workspace.clock.now())
@@ -236,7 +233,7 @@ def candidates(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) 
     ]
 
 
-def breakers(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def breakers(workspace: Workspace, _: Look) -> list[Waiting]:
     """Circuit breakers that stay open until somebody closes them."""
     return [
         Waiting(
@@ -252,13 +249,11 @@ def breakers(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) ->
     ]
 
 
-def recommendations(
-    workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
-) -> list[Waiting]:
+def recommendations(workspace: Workspace, _: Look) -> list[Waiting]:
     """What triages recommend."""
     from loki.triaging.recommendation import recommendations as found
 
-    return found(workspace, records)
+    return found(workspace)
 
 
 SOURCES: Sequence[Source] = (

@@ -6,28 +6,25 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from loki.base.error import LokiError
 from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting, answers_of
 
 if TYPE_CHECKING:
-    from loki.recurrence.queue_lists import Lists
     from loki.recurrence.queued import QueuedTask
     from loki.recurrence.recurring import RecurringTask, Unreadable
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
-
-Records = Mapping[str, Mapping[str, Any]]
 
 TRIAGE = "triage"
 
 
-def dead_letters(workspace: Workspace, records: Records) -> list[Waiting]:
+def dead_letters(_workspace: Workspace, look: Look) -> list[Waiting]:
     """Dead letters that wait for no other task: reviews find few ways on that a person does not know."""
-    lists = _lists(workspace)
+    lists = look.lists
     if lists is None:
         return []
     return [
-        _dead_letter(task, records.get(task.id) or {})
+        _dead_letter(task, look.records.get(task.id) or {})
         for task in lists.of("dead-letter")
         if not any(
             lists.where(id_) in {"pending", "in-progress"}
@@ -51,9 +48,9 @@ def _dead_letter(task: QueuedTask, record: Mapping[str, Any]) -> Waiting:
     )
 
 
-def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
+def blocked(_workspace: Workspace, look: Look) -> list[Waiting]:
     """Tasks of the queue that nobody may claim."""
-    lists = _lists(workspace)
+    lists = look.lists
     return [
         Waiting(
             task.id,
@@ -69,7 +66,7 @@ def blocked(workspace: Workspace, _records: Records) -> list[Waiting]:
     ]
 
 
-def recurring(workspace: Workspace, _records: Records) -> list[Waiting]:
+def recurring(workspace: Workspace, _: Look) -> list[Waiting]:
     """Recurring tasks that stopped as failed, that a triage has paused, or whose file cannot be used."""
     from loki.recurrence.recurring import Unreadable
     from loki.recurrence.recurring_tasks import RecurringTasks
@@ -140,12 +137,3 @@ def _recurring(workspace: Workspace) -> list[RecurringTask]:
     from loki.recurrence.recurring_tasks import RecurringTasks
 
     return RecurringTasks(workspace.store).usable()
-
-
-def _lists(workspace: Workspace) -> Lists | None:
-    from loki.queueing import queue_of
-
-    try:
-        return queue_of(workspace).lists()
-    except LokiError:
-        return None

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loki.base.error import LokiError
 from loki.people.waiting import Waiting
 from loki.waiting import reviews
+from loki.waiting.look import Look
 from loki.waiting.numbers import numbered
-from loki.waiting.sources import task_records, waiting
+from loki.waiting.sources import waiting
 from loki.waiting.standing import recurring_summary
 
 if TYPE_CHECKING:
+    from loki.recurrence.queue_lists import Lists
     from loki.workspace import Workspace
 
 LAST = 5
@@ -81,36 +82,33 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
     """
     if settles:
         reviews.settle(workspace)
-    records = task_records(workspace)
-    waits = numbered(workspace, waiting(workspace), gives=settles)
+    look = Look(workspace)
+    waits = numbered(workspace, waiting(workspace, look), gives=settles)
     told = {one.task_id for one in waits}
-    running, queue, unread = _queue(workspace)
+    running, queue = _queue(look.lists)
     return Status(
         str(workspace.root),
         waits,
         running,
         [
             _begun(id_, one)
-            for id_, one in records.items()
+            for id_, one in look.records.items()
             if one and not one.get("outcome") and id_ not in told
         ],
         queue,
         _breakers(workspace),
         _signals(workspace),
-        _outcomes(records),
+        _outcomes(look.records),
         recurring_summary(workspace),
-        unread,
+        [look.unread] if look.unread else [],
     )
 
 
-def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int], list[str]]:
-    from loki.queueing import queue_of
+def _queue(lists: Lists | None) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    if lists is None:
+        return [], {}
     from loki.recurrence.queued import LISTS
 
-    try:
-        lists = queue_of(workspace).lists()
-    except LokiError as error:
-        return [], {}, [str(error)]
     counts: dict[str, int] = {name: lists.count(name) for name in LISTS}
     counts["blocked"] = len(lists.blocked())
     running: list[dict[str, Any]] = [
@@ -122,7 +120,7 @@ def _queue(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, int], 
         }
         for task in lists.of("in-progress")
     ]
-    return running, counts if any(counts.values()) else {}, []
+    return running, counts if any(counts.values()) else {}
 
 
 def _begun(id_: str, record: Mapping[str, Any]) -> dict[str, Any]:

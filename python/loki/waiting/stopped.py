@@ -19,6 +19,7 @@ from loki.people.waiting import Waiting, answers_of
 from loki.waiting import reviews
 
 if TYPE_CHECKING:
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
 
 WHY: Mapping[str, str] = {
@@ -34,14 +35,14 @@ WHY: Mapping[str, str] = {
 _ASKED = frozenset(phase.value for phase in OVER | WAITING_FOR_A_PERSON)
 
 
-def stopped(workspace: Workspace, records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def stopped(workspace: Workspace, look: Look) -> list[Waiting]:
     """What goes on only when a person says so; what is asked about it stands elsewhere.
 
     Args:
         workspace: the project.
-        records: of its tasks, by id.
+        look: at it.
     """
-    found = [*_tasks(workspace, records), *_runs(workspace)]
+    found = [*_tasks(workspace, look.records), *_runs(workspace)]
     # Without an end it may be at work just now.
     is_sure = all(status for status, _ in found) or not _is_at_work(workspace)
     return [one for status, one in found if status or is_sure]

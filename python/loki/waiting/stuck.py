@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from loki.base.error import LokiError
 from loki.people.waiting import Answer, Waiting, answers_of
 from loki.queueing import queue_of
 from loki.recurrence import dependency
@@ -14,6 +13,7 @@ from loki.recurrence import dependency
 if TYPE_CHECKING:
     from loki.recurrence.queue_lists import Lists
     from loki.recurrence.queued import QueuedTask
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
 
 GONE = frozenset({None, "abandoned", "failed"})
@@ -23,11 +23,10 @@ GONE = frozenset({None, "abandoned", "failed"})
 BEGIN, GIVE_UP = "begin without it", "give it up"
 
 
-def stuck(workspace: Workspace, _records: Mapping[str, Mapping[str, Any]]) -> list[Waiting]:
+def stuck(_workspace: Workspace, look: Look) -> list[Waiting]:
     """Pending tasks that nothing but a person lets begin: one entry to a task, or to a circle of them."""
-    try:
-        lists = queue_of(workspace).lists()
-    except LokiError:
+    lists = look.lists
+    if lists is None:
         return []
     pending = lists.waiting()
     found = [_alone(one, gone) for one in pending if (gone := never(lists, one))]
