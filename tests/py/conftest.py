@@ -33,6 +33,10 @@ settings.load_profile("loki")
 # current where size and whole second are equal. What loki edits itself is told apart, and tested.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
+# What a make that runs the tests tells those below it: a make that tests run would say less than a user's.
+for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(_name, None)
+
 # Hundreds of tests run pytest as a check; what comes with a framework and is used by none costs each a second.
 os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
 

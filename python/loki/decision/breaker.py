@@ -367,4 +367,5 @@ def _rate(name: str, value: float | None) -> float:
 
 
 def _time_of_day(epoch: float, later_ns: int) -> datetime:
-    return datetime.fromtimestamp(epoch + later_ns / 1e9, timezone.utc)
+    """Of whole milliseconds, as files hold it: two looks at one change differ by microseconds."""
+    return datetime.fromtimestamp(round(epoch + later_ns / 1e9, 3), timezone.utc)

@@ -59,7 +59,7 @@ class ReportedCalls:
                 return
             except BreakerOpen as refusal:
                 seconds = refusal.retry_after
-                if seconds is None or seconds >= until - self._ways.clock.monotonic():
+                if seconds is None or seconds > until - self._ways.clock.monotonic():
                     raise
             await asleep(self._ways.clock, spread(seconds), threading.Event())
 

@@ -235,6 +235,13 @@ def test_by_hand(path: Path, clock: ManualClock) -> None:
     assert entry(path)["failure_count"] == 0
 
 
+def test_every_look_says_the_same_time_of_a_change(path: Path) -> None:
+    """With the system's clocks: the time of day and the time that only runs on are read one after the other."""
+    loki.Breakers(path)[NAME].isolate()
+    looks = {loki.Breakers(path)[NAME].snapshot().last_state_change for _ in range(200)}
+    assert len(looks) == 1
+
+
 def test_listeners_hear_of_every_process(path: Path, clock: ManualClock) -> None:
     """Of our own changes at once, of others' when they are seen, also by names never used here."""
     a, b = loki.Breakers(path, clock=clock), loki.Breakers(path, clock=clock)

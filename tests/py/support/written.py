@@ -337,10 +337,8 @@ PAGES: dict[str, Callable[[str], str]] = {
 PARTS = {"memory/dead_letters", "memory/suggestion", "people/escalations"}
 """Modules whose parts stand in one of these."""
 
-NO_MARKDOWN = {
-    "action/code_state", "agents/contract", "recognition/addition", "recurrence/verdict", "stores/files",
-}  # fmt: skip
-"""Modules that know "#" otherwise: comments, a fixed text, a heading that is looked for."""
+NO_MARKDOWN = {"action/code_state", "agents/contract", "recognition/addition", "stores/files"}
+"""Modules that know "#" otherwise: comments, a fixed text."""
 
 _HARMFUL = {"image", "html_inline", "hr", "code_block"}
 _HEAD = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
