@@ -7,6 +7,7 @@ people, and what cannot be asked runs as it is.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from loki.action.results import Results
 from loki.base import below
 from loki.base.glob import matches
 from loki.recognition.site import ResultsRequest, results_requests
+
+REPORTERS = Path(__file__).parent / "results"
+"""Reporters of our own, for runners that bring none which prints for people and writes a report."""
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of a report; a larger one is not read. Chosen, not measured."""
@@ -123,12 +127,16 @@ def _altered(
 ) -> tuple[str, ...] | None:
     """The command with the words that ask for a report; None where there are none to put in."""
     if request.append:
-        return invocation.with_appended([w.replace("{file}", str(file)) for w in request.append])
+        return invocation.with_appended(_filled(request.append, file))
     given = invocation.program[len(lead) :]
     if request.insert and not _options(request.insert) & _options(given):
-        more = [w.replace("{file}", str(file)) for w in request.insert]
-        return invocation.with_inserted(lead, more)
+        return invocation.with_inserted(lead, _filled(request.insert, file))
     return invocation.words if request.insert else None
+
+
+def _filled(words: Sequence[str], file: Path) -> list[str]:
+    own = {"{file}": str(file), "{reporters}": str(REPORTERS)}
+    return [re.sub(r"\{\w+\}", lambda found: own.get(found[0], found[0]), word) for word in words]
 
 
 def _options(words: Sequence[str]) -> set[str]:

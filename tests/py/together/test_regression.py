@@ -360,6 +360,44 @@ def test_vitest_dependents(project: Path) -> None:
     assert second["failure"]["tests"] == ["till.test.js > counts"]
 
 
+MOCHA = {
+    "package.json": '{"scripts": {"test": "mocha"}}',
+    "lib/cart.js": "exports.total = (a, b) => a - b;\nexports.count = (n) => n;\n",
+    "lib/till.js": "exports.items = () => require('./cart').count(2);\n",
+    "test/cart.test.js": "const assert = require('assert'), { total } = require('../lib/cart');\n"
+    "describe('cart', () => it('adds', () => assert.equal(total(1, 2), 3)));\n",
+    "test/till.test.js": "const assert = require('assert'), { items } = require('../lib/till');\n"
+    "describe('till', () => it('counts', () => assert.equal(items(), 2)));\n",
+}
+
+
+MOCHA_RIGHT = MOCHA["lib/cart.js"].replace("a - b", "a + b")
+
+
+def test_mocha_dependents(project: Path) -> None:
+    """It has no reporter that prints for people and writes a report: loki brings one."""
+    (project / "node_modules").symlink_to(need_node_modules("mocha"))
+    write(project, MOCHA)
+    breaks = MOCHA_RIGHT.replace("=> n;", "=> n + 1;")
+    changes = [{"lib/cart.js": breaks}, {"lib/cart.js": MOCHA_RIGHT}]
+    outcome, told = work(project, changes, ["npx mocha test/cart.test.js"])
+    assert (outcome.status, outcome.attempts) == ("success", 2)
+    first = attempts(project)[0]
+    assert first["pattern_matched"] == "regression-detected"
+    assert first["failure"]["tests"] == ["test/till.test.js > till > counts"]
+    assert "counts" in told[1]
+
+
+@pytest.mark.parametrize("arguments", ["", " -- --reporter dot", " -- --parallel"])
+def test_a_whole_run_of_mocha_by_way_of_a_script(project: Path, arguments: str) -> None:
+    (project / "node_modules").symlink_to(need_node_modules("mocha"))
+    write(project, MOCHA)
+    outcome, _ = work(project, [{"lib/cart.js": MOCHA_RIGHT}], [f"npm test{arguments}"])
+    assert outcome.status == "success"
+    said = {"ran": True, "skipped": False, "regressions": 0, "fixed": False}
+    assert attempts(project)[0]["regression"] == said
+
+
 NODE = {
     "package.json": '{"scripts": {"test": "node --test"}}',
     "lib/cart.js": "exports.total = (a, b) => a - b;\nexports.count = (n) => n;\n",
