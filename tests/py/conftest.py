@@ -7,7 +7,6 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,13 +41,14 @@ os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
 
 
 @pytest.fixture(autouse=True)
-def _own_log() -> Iterator[None]:
-    """A command or a hook that is called in this process sets up logging for good; the next test is another's."""
+def _own_log() -> None:
+    """A command or a hook that is called in this process sets up logging for good; the next test is another's.
+
+    Before each test, not after: what a fixture of a whole module calls is done by then.
+    """
     logger = logging.getLogger("loki")
-    before = list(logger.handlers), logger.propagate, logger.level
-    yield
-    logger.handlers[:], logger.propagate = before[:2]
-    logger.setLevel(before[2])
+    logger.handlers[:], logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
