@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,23 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
 
 # Hundreds of tests run pytest as a check; what comes with a framework and is used by none costs each a second.
 os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """What tests print and log of hostile data may hold lone surrogates, which workers cannot send."""
+    return sendable((yield))
+
+
+def sendable(value: Any) -> Any:
+    """Data of reports in which every text can be encoded."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {sendable(key): sendable(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(sendable, value))
+    return value
 
 
 @pytest.fixture(autouse=True)
