@@ -1,6 +1,7 @@
 """Commands end when they should, with all that they started; what they print is kept in bounds."""
 
 import fcntl
+import gc
 import os
 import select
 import signal
@@ -279,6 +280,7 @@ def test_a_command_that_closes_its_output() -> None:
 
 def test_many_threads() -> None:
     """Each gets its own result, and nothing leaks."""
+    gc.collect()  # what other tests have left is not closed in between
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     results: dict[int, bytes] = {}
 
@@ -293,7 +295,7 @@ def test_many_threads() -> None:
         thread.join()
     assert results == {n: b"x" * n + b"%d\n" % n for n in range(12)}
     if before:
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_fork_of_loki_holds_nothing_up(lifeline: Lifeline) -> None:
