@@ -27,6 +27,7 @@ FORMS: tuple[tuple[str, str], ...] = (
     (r"tasks/[^/]+/(baseline|judged|before|refused|withheld)\.json", ""),
     (r"pipelines/[^/]+/pipeline\.json", "pipeline"),
     (r"state/signals\.json", "handled"),
+    (r"state/signals-seen\.json", "seen"),
     (r"state/merging\.json", "merging"),
     (r"state/waiting\.json", "numbers"),
 )

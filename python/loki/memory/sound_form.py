@@ -191,6 +191,13 @@ def handled(kit: _Kit) -> CoreSchema:
     return kit.some(handled=kit.table(bare(kit.whole())))
 
 
+def seen(kit: _Kit) -> CoreSchema:
+    """What stood in files of signals (`loki.people.overwritten`)."""
+    word = bare(kit.text())
+    one = core_schema.tuple_schema([word, word, word, bare(kit.flag())], strict=False)
+    return kit.some(files=kit.table(kit.some(seen=kit.many(one), done=_texts(kit))))
+
+
 def merging(kit: _Kit) -> CoreSchema:
     """A merge that is under way (`loki.signalling.merging`)."""
     return kit.some(head=kit.text(), merged=kit.text(), branch=kit.text())

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from loki.base.secret import mask_secrets
-from loki.memory.store import Masked
+from loki.memory.store import Masked, read
 from loki.people.signal import parse
 from loki.people.signal_kind import MAX_SIZE
 
@@ -138,20 +138,27 @@ class Overwritten:
         return id_ in self._known(file).done
 
     def _known(self, file: str) -> _File:
-        return _table(self._store.get(DOCUMENT)).get(file) or _File()
+        return self._table(self._store.get(DOCUMENT)).get(file) or _File()
 
     def _change(self, file: str, change: Callable[[_File], None]) -> None:
         def rewrite(text: str | None) -> str:
-            table = _table(text)
+            table = self._table(text)
             change(table.setdefault(file, _File()))
-            data = {
+            files = {
                 name: {"seen": [astuple(one) for one in known.seen], "done": known.done}
                 for name, known in table.items()
             }
-            return Masked(json.dumps(data, ensure_ascii=False) + "\n")
+            return Masked(json.dumps({"files": files}, ensure_ascii=False) + "\n")
 
         # A machine that goes down loses what was seen, not what is asked: that stands in the files.
         self._store.update(DOCUMENT, rewrite, durable=False)
+
+    def _table(self, text: str | None) -> dict[str, _File]:
+        """What is known of each file."""
+        return {
+            file: _File([Seen(*one) for one in known["seen"]], known["done"])
+            for file, known in (read(self._store, DOCUMENT, text) or {}).get("files", {}).items()
+        }
 
 
 def _seen(file: str, text: str, *, stood: bool = True) -> Seen:
@@ -161,20 +168,3 @@ def _seen(file: str, text: str, *, stood: bool = True) -> Seen:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _table(text: str | None) -> dict[str, _File]:
-    """What is known; nothing, where the file is damaged."""
-    try:
-        return {
-            str(file): _File(
-                [
-                    Seen(str(id_), str(digest), str(said), stood is True)
-                    for id_, digest, said, stood in known["seen"]
-                ],
-                [str(one) for one in known["done"]],
-            )
-            for file, known in json.loads(text or "{}").items()
-        }
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -13,6 +14,12 @@ from loki.people.signal_kind import MAX_SIZE, Form
 
 CLIPPED = 4_000
 """Characters that are read of a request for a person that is too large. Chosen, not measured."""
+
+
+MOST_APPENDED = 100
+"""Objects that are told apart in one file; chosen: each becomes a file, and a person answers each."""
+
+_BLANKS = re.compile(r"\s*")
 
 
 def _lowered(value: Any) -> Any:
@@ -131,14 +138,16 @@ def documents(text: str) -> list[str]:
     """The JSON objects that stand in a text one after another: a program has appended.
 
     Returns:
-        Each as it is written; the whole text alone, where it is anything else.
+        Each as it is written; the whole text alone, where it is anything else, or more than
+        `MOST_APPENDED`.
 
     Example:
         >>> documents('{"a": 1}\\n{"a": 2}\\n'), documents("{} and more")
         (['{"a": 1}', '{"a": 2}'], ['{} and more'])
     """
-    found, at, decoder = [], 0, json.JSONDecoder()
-    while at < len(text):
+    found: list[str] = []
+    decoder, at = json.JSONDecoder(), _after_blanks(text, 0)
+    while at < len(text) and len(found) < MOST_APPENDED:
         try:
             data, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -146,8 +155,13 @@ def documents(text: str) -> list[str]:
         if not isinstance(data, dict):
             return [text]
         found.append(text[at:end])
-        at = end + len(text[end:]) - len(text[end:].lstrip())
-    return found if len(found) > 1 else [text]
+        at = _after_blanks(text, end)
+    return found if len(found) > 1 and at == len(text) else [text]
+
+
+def _after_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
 
 
 def _plain(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from loki.base.error import StoreError
+from loki.memory.sound import parsed
 from loki.recurrence import queued_form
 from loki.recurrence.queued import QueuedTask
 
@@ -44,7 +45,7 @@ class Entry:
     def task(self) -> QueuedTask | None:
         """What it says; None where nobody can tell which task it is."""
         try:
-            return queued_form.read(parse(self.line))
+            return queued_form.read(parsed(self.line))
         except ValueError:
             return None
 
@@ -52,7 +53,7 @@ class Entry:
     def why(self) -> str:
         """Why nobody can tell which task it is, or ""."""
         try:
-            queued_form.read(parse(self.line))
+            queued_form.read(parsed(self.line))
         except ValueError as error:
             return str(error)
         return ""
@@ -126,10 +127,10 @@ def _by_lines(text: str, known: Container[str]) -> QueueFile | None:
         return None
     bare = [*(line[:-1] for line in body[:-1]), body[-1]]
     try:
-        extra = parse("{" + rest)
+        extra = parsed("{" + rest)
         for line in bare:
             if line not in known:
-                parse(line)
+                parsed(line)
     except (ValueError, RecursionError):
         return None
     return None if "tasks" in extra else QueueFile(tuple(map(Entry, bare)), extra)
@@ -168,23 +169,6 @@ _LEFT = "It was left as it is: mend it, or move it away"
 def _place(name: str, text: str, at: int) -> str:
     line = text.count("\n", 0, at) + 1
     return f".loki/{name}:{line}:{at - text.rfind(chr(10), 0, at)}"
-
-
-def parse(text: str) -> Any:
-    """JSON, by the quicker parser where that can read it.
-
-    Raises:
-        ValueError: it is none.
-    """
-    from pydantic_core import from_json
-
-    try:
-        return from_json(text, cache_strings="keys")
-    except ValueError:
-        try:
-            return json.loads(text)  # also half a surrogate pair
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
 
 
 def dump(data: Any) -> str:

@@ -11,7 +11,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from loki.recurrence.queue_file import Entry, dump, parse
+from loki.memory.sound import parsed
+from loki.recurrence.queue_file import Entry, dump
 from loki.recurrence.queue_index import Row, kept
 
 SLOW = 10.0
@@ -94,12 +95,12 @@ def _same_lines(
 
 
 def _says_the_same(row: Row, entry: Entry) -> bool:
-    return bool(parse(row.line) == parse(entry.line))
+    return bool(parsed(row.line) == parsed(entry.line))
 
 
 def _with(row: Row, entry: Entry) -> Entry:
     """What another program says of a task; whose it is, is said here."""
-    here, there = parse(row.line), parse(entry.line)
+    here, there = parsed(row.line), parsed(entry.line)
     if not isinstance(here, dict) or not isinstance(there, dict) or not row.task.claim:
         return entry
     own = {name: here[name] for name in OURS if name in here}

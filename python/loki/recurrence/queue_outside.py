@@ -18,9 +18,9 @@ from pathlib import Path
 from loki.base import below, file
 from loki.base.error import StoreError
 from loki.base.owner import boot_id
-from loki.memory.sound import ASIDE
+from loki.memory.sound import ASIDE, parsed
 from loki.recurrence import queued_form
-from loki.recurrence.queue_file import Entry, QueueFile, Unreadable, dump, parse, read, text
+from loki.recurrence.queue_file import Entry, QueueFile, Unreadable, dump, read, text
 from loki.recurrence.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept
 from loki.recurrence.queue_lists import Lists, current, document
 from loki.recurrence.queue_merge import SLOW, merge
@@ -128,8 +128,8 @@ class Outside:
             rows = index.run(
                 "SELECT line, at FROM former WHERE id = ? AND list = ?", kept(id_of(entry)), name
             )
-            said = parse(entry.line)
-            return next((at for line, at in rows.fetchall() if parse(line) == said), None)
+            said = parsed(entry.line)
+            return next((at for line, at in rows.fetchall() if parsed(line) == said), None)
 
         rows = index.all_of(name)
         merged = merge(rows, found.entries, was_here, lambda id_: index.where(id_) is not None, now)
@@ -330,7 +330,7 @@ def id_of(entry: Entry) -> str:
 
 def _is_known(data: bytes, lists: Lists) -> bool:
     try:
-        task = queued_form.read(parse(data.decode("utf-8", "replace")))
+        task = queued_form.read(parsed(data.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return False
     return lists.where(task.id) is not None
@@ -339,7 +339,7 @@ def _is_known(data: bytes, lists: Lists) -> bool:
 def is_garbage(data: bytes) -> bool:
     """Whether there is something, and it is no JSON."""
     try:
-        parse(data.decode("utf-8") or "null")
+        parsed(data.decode("utf-8") or "null")
     except (ValueError, RecursionError):
         return True
     return False

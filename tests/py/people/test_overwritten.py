@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import StoreError
+from loki.memory.sound import ASIDE
 from loki.people.human_reviews import HumanReviews
 from loki.people.overwritten import DOCUMENT, Overwritten
 from loki.people.signals import Signals
@@ -181,12 +182,20 @@ def test_who_cannot_write_may_look(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert len(signals(folder).all()) == 1
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"signals/HUMAN_REVIEW_NEEDED": {}}', "\0"])
-def test_a_damaged_record_of_what_was_seen_is_begun_anew(folder: Path, text: str) -> None:
+DAMAGED = ("{", "[]", '{"files": {"signals/HUMAN_REVIEW_NEEDED": {"seen": [["a", 5]]}}}', "\0")
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_record_of_what_was_seen_is_told_and_begun_anew(
+    folder: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     (folder / "state").mkdir(exist_ok=True)
     (folder / DOCUMENT).write_text(text)
     cat(folder / NEEDED, asked("t0"))
     assert tasks(folder) == ["t0"]
+    assert f"{DOCUMENT} is damaged" in caplog.text
+    (kept,) = (folder / ASIDE / "state").iterdir()
+    assert kept.read_text() == text
     cat(folder / NEEDED, asked("t1"))
     assert tasks(folder) == ["t0", "t1"]
 

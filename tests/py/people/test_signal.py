@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import UsageError
 from loki.people.signal import KINDS, LONGEST_NAME, MAX_SIZE, encoded, file_of, named, parse, render
+from loki.people.signal_body import MOST_APPENDED, documents
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 NAMED = [kind.name for kind in KINDS.values() if kind.named]
@@ -177,3 +178,18 @@ def test_a_request_for_a_person_always_comes_through(text: str) -> None:
         True,
     )
     assert text in {found.data["context"], text if text.startswith("{") else ""}
+
+
+def test_objects_that_were_appended_are_told_apart_up_to_a_limit() -> None:
+    many = [f'{{"a": {n}}}' for n in range(MOST_APPENDED)]
+    assert documents(" \n" + "\n\n ".join(many) + "\n") == many
+    assert documents("".join(many)) == many
+    text = "\n".join([*many, "{}"])
+    assert documents(text) == [text]
+
+
+@pytest.mark.parametrize("piece", ["{}", "{} ", "{}\n" * 5, " ", '{"a": [1]}', "[", '"'])
+def test_a_megabyte_that_was_appended_is_read_at_once(piece: str) -> None:
+    """What takes more than linear time does not end while anybody waits."""
+    text = piece * (2**20 // len(piece))
+    assert documents("{}" + text) == ["{}" + text]
