@@ -4,7 +4,8 @@ Processes share one queue of tasks that need no time: each claims a task, comple
 next. Says what a claim and a completion take by the clock and of the processor (waiting for the lock
 included) and the longest that a claim had to wait; beside a table in SQLite that 30 lines claim from,
 in the same run. That one keeps nothing but a state: no lists that other programs read and write, no
-leases, no dependencies. Then what it takes to look at a long queue, whole processes from start to end.
+leases, no dependencies. Then what it takes to look at a long queue, and at an empty one: whole processes
+from start to end.
 """
 
 from __future__ import annotations
@@ -53,16 +54,18 @@ def main(words: list[str]) -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
     rows = list(measured(options.tasks, options.processes, options.most, options.where))
-    looks = looked(options.looks, options.where) if options.looks else {}
+    sizes = (0, options.looks) if options.looks else ()
+    looks = {str(tasks): looked(tasks, options.where) for tasks in sizes}
     if options.json:
         sys.stdout.write(json.dumps({"claims": rows, "looks": looks}, indent=1) + "\n")
         return 0
     for row in (dict(zip(COLUMNS, COLUMNS, strict=True)), *rows):
         sys.stdout.write("".join(f"{row[name]:>16}" for name in COLUMNS) + "\n")
-    for name, (wall, cpu) in looks.items():
-        sys.stdout.write(
-            f"{name:>16}, {options.looks:,} tasks: {wall:.2f} s, {cpu:.2f} s of the processor\n"
-        )
+    for tasks, commands in looks.items():
+        for name, (wall, cpu) in commands.items():
+            sys.stdout.write(
+                f"{name:>16}, {int(tasks):6,} tasks: {wall:.2f} s, {cpu:.2f} s of the processor\n"
+            )
     return 0
 
 
@@ -185,11 +188,11 @@ def started(queue: Loki | ByHand, share: int, writing: int) -> int:
 
 
 def looked(tasks: int, where: str) -> dict[str, tuple[float, float]]:
-    """Seconds by the clock and of the processor that commands take, the best of three."""
+    """Seconds by the clock and of the processor that commands take, the best of six."""
     found: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=where) as name:
         open_queue(Path(name) / ".loki").submit_all([task(number) for number in range(tasks)])
-        for number, words in enumerate(LOOKS * 3):
+        for number, words in enumerate(LOOKS * 6):
             more = ("--id", f"more-{number}") if words[0] == "submit" else ()
             begin, cpu = time.perf_counter(), children_cpu()
             project = () if words == ("--version",) else ("--project", name)

@@ -183,8 +183,8 @@ class Index:
 
     def odd(self) -> list[Row]:
         """The entries that do not count."""
-        where = "WHERE list = ? AND counts = 0 ORDER BY pos"
-        return [row for name in LISTS for row in self._rows(where, name)]
+        rows = self._rows("INDEXED BY odd WHERE counts = 0 ORDER BY list, pos")
+        return sorted(rows, key=lambda row: LISTS.index(row.list))
 
     def _rows(self, where: str, *values: Any) -> list[Row]:
         return [Row(*row) for row in self.run(_ROWS + where, *values).fetchall()]
