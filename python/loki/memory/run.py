@@ -12,15 +12,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from loki.base.time import isoformat, moment
+from loki.base.time import isoformat
 from loki.memory.candidate import Candidate, Candidates, Source
+from loki.memory.closed_runs import LOG
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Sighting
 from loki.memory.signs import SIGNS, Run, folder_of
 from loki.memory.store import Store
-
-LOG = "logs/closed-runs.jsonl"
-"""A line for each run that was closed: its branch, when, why, and its signs."""
 
 OWN_LOOP = "(a loop of its own)"
 """Source of a sign that no task of loki's is known for."""
@@ -82,17 +80,6 @@ def open_runs(store: Store) -> list[Run]:
 
 def _left(name: str, why: str) -> None:
     logger.warning("%s: left as it is: %s", name, why)
-
-
-def ended_at(store: Store, branch: str | None) -> datetime | None:
-    """When the last run on a branch that is over ended; None: none is known to have.
-
-    Args:
-        store: where memory is kept.
-        branch: the git branch, or None.
-    """
-    ends = (moment(str(line.get("at"))) for line in store.scan(LOG) if line.get("branch") == branch)
-    return max((end for end in ends if end is not None), default=None)
 
 
 def close(

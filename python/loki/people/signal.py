@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,6 +67,11 @@ FOLDER = "signals"
 
 LONGEST_NAME = 200
 """Bytes of an encoded name; file systems allow 255. As for folders of runs (`loki.memory.signs`)."""
+
+MOST_APPENDED = 100
+"""Objects that are told apart in one file; chosen: each becomes a file, and a person answers each."""
+
+_BLANKS = re.compile(r"\s*")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -276,6 +282,36 @@ def _encoded_in(file: str) -> str:
     """The name in a file's name, as it is encoded there."""
     found = named(file)
     return file.removeprefix(f"{FOLDER}/{found[0]}_") if found else ""
+
+
+def documents(text: str) -> list[str]:
+    """The JSON objects that stand in a text one after another: a program has appended.
+
+    Returns:
+        Each as it is written; the whole text alone, where it is anything else, or more than
+        `MOST_APPENDED`.
+
+    Example:
+        >>> documents('{"a": 1}\\n{"a": 2}\\n'), documents("{} and more")
+        (['{"a": 1}', '{"a": 2}'], ['{} and more'])
+    """
+    found: list[str] = []
+    decoder, at = json.JSONDecoder(), _after_blanks(text, 0)
+    while at < len(text) and len(found) < MOST_APPENDED:
+        try:
+            data, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return [text]
+        if not isinstance(data, dict):
+            return [text]
+        found.append(text[at:end])
+        at = _after_blanks(text, end)
+    return found if len(found) > 1 and at == len(text) else [text]
+
+
+def _after_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
 
 
 def render(data: Mapping[str, Any]) -> str:

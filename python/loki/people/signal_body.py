@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -14,12 +13,6 @@ from loki.people.signal_kind import MAX_SIZE, Form
 
 CLIPPED = 4_000
 """Characters that are read of a request for a person that is too large. Chosen, not measured."""
-
-
-MOST_APPENDED = 100
-"""Objects that are told apart in one file; chosen: each becomes a file, and a person answers each."""
-
-_BLANKS = re.compile(r"\s*")
 
 
 def _lowered(value: Any) -> Any:
@@ -132,36 +125,6 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
         return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"
-
-
-def documents(text: str) -> list[str]:
-    """The JSON objects that stand in a text one after another: a program has appended.
-
-    Returns:
-        Each as it is written; the whole text alone, where it is anything else, or more than
-        `MOST_APPENDED`.
-
-    Example:
-        >>> documents('{"a": 1}\\n{"a": 2}\\n'), documents("{} and more")
-        (['{"a": 1}', '{"a": 2}'], ['{} and more'])
-    """
-    found: list[str] = []
-    decoder, at = json.JSONDecoder(), _after_blanks(text, 0)
-    while at < len(text) and len(found) < MOST_APPENDED:
-        try:
-            data, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return [text]
-        if not isinstance(data, dict):
-            return [text]
-        found.append(text[at:end])
-        at = _after_blanks(text, end)
-    return found if len(found) > 1 and at == len(text) else [text]
-
-
-def _after_blanks(text: str, at: int) -> int:
-    blanks = _BLANKS.match(text, at)
-    return blanks.end() if blanks else at
 
 
 def _plain(text: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import StoreError, UsageError
 from loki.base.secret import masked
 from loki.base.time import isoformat
-from loki.memory.run import ended_at
+from loki.memory.closed_runs import ended_at
 from loki.memory.store import Masked, read
 from loki.people.overwritten import Overwritten
 from loki.people.signal import (
@@ -27,13 +27,13 @@ from loki.people.signal import (
     NOTHING,
     Signal,
     Standing,
+    documents,
     encoded,
     file_of,
     named,
     parse,
     render,
 )
-from loki.people.signal_body import documents
 
 if TYPE_CHECKING:
     from loki.base.time import Clock

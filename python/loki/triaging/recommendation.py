@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from loki.base.time import isoformat
 from loki.people.waiting import Answer, Waiting, answers_of
-from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.recurrence.verdict import RECOMMEND_CONFIG
 
 if TYPE_CHECKING:
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def recommendations(workspace: Workspace) -> list[Waiting]:
+def recommendations(workspace: Workspace, tasks: Iterable[RecurringTask]) -> list[Waiting]:
     """Settings that the last triage of a task wants changed, as long as the task fails.
 
     Example:
         >>> import tempfile
         >>> from loki import Workspace
-        >>> recommendations(Workspace(tempfile.mkdtemp()))
+        >>> recommendations(Workspace(tempfile.mkdtemp()), [])
         []
     """
-    tasks = RecurringTasks(workspace.store).usable()
     return [found for task in tasks if (found := _recommended(workspace, task)) is not None]
 
 

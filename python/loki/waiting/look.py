@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ from loki.memory import task_record
 from loki.queueing import queue_of
 
 if TYPE_CHECKING:
+    from loki.decision.breaker_snapshot import BreakerSnapshot
     from loki.recurrence.queue_lists import Lists
+    from loki.recurrence.recurring import RecurringTask, Unreadable
     from loki.workspace import Workspace
 
 
@@ -42,3 +45,30 @@ class Look:
         except LokiError as error:
             self.unread = str(error)
             return None
+
+    @property
+    def recurring(self) -> Sequence[RecurringTask]:
+        """The recurring tasks that can be run, by their ids."""
+        return self._recurring[0]
+
+    @property
+    def unusable(self) -> Sequence[Unreadable]:
+        """The recurring tasks whose files cannot be used."""
+        return self._recurring[1]
+
+    @cached_property
+    def _recurring(self) -> tuple[Sequence[RecurringTask], Sequence[Unreadable]]:
+        store = self._workspace.store
+        if not store.names("recurring/"):  # what reads them takes long to import
+            return (), ()
+        from loki.recurrence.recurring import Unreadable
+        from loki.recurrence.recurring_tasks import RecurringTasks
+
+        tasks = RecurringTasks(store).all()
+        unusable = [one for one in tasks if isinstance(one, Unreadable)]
+        return [one for one in tasks if not isinstance(one, Unreadable)], unusable
+
+    @cached_property
+    def breakers(self) -> Mapping[str, BreakerSnapshot]:
+        """The circuit breakers by their names."""
+        return self._workspace.breakers().snapshot()

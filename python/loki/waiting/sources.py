@@ -233,7 +233,7 @@ def candidates(workspace: Workspace, _: Look) -> list[Waiting]:
     ]
 
 
-def breakers(workspace: Workspace, _: Look) -> list[Waiting]:
+def breakers(_workspace: Workspace, look: Look) -> list[Waiting]:
     """Circuit breakers that stay open until somebody closes them."""
     return [
         Waiting(
@@ -244,16 +244,19 @@ def breakers(workspace: Workspace, _: Look) -> list[Waiting]:
             isoformat(one.last_state_change) if one.last_state_change else "",
             answers_of(name, "close it", "leave it isolated", reason=""),
         )
-        for name, one in workspace.breakers().snapshot().items()
+        for name, one in look.breakers.items()
         if one.is_isolated
     ]
 
 
-def recommendations(workspace: Workspace, _: Look) -> list[Waiting]:
-    """What triages recommend."""
+def recommendations(workspace: Workspace, look: Look) -> list[Waiting]:
+    """What triages of tasks recommend that fail."""
+    failing = [task for task in look.recurring if task.consecutive_failures]
+    if not failing:  # what reads triages takes long to import
+        return []
     from loki.triaging.recommendation import recommendations as found
 
-    return found(workspace)
+    return found(workspace, failing)
 
 
 SOURCES: Sequence[Source] = (

@@ -66,14 +66,10 @@ def blocked(_workspace: Workspace, look: Look) -> list[Waiting]:
     ]
 
 
-def recurring(workspace: Workspace, _: Look) -> list[Waiting]:
+def recurring(_workspace: Workspace, look: Look) -> list[Waiting]:
     """Recurring tasks that stopped as failed, that a triage has paused, or whose file cannot be used."""
-    from loki.recurrence.recurring import Unreadable
-    from loki.recurrence.recurring_tasks import RecurringTasks
-
-    tasks = RecurringTasks(workspace.store).all()
-    found = (_unusable(one) if isinstance(one, Unreadable) else _stopped(one) for one in tasks)
-    return [one for one in found if one is not None]
+    stopped = (_stopped(one) for one in look.recurring)
+    return [*map(_unusable, look.unusable), *(one for one in stopped if one is not None)]
 
 
 def _unusable(task: Unreadable) -> Waiting:
@@ -119,7 +115,7 @@ def _stopped(task: RecurringTask) -> Waiting | None:
     )
 
 
-def recurring_summary(workspace: Workspace) -> list[dict[str, Any]]:
+def recurring_summary(look: Look) -> list[dict[str, Any]]:
     """How each recurring task stands, the one that runs next first."""
     found = [
         {
@@ -128,12 +124,6 @@ def recurring_summary(workspace: Workspace) -> list[dict[str, Any]]:
             "consecutive_failures": task.consecutive_failures,
             "next_run_at": isoformat(task.next_run_at) if task.next_run_at else None,
         }
-        for task in _recurring(workspace)
+        for task in look.recurring
     ]
     return sorted(found, key=lambda one: (str(one["next_run_at"] or "9"), str(one["id"])))
-
-
-def _recurring(workspace: Workspace) -> list[RecurringTask]:
-    from loki.recurrence.recurring_tasks import RecurringTasks
-
-    return RecurringTasks(workspace.store).usable()

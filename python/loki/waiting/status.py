@@ -96,10 +96,10 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
             if one and not one.get("outcome") and id_ not in told
         ],
         queue,
-        _breakers(workspace),
+        _breakers(look),
         _signals(workspace),
         _outcomes(look.records),
-        recurring_summary(workspace),
+        recurring_summary(look),
         [look.unread] if look.unread else [],
     )
 
@@ -127,7 +127,7 @@ def _begun(id_: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": id_, "title": record.get("title"), "since": record.get("updated_at")}
 
 
-def _breakers(workspace: Workspace) -> list[dict[str, Any]]:
+def _breakers(look: Look) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -135,7 +135,7 @@ def _breakers(workspace: Workspace) -> list[dict[str, Any]]:
             "retry_after": one.retry_after,
             "last_error": one.last_error,
         }
-        for name, one in workspace.breakers().snapshot().items()
+        for name, one in look.breakers.items()
         if one.state != "CLOSED"
     ]
 

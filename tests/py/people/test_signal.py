@@ -10,8 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.base.error import UsageError
-from loki.people.signal import KINDS, LONGEST_NAME, MAX_SIZE, encoded, file_of, named, parse, render
-from loki.people.signal_body import MOST_APPENDED, documents
+from loki.people.signal import (
+    KINDS,
+    LONGEST_NAME,
+    MAX_SIZE,
+    MOST_APPENDED,
+    documents,
+    encoded,
+    file_of,
+    named,
+    parse,
+    render,
+)
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 NAMED = [kind.name for kind in KINDS.values() if kind.named]

@@ -13,7 +13,7 @@ import pytest
 
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.memory.run import LOG
+from loki.memory.closed_runs import LOG
 from loki.memory.store import ForgivingStore, Rewrite, Store
 from loki.people.signal import MAX_SIZE
 from loki.people.signals import Signals
