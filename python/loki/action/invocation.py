@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,13 @@ class Invocation:
     def with_appended(self, more: Sequence[str]) -> tuple[str, ...]:
         """The command with more arguments for the program at its end."""
         return (*self.words, *self.separators, *more)
+
+    def without(self, options: Container[str]) -> tuple[str, ...]:
+        """The command without some of the program's words; as it is, where they stand in a script."""
+        if self.start is None:
+            return self.words
+        kept = (word for word in self.words[self.start :] if word not in options)
+        return (*self.words[: self.start], *kept)
 
     def with_inserted(self, lead: Sequence[str], more: Sequence[str]) -> tuple[str, ...] | None:
         """The command with more words before the program's own; None where a script has some in the way."""

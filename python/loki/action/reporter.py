@@ -131,6 +131,8 @@ def _altered(
     given = invocation.program[len(lead) :]
     if request.insert and not _options(request.insert) & _options(given):
         return invocation.with_inserted(lead, _filled(request.insert, file))
+    if request.leave_out:
+        return invocation.without(request.leave_out)
     return invocation.words if request.insert else None
 
 

@@ -162,6 +162,7 @@ tool_file = record(
                 "argument": text,
                 "append": list_of(text, 1),
                 "insert": list_of(text, 1),
+                "leave_out": list_of(text, 1),
                 "when": list_of(_words, 1),
                 "reports": list_of(text, 1),
             },

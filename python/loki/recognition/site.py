@@ -31,6 +31,7 @@ class ResultsRequest:
         argument: what to set it to (or to append to what it holds).
         append: words to put at the end of the command.
         insert: words to put right behind the words of ``when``.
+        leave_out: options with which it does not tell them.
         reports: globs of reports that the runner writes anyway, relative to the project.
     """
 
@@ -41,6 +42,7 @@ class ResultsRequest:
     argument: str = ""
     append: tuple[str, ...] = ()
     insert: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()
 
 

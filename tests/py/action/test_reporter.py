@@ -86,11 +86,13 @@ def test_cargo(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     use_rust(monkeypatch, tmp_path / "target")
     manifest = '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n'
     write(project, {"Cargo.toml": manifest, "src/lib.rs": "", "tests/calc.rs": RUST})
-    assert run(project, "cargo test").tests == {
+    told = {
         "calc tests/calc.rs::good": "passed",
         "calc tests/calc.rs::bad": "failed",
         "calc tests/calc.rs::later": "skipped",
     }
+    for command in ("cargo test", "cargo test -q", "cargo test -- --quiet"):
+        assert run(project, command).tests == told
 
 
 @pytest.mark.parametrize("command", ["npx vitest run", "npm test", "npm run outer"])
@@ -156,7 +158,9 @@ def test_a_tool_that_does_not_know_the_reporter_runs_as_it_is(project: Path) -> 
         ("go test -race ./...", "go test -json -race ./..."),
         ("go test -json .", "go test -json ."),
         ("go build ./...", "go build ./..."),
-        ("cargo test -q", "cargo test -q"),
+        ("cargo test -q", "cargo test"),
+        ("cargo build -q", "cargo build -q"),
+        ("cargo test --lib -- --quiet cart", "cargo test --lib -- cart"),
         ("jest -i", "jest -i --json --outputFile=/r/jest.report"),
         ("eslint .", "eslint ."),
     ],
