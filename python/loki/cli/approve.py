@@ -232,6 +232,7 @@ def _go_on_with_run(said: Said, way: _Way) -> None:
         note=way.note,
         by=way.by,
         context=way.context if is_answer else "",
+        agent=None if way.agent is None else [way.agent],
         agent_command=way.agent_command,
         project=way.project,
         json=way.json,

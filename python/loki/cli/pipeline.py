@@ -46,9 +46,9 @@ AgentOption = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
         "--agent",
-        metavar="NAME=COMMAND",
+        metavar="[NAME=]COMMAND",
         help="Who works for the stages that name this agent: a command, claude, codex, gemini, aider, "
-        "or a model like anthropic:claude-opus-4-5; repeat it for more. "
+        "or a model like anthropic:claude-opus-4-5; repeat it for more. Without a name: for all others. "
         "[default: [agents.NAME] in .loki/config.toml]",
     ),
 ]
@@ -267,7 +267,15 @@ def _agents(
     from loki.agents.providers import is_model
     from loki.pipeline.agents import EVERY_OTHER
 
-    said = dict(_pair("--agent", given) for given in agents or ())
+    said: dict[str, str] = {}
+    for given in agents or ():
+        name, words = _pair("--agent", given) if _has_name(given) else (EVERY_OTHER, given)
+        said[name] = words
+    if command is not None and EVERY_OTHER in said:
+        raise UsageError(
+            f"--agent-command is {command!r}, and --agent without a name {said[EVERY_OTHER]!r}: "
+            "expected one of them, for all stages whose agent nothing else names"
+        )
     if command is not None:
         said[EVERY_OTHER] = command
     timeout = workspace.config.loop.agent_timeout
@@ -277,12 +285,17 @@ def _agents(
             found[name] = workspace.agent(words)
             continue
         own_name = None if name == EVERY_OTHER else name
-        known = words if name != EVERY_OTHER and words in presets() else None
+        known = words if words != command and words in presets() else None
         made = CommandAgent(words, preset=known, timeout=timeout, name=own_name)
         if problem := unrunnable(made.command, workspace.root, may_come=False):
-            raise UsageError(f"agent {name}: {problem}")
+            raise UsageError(f"agent {own_name or words}: {problem}")
         found[name] = made
     return found
+
+
+def _has_name(given: str) -> bool:
+    name, equals, _ = given.partition("=")
+    return bool(equals) and len(name.split()) < 2  # noqa: PLR2004 - else it is in the command
 
 
 def _agent_words(agents: list[str] | None, command: str | None) -> str:

@@ -83,6 +83,21 @@ def test_approve(tmp_path: Path) -> None:
     assert "approved by anna" in " ".join(out.split())
 
 
+def test_an_agent_without_a_name_works_for_all_others(tmp_path: Path) -> None:
+    """Also where an approval is answered as everything else that waits is."""
+    text = PIPELINE.replace(
+        "agent: tech-lead\n", "agent: tech-lead\n    requires_approval: true\n", 1
+    )
+    project = make(tmp_path / "project", text)
+    code, _, _ = loki("run", "answer.yml", "--agent", PLANNER, cwd=project)
+    assert code == 3
+    coder = "sh -c 'A=three; cat > /dev/null; echo $A > answer.txt'"
+    command = [*LOKI[:3], "approve", "--resume", "--agent", coder]
+    done = subprocess.run(command, cwd=project, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (project / "answer.txt").read_text() == AFTER
+
+
 def test_reject(tmp_path: Path) -> None:
     text = PIPELINE.replace(
         "agent: tech-lead\n", "agent: tech-lead\n    requires_approval: true\n", 1
@@ -130,7 +145,9 @@ def test_check_looks_at_the_project_too(project: Path) -> None:
     ("arguments", "reason"),
     [
         ((), "unknown agent 'architect'"),
-        (("--agent", "architect"), "--agent is 'architect': expected a name, '='"),
+        (("--agent", "architect"), "agent architect: cannot run 'architect'"),
+        (("--agent", "=architect"), "--agent is '=architect': expected a name, '='"),
+        (("--agent", "claude", "--agent-command", "cat"), "expected one of them, for all stages"),
         (("--agent", "architect=no-such-program"), "agent architect: cannot run 'no-such-program'"),
         (("--param", "question"), "--param is 'question': expected a name, '='"),
         ((*AGENTS, "--param", "q=1"), "unknown parameter 'q'"),
