@@ -215,6 +215,42 @@ def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     return found.words
 
 
+def task_spec(  # noqa: PLR0913 - those of a task
+    workspace: Workspace,
+    title: str,
+    *,
+    kind: str = "bug_fix",
+    checks: Sequence[str | Check] = (),
+    complexity: str = "medium",
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    wait: bool | None = None,
+    scope: Sequence[str] = (),
+    reviewer: Reviewer | None = None,
+    id: str | None = None,  # noqa: A002 - the name of the field everywhere else
+) -> TaskSpec:
+    """What a task is to achieve, without anybody who works on it; see `loki.Workspace.task`."""
+    from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
+    from loki.decision.budget import Budget
+
+    loop, limits = workspace.config.loop, workspace.config.limits
+    budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
+    default = loop.max_retries if "max_retries" in loop.model_fields_set else None
+    return TaskSpec(
+        safe_id(id) if id else task_id(title),
+        title,
+        with_review(workspace, resolved(workspace, checks, reviewer), kind, reviewer),
+        kind,
+        complexity,
+        default if max_attempts is None else retries_of(max_attempts),
+        limited(budget, max_time, max_tokens, max_cost),
+        wait,
+        scope=tuple(scope),
+    )
+
+
 def with_review(
     workspace: Workspace, checks: tuple[Check, ...], kind: str, reviewer: Reviewer | None
 ) -> tuple[Check, ...]:

@@ -101,7 +101,7 @@ def _must_be_workable(workspace: Workspace, task: QueuedTask, *, begins: bool = 
 
     if task.agent and task.agent_command:
         raise UsageError("who works? Expected --agent or --agent-command, not both")
-    queued.task_of(workspace, task, asks=not begins)
+    queued.must_be_workable(workspace, task, asks=not begins)
     if task.agent or task.agent_command:
         queued.agent_of(workspace, task, queued.DefaultAgent())
 

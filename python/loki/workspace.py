@@ -159,25 +159,22 @@ class Workspace:
             UsageError: an argument is outside its range, a check's program does not exist, or a
                 criterion wants a reviewer and there is none.
         """
-        from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
-        from loki.assembly import resolved, with_review
-        from loki.decision.budget import Budget
         from loki.session import Task
 
-        loop, limits = self.config.loop, self.config.limits
-        budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
-        default = loop.max_retries if "max_retries" in loop.model_fields_set else None
-        retries = default if max_attempts is None else retries_of(max_attempts)
-        spec = TaskSpec(
-            safe_id(id) if id else task_id(title),
+        spec = assembly.task_spec(
+            self,
             title,
-            with_review(self, resolved(self, checks, reviewer), kind, reviewer),
-            kind,
-            complexity,
-            retries,
-            limited(budget, max_time, max_tokens, max_cost),
-            wait,
-            scope=tuple(scope),
+            kind=kind,
+            checks=checks,
+            complexity=complexity,
+            max_attempts=max_attempts,
+            max_time=max_time,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            wait=wait,
+            scope=scope,
+            reviewer=reviewer,
+            id=id,
         )
         return Task(self, spec, reviewer=reviewer)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loki import assembly
 from loki.action import pipeline_record
 from loki.action.asking import AnyAgent
 from loki.action.check import EVIDENCE, Check
@@ -200,7 +201,8 @@ class PipelineSession:
         intervention: Intervention | None,
     ) -> Task:
         workspace, run, id_ = self.workspace, self.state.run, self.state.task_id(stage.id)
-        spec = workspace.task(
+        spec = assembly.task_spec(
+            workspace,
             stage.description,
             kind=stage.kind,
             # A plan leaves the project as it is: there is nothing that could regress.
@@ -208,7 +210,7 @@ class PipelineSession:
             checks=checks_of(stage, workspace),
             wait=self._wait,
             id=id_,
-        ).spec
+        )
         # A person looks at what a stage has done where it says so (`requires_approval`).
         spec = replace(spec, checks=tuple(c for c in spec.checks if c.name != EVIDENCE))
         left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from loki import assembly
 from loki.action.agent import ReviewRequest
 from loki.action.asking import breaker_of, is_resilient
 from loki.action.check import Check, CheckResult
@@ -86,7 +87,7 @@ def evaluate(
         return Verdict(False, "nobody evaluates it")
     reviewer = _reviewer(workspace, part.evaluate_command)
     assert reviewer is not None
-    spec = workspace.task(part.task, id=record.task_id).spec
+    spec = assembly.task_spec(workspace, part.task, id=record.task_id)
     performer = workspace.performer(spec, 1, cancelled)
     criterion = Check(
         kind="custom",

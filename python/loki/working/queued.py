@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loki import assembly
 from loki.action.resumption import awaits_approval, status_of
 from loki.action.task import Outcome
 from loki.base.error import UsageError
@@ -65,23 +66,49 @@ def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> 
     must_be_whole(queued)
     reviewer = _reviewer(workspace, queued)
     record = task_record.load(workspace.store, queued.id)
-    # A worker is nobody who answers: what still asks a person is not settled by going on.
-    is_asked = bool(reviews.of(workspace).of_task(queued.id))
-    if status_of(record) == "escalated" and not awaits_approval(record) and not is_asked:
+    if _goes_on(workspace, record, queued.id):
         return _gone_on_with(workspace, queued, record, reviewer)
-    return workspace.task(
-        _title(queued),
-        id=queued.id,
-        kind=queued.kind,
-        checks=queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
-        complexity=queued.complexity,
-        max_attempts=queued.max_attempts,
-        max_time=queued.max_time or None,
-        max_tokens=queued.max_tokens,
-        max_cost=queued.max_cost,
-        scope=queued.scope,
-        reviewer=reviewer,
-    )
+    return workspace.task(**_said(workspace, queued, reviewer, asks=asks))
+
+
+def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> None:
+    """Refuse a task that `task_of` would refuse, without loading all that works on it.
+
+    Raises:
+        UsageError: it cannot be worked on as it was submitted.
+    """
+    if _goes_on(workspace, task_record.load(workspace.store, queued.id), queued.id):
+        task_of(workspace, queued, asks=asks)
+        return
+    must_be_whole(queued)
+    said = _said(workspace, queued, _reviewer(workspace, queued), asks=asks)
+    assembly.task_spec(workspace, **said)
+
+
+def _goes_on(workspace: Workspace, record: Mapping[str, Any], id_: str) -> bool:
+    if status_of(record) != "escalated" or awaits_approval(record):
+        return False
+    # A worker is nobody who answers: what still asks a person is not settled by going on.
+    return not reviews.of(workspace).of_task(id_)
+
+
+def _said(
+    workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
+) -> dict[str, Any]:
+    """What a queued task says, as arguments of `loki.Workspace.task`."""
+    return {
+        "title": _title(queued),
+        "id": queued.id,
+        "kind": queued.kind,
+        "checks": queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
+        "complexity": queued.complexity,
+        "max_attempts": queued.max_attempts,
+        "max_time": queued.max_time or None,
+        "max_tokens": queued.max_tokens,
+        "max_cost": queued.max_cost,
+        "scope": queued.scope,
+        "reviewer": reviewer,
+    }
 
 
 def _gone_on_with(
@@ -133,7 +160,6 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
     Raises:
         UsageError: nobody is named, or who is cannot work: no such program, no key.
     """
-    from loki import assembly
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
 
