@@ -192,7 +192,8 @@ def looked(tasks: int, where: str) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory(prefix="loki-bench-", dir=where) as name:
         open_queue(Path(name) / ".loki").submit_all([task(number) for number in range(tasks)])
-        for number, words in enumerate(LOOKS * 6):
+        # One command after the other: submissions, the last, make the queue longer.
+        for number, words in enumerate(one for one in LOOKS for _ in range(6)):
             more = ("--id", f"more-{number}") if words[0] == "submit" else ()
             begin, cpu = time.perf_counter(), children_cpu()
             project = () if words == ("--version",) else ("--project", name)

@@ -231,7 +231,11 @@ def task_spec(  # noqa: PLR0913 - those of a task
     reviewer: Reviewer | None = None,
     id: str | None = None,  # noqa: A002 - the name of the field everywhere else
 ) -> TaskSpec:
-    """What a task is to achieve, without anybody who works on it; see `loki.Workspace.task`."""
+    """What a task is to achieve, without who works on it; its arguments are those of `loki.Workspace.task`.
+
+    Raises:
+        UsageError: as there.
+    """
     from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
     from loki.decision.budget import Budget
 

@@ -35,7 +35,7 @@ class Asked:
     Attributes:
         command: the words to run.
         environment: variables to set.
-        is_altered: its words differ from what the check says.
+        is_altered: it has words that the check's has not, which its program may not know.
     """
 
     command: tuple[str, ...]
@@ -117,7 +117,7 @@ def ask(command: Sequence[str], root: Path, folder: Path, junit: Sequence[str] =
             printed.append(request.format)
     before = {glob: _stamps(root, glob) for _, glob in globs}
     return Asked(
-        altered, environment, altered != words, root, tuple(written), tuple(printed), before,
+        altered, environment, not set(altered) <= set(words), root, tuple(written), tuple(printed), before,
         tuple(globs),
     )  # fmt: skip
 

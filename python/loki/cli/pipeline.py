@@ -48,13 +48,14 @@ AgentOption = Annotated[
         "--agent",
         metavar="[NAME=]COMMAND",
         help="Who works for the stages that name this agent: a command, claude, codex, gemini, aider, "
-        "or a model like anthropic:claude-opus-4-5; repeat it for more. Without a name: for all others. "
+        "or a model like anthropic:claude-opus-4-5; repeat it for more. Without a name: for all others "
+        "(a command that begins with an assignment: --agent-command). "
         "[default: [agents.NAME] in .loki/config.toml]",
     ),
 ]
 AgentCommand = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(help="Who works for all stages whose agent no --agent names."),
+    typer.Option(help="Who works for all stages whose agent no --agent names; run as you say it."),
 ]
 MaxAttempts = Annotated[
     Optional[int],  # noqa: UP045
@@ -110,7 +111,7 @@ def run(
     """
     pipeline, workspace = _ready(file, project)
     outcome = pipeline.run(
-        _agents(agent, agent_command, workspace),
+        _agents(agent, agent_command, workspace, pipeline),
         path=workspace,
         parameters=dict(_pair("--param", given) for given in param or ()),
         from_stage=from_stage,
@@ -157,7 +158,7 @@ def resume(
         raise UsageError(f"run {data['run']} has no file: go on with it where it was begun")
     pipeline, workspace = _ready(workspace.root / str(data["file"]), project)
     outcome = pipeline.resume(
-        _agents(agent, agent_command, workspace),
+        _agents(agent, agent_command, workspace, pipeline),
         run=str(data["run"]),
         path=workspace,
         approve=approve,
@@ -259,7 +260,7 @@ def _pair(option: str, given: str) -> tuple[str, str]:
 
 
 def _agents(
-    agents: list[str] | None, command: str | None, workspace: Workspace
+    agents: list[str] | None, command: str | None, workspace: Workspace, pipeline: Pipeline
 ) -> Mapping[str, AnyAgent]:
     from loki.action.words import unrunnable
     from loki.agents.command import CommandAgent
@@ -267,17 +268,17 @@ def _agents(
     from loki.agents.providers import is_model
     from loki.pipeline.agents import EVERY_OTHER
 
-    said: dict[str, str] = {}
-    for given in agents or ():
-        name, words = _pair("--agent", given) if _has_name(given) else (EVERY_OTHER, given)
-        said[name] = words
-    if command is not None and EVERY_OTHER in said:
+    names = {stage.agent for stage in pipeline.spec.stages}
+    named = [given for given in agents or () if _has_name(given, names)]
+    others = [given for given in agents or () if not _has_name(given, names)]
+    if len(others) + (command is not None) > 1:
         raise UsageError(
-            f"--agent-command is {command!r}, and --agent without a name {said[EVERY_OTHER]!r}: "
-            "expected one of them, for all stages whose agent nothing else names"
+            "who works for all stages that nothing else names is said more than once: expected one "
+            "--agent without a name, or --agent-command"
         )
-    if command is not None:
-        said[EVERY_OTHER] = command
+    said = dict(_pair("--agent", given) for given in named)
+    if others or command is not None:
+        said[EVERY_OTHER] = others[0] if others else str(command)
     timeout = workspace.config.loop.agent_timeout
     found: dict[str, AnyAgent] = {}
     for name, words in said.items():
@@ -285,7 +286,8 @@ def _agents(
             found[name] = workspace.agent(words)
             continue
         own_name = None if name == EVERY_OTHER else name
-        known = words if words != command and words in presets() else None
+        is_as_said = name == EVERY_OTHER and not others  # of --agent-command
+        known = words if not is_as_said and words in presets() else None
         made = CommandAgent(words, preset=known, timeout=timeout, name=own_name)
         if problem := unrunnable(made.command, workspace.root, may_come=False):
             raise UsageError(f"agent {own_name or words}: {problem}")
@@ -293,9 +295,10 @@ def _agents(
     return found
 
 
-def _has_name(given: str) -> bool:
+def _has_name(given: str, names: set[str]) -> bool:
+    """Whether a name stands before what ``--agent`` says: a stage's, or a word that may be meant so."""
     name, equals, _ = given.partition("=")
-    return bool(equals) and len(name.split()) < 2  # noqa: PLR2004 - else it is in the command
+    return bool(equals) and (name.strip() in names or len(name.split()) < 2)  # noqa: PLR2004
 
 
 def _agent_words(agents: list[str] | None, command: str | None) -> str:

@@ -55,6 +55,7 @@ __all__ = [
     "Kind",
     "Signal",
     "Standing",
+    "documents",
     "encoded",
     "file_of",
     "named",
@@ -67,9 +68,6 @@ FOLDER = "signals"
 
 LONGEST_NAME = 200
 """Bytes of an encoded name; file systems allow 255. As for folders of runs (`loki.memory.signs`)."""
-
-MOST_APPENDED = 100
-"""Objects that are told apart in one file; chosen: each becomes a file, and a person answers each."""
 
 _BLANKS = re.compile(r"\s*")
 
@@ -288,8 +286,7 @@ def documents(text: str) -> list[str]:
     """The JSON objects that stand in a text one after another: a program has appended.
 
     Returns:
-        Each as it is written; the whole text alone, where it is anything else, or more than
-        `MOST_APPENDED`.
+        Each as it is written, once; the whole text alone, where it is anything else.
 
     Example:
         >>> documents('{"a": 1}\\n{"a": 2}\\n'), documents("{} and more")
@@ -297,7 +294,7 @@ def documents(text: str) -> list[str]:
     """
     found: list[str] = []
     decoder, at = json.JSONDecoder(), _after_blanks(text, 0)
-    while at < len(text) and len(found) < MOST_APPENDED:
+    while at < len(text):
         try:
             data, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -306,7 +303,7 @@ def documents(text: str) -> list[str]:
             return [text]
         found.append(text[at:end])
         at = _after_blanks(text, end)
-    return found if len(found) > 1 and at == len(text) else [text]
+    return list(dict.fromkeys(found)) if len(found) > 1 else [text]
 
 
 def _after_blanks(text: str, at: int) -> int:

@@ -269,7 +269,7 @@ class Signals:
     def _keep_overwritten(self, file: str) -> None:
         """Let what another program has written over, or appended to, wait behind what stands there."""
         text = self.store.get(file)
-        if text is not None and len(several := documents(text)) > 1:
+        if text is not None and (several := documents(text)) != [text]:
             for one in several[1:]:
                 self._keep_behind(file, one)
             self.store.update(file, lambda old: Masked(several[0]) if old == text else old)

@@ -184,7 +184,7 @@ class Index:
     def odd(self) -> list[Row]:
         """The entries that do not count."""
         rows = self._rows("INDEXED BY odd WHERE counts = 0 ORDER BY list, pos")
-        return sorted(rows, key=lambda row: LISTS.index(row.list))
+        return [row for name in LISTS for row in rows if row.list == name]
 
     def _rows(self, where: str, *values: Any) -> list[Row]:
         return [Row(*row) for row in self.run(_ROWS + where, *values).fetchall()]

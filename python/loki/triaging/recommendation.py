@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 def recommendations(workspace: Workspace, tasks: Iterable[RecurringTask]) -> list[Waiting]:
     """Settings that the last triage of a task wants changed, as long as the task fails.
 
+    Args:
+        workspace: the project.
+        tasks: those that failed when they ran last.
+
     Example:
         >>> import tempfile
         >>> from loki import Workspace
@@ -28,10 +32,9 @@ def recommendations(workspace: Workspace, tasks: Iterable[RecurringTask]) -> lis
 
 
 def _recommended(workspace: Workspace, task: RecurringTask) -> Waiting | None:
-    is_held = task.paused is not None or task.stopped is not None
-    if is_held or not task.consecutive_failures or not task.triages:
+    if task.paused is not None or task.stopped is not None or not task.triages:
         return None
-    from loki.triaging.evidence import records  # only of tasks that fail
+    from loki.triaging.evidence import records
 
     last = records(workspace, task.id, task.triages)[-1:]
     if not last or last[0].verdict != RECOMMEND_CONFIG:

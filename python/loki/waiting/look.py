@@ -1,4 +1,4 @@
-"""One look at a project: what is kept of its tasks, and its queue, as they are at one moment."""
+"""One look at a project: tasks, queue, recurring tasks and breakers, each read when it is asked for first."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def breakers(_workspace: Workspace, look: Look) -> list[Waiting]:
 
 
 def recommendations(workspace: Workspace, look: Look) -> list[Waiting]:
-    """What triages of tasks recommend that fail."""
+    """What triages recommend of tasks that fail."""
     failing = [task for task in look.recurring if task.consecutive_failures]
     if not failing:  # what reads triages takes long to import
         return []

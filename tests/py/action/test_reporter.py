@@ -152,6 +152,15 @@ def test_a_tool_that_does_not_know_the_reporter_runs_as_it_is(project: Path) -> 
     assert (project / "log").read_text().split() == ["run", "3", "run", "1", "run", "1"]
 
 
+def test_a_command_that_only_lacks_a_word_runs_once(project: Path) -> None:
+    """Its program knows all the others: that it ends badly without results is its answer."""
+    write(project, {"cargo": "#!/bin/sh\necho run >> log\necho 'error: no such crate'; exit 101\n"})
+    (project / "cargo").chmod(0o755)
+    check = Check(("PATH=.:/usr/bin:/bin", "cargo", "test", "-q"), "test", "cargo")
+    assert not CheckRunner(project, PatternSet.default()).run_one(check).passed
+    assert (project / "log").read_text() == "run\n"
+
+
 @pytest.mark.parametrize(
     ("command", "asked"),
     [

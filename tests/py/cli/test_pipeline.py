@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from loki.agents.command import CommandAgent
+from loki.cli.pipeline import _agents
+from loki.pipeline import Pipeline
+from loki.workspace import Workspace
 from support.stages import AFTER, BEFORE, PIPELINE, make
 
 LOKI = (sys.executable, "-m", "loki", "pipeline")
@@ -83,6 +87,23 @@ def test_approve(tmp_path: Path) -> None:
     assert "approved by anna" in " ".join(out.split())
 
 
+def test_names_of_agents_may_have_blanks_and_presets_are_theirs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "claude").write_text("#!/bin/sh\n")
+    (tmp_path / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    project = make(tmp_path / "project", PIPELINE.replace("tech-lead", "tech lead"))
+    code, _, err = loki("run", "answer.yml", *AGENTS[:2], "--agent", f"tech lead={CODER}",
+                        "--agent-command", "true", cwd=project)  # fmt: skip
+    assert code == 0, err
+    pipeline, workspace = Pipeline.load(project / "answer.yml"), Workspace(project)
+    both = _agents(["tech lead=claude"], "claude", workspace, pipeline)
+    commands = {name: one.command for name, one in both.items() if isinstance(one, CommandAgent)}
+    assert commands["*"] == ("claude",)
+    assert commands["tech lead"][:2] == ("claude", "--print")
+
+
 def test_an_agent_without_a_name_works_for_all_others(tmp_path: Path) -> None:
     """Also where an approval is answered as everything else that waits is."""
     text = PIPELINE.replace(
@@ -147,7 +168,8 @@ def test_check_looks_at_the_project_too(project: Path) -> None:
         ((), "unknown agent 'architect'"),
         (("--agent", "architect"), "agent architect: cannot run 'architect'"),
         (("--agent", "=architect"), "--agent is '=architect': expected a name, '='"),
-        (("--agent", "claude", "--agent-command", "cat"), "expected one of them, for all stages"),
+        (("--agent", "claude", "--agent-command", "cat"), "is said more than once"),
+        (("--agent", "claude", "--agent", "codex"), "is said more than once"),
         (("--agent", "architect=no-such-program"), "agent architect: cannot run 'no-such-program'"),
         (("--param", "question"), "--param is 'question': expected a name, '='"),
         ((*AGENTS, "--param", "q=1"), "unknown parameter 'q'"),

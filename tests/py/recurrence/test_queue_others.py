@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sqlite3
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +284,15 @@ def test_an_index_that_is_broken_or_gone_is_made_anew_from_the_lists(
         claim = opened(folder).claim(worker)
         assert claim
         assert opened(folder).claim(worker) is None, "b waits for a"
+
+
+def test_a_row_of_the_index_that_stands_in_no_list_is_passed_over(folder: Path) -> None:
+    opened(folder).submit_all([QueuedTask("a", "A"), QueuedTask("b", "B")])
+    with closing(sqlite3.connect(folder / "state" / "queue.db")) as base, base:
+        base.execute("UPDATE entry SET list = 'pendinh', counts = 0 WHERE id = 'a'")
+    assert [task.id for task in opened(folder).tasks()] == ["b"]
+    opened(folder).submit(QueuedTask("c", "C"))
+    assert opened(folder).counts()[0]["pending"] == 2
 
 
 def test_after_the_machine_went_down_lists_that_never_reached_the_disk_are_made_anew(
