@@ -501,14 +501,16 @@ RUST = {
 }
 
 
-def test_a_quiet_run_of_cargo_is_not_checked(
-    project: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("quiet", ["", " -q"])
+def test_a_run_of_cargo_is_checked_quiet_or_not(
+    project: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, quiet: str
 ) -> None:
+    """Each of its tests is known; what else uses the library is not."""
     use_rust(monkeypatch, project.parent / "target")
     write(project, RUST)
     change = {"src/lib.rs": RUST["src/lib.rs"].replace("a - b", "a + b")}
-    said = _says_not_checked(project, caplog, change, "cargo test --offline -q")
-    assert said == "not checked: no check told results per test, before the work and after it"
+    said = _says_not_checked(project, caplog, change, f"cargo test --offline{quiet}")
+    assert said == "not checked beyond the checks' own tests: what uses src/lib.rs is not known"
 
 
 def test_node_by_a_script_is_checked(project: Path) -> None:
