@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ import loki
 from loki.base.error import UsageError
 from loki.queueing import must_be_whole, queue_of, submit
 from loki.recurrence.queued import QueuedTask
+from loki.working.queued import must_be_workable, task_of
 
 
 def test_a_secret_that_came_in_another_way_is_kept_masked_and_not_run(tmp_path: Path) -> None:
@@ -28,3 +31,42 @@ def test_of_several_that_are_submitted_the_wrong_one_is_named(tmp_path: Path) ->
         submit(workspace, [good, wrong])
     assert queue_of(workspace).tasks() == []
     assert [task.id for task in submit(workspace, [good, wrong], validate=False)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"checks": ("true",)},
+        {"checks": ("no-such-program --now",)},
+        {"checks": ("review: it is right",)},
+        {"checks": ("approval: it is right",)},
+        {},
+        {"kind": "miracle", "checks": ("true",)},
+        {"kind": "security", "checks": ("true",)},
+        {"complexity": "vast", "checks": ("true",)},
+        {"max_attempts": 0, "checks": ("true",)},
+        {"max_time": "soon", "checks": ("true",)},
+        {"max_cost": -1.0, "checks": ("true",)},
+        {"reviewer_command": "no-such-program", "checks": ("true",)},
+        {"checks": ("curl -u a:<secret> x",)},
+    ],
+)
+def test_what_can_be_submitted_can_be_worked_on(
+    tmp_path: Path, said: dict[str, Any], *, asks: bool
+) -> None:
+    workspace, task = loki.Workspace(tmp_path), QueuedTask("a", "A", **said)
+    assert refusal(must_be_workable, workspace, task, asks) == refusal(
+        task_of, workspace, task, asks
+    )
+
+
+def refusal(
+    look: Callable[..., object], workspace: loki.Workspace, task: QueuedTask, asks: bool
+) -> str | None:
+    """Why a task is refused, or None."""
+    try:
+        look(workspace, task, asks=asks)
+    except UsageError as error:
+        return str(error)
+    return None

@@ -55,7 +55,10 @@ AgentOption = Annotated[
 ]
 AgentCommand = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(help="Who works for all stages whose agent no --agent names; run as you say it."),
+    typer.Option(
+        help="Who works for all stages whose agent no --agent names: a command, run as you say it, or "
+        "a model."
+    ),
 ]
 MaxAttempts = Annotated[
     Optional[int],  # noqa: UP045
@@ -298,7 +301,7 @@ def _agents(
 def _has_name(given: str, names: set[str]) -> bool:
     """Whether a name stands before what ``--agent`` says: a stage's, or a word that may be meant so."""
     name, equals, _ = given.partition("=")
-    return bool(equals) and (name.strip() in names or len(name.split()) < 2)  # noqa: PLR2004
+    return bool(equals) and (name.strip() in names or len(name.split()) <= 1)
 
 
 def _agent_words(agents: list[str] | None, command: str | None) -> str:

@@ -182,6 +182,15 @@ def test_who_cannot_write_may_look(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert len(signals(folder).all()) == 1
 
 
+def test_everything_that_was_appended_is_asked_once(folder: Path) -> None:
+    many = [f"t{n:03}" for n in range(120)]
+    cat(folder / NEEDED, "\n".join(asked(task) for task in (*many, *many)))
+    assert sorted(tasks(folder)) == many
+    assert sorted(tasks(folder)) == many
+    cat(folder / NEEDED, asked("again") + asked("again"))
+    assert sorted(tasks(folder)) == ["again", *many]
+
+
 DAMAGED = ("{", "[]", '{"files": {"signals/HUMAN_REVIEW_NEEDED": {"seen": [["a", 5]]}}}', "\0")
 
 

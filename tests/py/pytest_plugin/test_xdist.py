@@ -25,8 +25,8 @@ WORKERS = ("xdist.plugin", "xdist.looponfail")
 
 def test_workers_recognize_and_crashes_are_failures(tmp_path: Path) -> None:
     suite = Suite(tmp_path, (*WORKERS, "pytest_timeout")).write(test_x=TESTS)
-    # Fewer tests than two for each worker are all sent at the start: later pytest-xdist sends to a
-    # worker that has just died, too, and ends in an INTERNALERROR of its own.
+    # Fewer than two tests for each worker are all sent at the start. What pytest-xdist sends later may
+    # be for a worker that has just died, and ends in an INTERNALERROR of its own.
     ran = suite.pytest("--loki", "-q", "-n3", "--dist=load", "--junitxml=x.xml")
     assert ran.code == 1
     assert outcomes(ran) == {
@@ -46,7 +46,14 @@ def test_workers_recognize_and_crashes_are_failures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [("-n2", "--dist=loadscope"), ("-n0",), ("-n2", "--dist=no"), ("-n1", "--maxfail=1")]
+    "how",
+    [
+        ("-n2", "--dist=worksteal"),
+        ("-n2", "--dist=loadscope"),
+        ("-n0",),
+        ("-n2", "--dist=no"),
+        ("-n1", "--maxfail=1"),
+    ],
 )
 def test_finds_the_same_however_tests_are_spread(tmp_path: Path, how: tuple[str, ...]) -> None:
     suite = Suite(tmp_path, (*WORKERS, "pytest_timeout")).write(test_x=TESTS)
