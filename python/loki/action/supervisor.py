@@ -225,11 +225,13 @@ class _Watcher:
         return True
 
     def _signal_all(self, number: signal.Signals) -> None:
+        # Once for each: to many a program, a second SIGTERM says not to clean up.
         with contextlib.suppress(OSError):
             os.killpg(self.child, number)
         for pid in _descendants(os.getpid()):
             with contextlib.suppress(OSError):
-                os.kill(pid, number)
+                if number == signal.SIGKILL or os.getpgid(pid) != self.child:
+                    os.kill(pid, number)
 
 
 def _descendants(root: int) -> list[int]:

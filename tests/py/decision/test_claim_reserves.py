@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from loki.decision.claim import _forms, admits, claims
 from loki.decision.ending import LONGEST_MESSAGE, objection
 from loki.decision.monitor_state import Evidence, MonitorState
+from support.growth import assert_linear
 
 CHANGED = MonitorState(evidence=Evidence(edits=1))
 FAILED = MonitorState(evidence=Evidence(edits=1, tests=1, failed=2, command="pytest -q"))
@@ -291,22 +290,18 @@ HOSTILE = [
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_hostile_messages_are_read_in_time(part: str) -> None:
-    began = time.process_time()
-    for head in (
-        "",
-        "The unit tests in module pass ",
-        "All tests passed ",
-        "all ",
-        "1/2 ",
-        "full ",
-    ):
-        for tail in ("", "x"):
-            text = (head + part * LONGEST_MESSAGE)[: LONGEST_MESSAGE - len(tail)] + tail
-            for form in _forms().values():
-                form.search(text)
-    for text in (part * LONGEST_MESSAGE, "The unit tests in module pass " + part * LONGEST_MESSAGE):
-        objection(CHANGED, text[: LONGEST_MESSAGE - 20] + "\n\nAll tests pass.")
-    assert time.process_time() - began < 3
+    unit = "The unit tests in module pass "
+
+    def work(size: int) -> None:
+        for head in ("", unit, "All tests passed ", "all ", "1/2 ", "full "):
+            for tail in ("", "x"):
+                text = (head + part * size)[: size - len(tail)] + tail
+                for form in _forms().values():
+                    form.search(text)
+        for text in (part * size, unit + part * size):
+            objection(CHANGED, text[: size - 20] + "\n\nAll tests pass.")
+
+    assert_linear(work, LONGEST_MESSAGE)
 
 
 @pytest.mark.parametrize(

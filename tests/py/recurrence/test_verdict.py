@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from loki.recurrence.triage_prompt import data
 from loki.recurrence.verdict import KINDS, LONGEST, NOOP, kind_of, parse
+from support.growth import assert_linear
 
 PLAIN = """\
 VERDICT=FILE-FIX
@@ -200,18 +200,12 @@ def test_no_choice_of_prompt_lines_changes_an_answer(lines: list[str], kind: str
     ],
 )
 def test_it_takes_linear_time(piece: str) -> None:
-    """Four times the text takes no more than about four times as long."""
 
-    def took(length: int) -> float:
+    def work(length: int) -> None:
         text = piece * (length // len(piece))
-        best = 1e9
-        for _ in range(3):
-            begin = time.process_time()
-            parse(text, text)
-            best = min(best, time.process_time() - begin)
-        return best
+        parse(text, text)
 
-    assert took(LONGEST) < 12 * took(LONGEST // 4) + 0.1
+    assert_linear(work, LONGEST)
 
 
 def test_one_kind_is_named_or_none() -> None:
