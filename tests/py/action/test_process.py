@@ -396,7 +396,7 @@ def test_a_lock_outlives_whoever_took_it_until_the_last_command_is_gone(tmp_path
         f" cwd={str(tmp_path)!r})\n"
     )
     loki = subprocess.Popen([sys.executable, "-c", script])
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not (tmp_path / "began").exists():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -40,7 +40,7 @@ def test_calls_in_parallel_ramp_up_after_an_outage() -> None:
 
     def work(_: Request) -> Answer:
         inside.put(None)
-        assert go.acquire(timeout=10)
+        assert go.acquire(timeout=60)
         return answer()
 
     a = ScriptedLLM("a", [*[answer()] * 3, *[work] * 8], clock)
@@ -56,7 +56,7 @@ def test_calls_in_parallel_ramp_up_after_an_outage() -> None:
         answers = [pool.submit(llm.complete, request()) for _ in range(8)]
         for _ in range(4):
             for _ in range(2):
-                inside.get(timeout=10)
+                inside.get(timeout=60)
             assert limiter.in_use == 2
             assert inside.empty(), "no third one goes out"
             for _ in range(2):
@@ -99,7 +99,7 @@ def test_cancelling_the_task_ends_a_wait_at_once() -> None:
     asyncio.run(main())
     waits = [one for one in threading.enumerate() if one.name == "loki-wait"]
     for one in waits:
-        one.join(10)
+        one.join(60)
         assert not one.is_alive(), "nobody waits any more"
     assert (len(a.asked), calls.told) == (1, [("a", "error", 1)])
 
@@ -109,7 +109,7 @@ def test_cancelling_the_task_ends_a_call_in_a_thread() -> None:
 
     def work(asked: Request) -> Answer:
         started.set()
-        assert asked.cancelled.wait(10), "the adapter is told"
+        assert asked.cancelled.wait(60), "the adapter is told"
         raise error("cancelled")
 
     calls, asked = Kept(), request()
@@ -149,7 +149,7 @@ def test_a_stopped_run_waits_for_no_place(mode: str) -> None:
     with ThreadPoolExecutor(2) as threads:
         try:
             first = threads.submit(resilient.complete, request())
-            assert began.wait(10)
+            assert began.wait(60)
             second = threads.submit(ask)
             limiter = resilient.ways.limiters[llm.breaker]
             while not (limiter.waiting or second.done()):

@@ -31,7 +31,7 @@ class World:
     def slow(self, asked: Request) -> Answer:
         """Does not answer before it is told to stop."""
         self.clock.advance("31s")
-        assert asked.cancelled.wait(10)
+        assert asked.cancelled.wait(60)
         raise LLMError("stopped", "cancelled", usage=TokenUsage(40, 2))
 
     def ask(self, *models: ScriptedLLM, hedge: Any = "30s", asked: Request | None = None) -> Answer:
@@ -123,12 +123,12 @@ def test_the_first_still_wins_where_it_is_first(world: World) -> None:
 
     def first(_: Request) -> Answer:
         world.clock.advance("31s")
-        assert asked_second.wait(10)
+        assert asked_second.wait(60)
         return answer("first")
 
     def second(asked: Request) -> Answer:
         asked_second.set()
-        assert asked.cancelled.wait(10)
+        assert asked.cancelled.wait(60)
         raise error("cancelled")
 
     a, b = ScriptedLLM("a", [first], world.clock), ScriptedLLM("b", [second], world.clock)
@@ -141,7 +141,7 @@ def test_a_failed_first_waits_for_the_second(world: World) -> None:
 
     def first(_: Request) -> Answer:
         world.clock.advance("31s")
-        assert asked_second.wait(10)
+        assert asked_second.wait(60)
         raise error("quota")
 
     def second(_: Request) -> Answer:
@@ -158,7 +158,7 @@ def test_where_both_fail_the_chain_goes_on(world: World) -> None:
 
     def first(_: Request) -> Answer:
         world.clock.advance("31s")
-        assert asked_second.wait(10)
+        assert asked_second.wait(60)
         raise error("quota")
 
     def second(_: Request) -> Answer:
@@ -188,17 +188,17 @@ def test_no_hedge_goes_to_an_open_breaker(world: World) -> None:
 
 def test_a_stopped_run_stops_both(world: World) -> None:
     asked = request()
-    both = threading.Barrier(2, action=asked.cancelled.set, timeout=10)
+    both = threading.Barrier(2, action=asked.cancelled.set, timeout=60)
 
     def first(mine: Request) -> Answer:
         world.clock.advance("31s")
         both.wait()
-        assert mine.cancelled.wait(10)
+        assert mine.cancelled.wait(60)
         raise error("cancelled")
 
     def second(mine: Request) -> Answer:
         both.wait()
-        assert mine.cancelled.wait(10)
+        assert mine.cancelled.wait(60)
         raise error("cancelled")
 
     a, b = ScriptedLLM("a", [first], world.clock), ScriptedLLM("b", [second], world.clock)

@@ -17,7 +17,7 @@ def test_who_waits_hears_of_both() -> None:
         )
         thread.start()
         (event if which == "own" else parent).set()
-        assert heard.wait(10)
+        assert heard.wait(60)
         thread.join()
         assert parent.is_set() is (which == "parent")
 

@@ -157,7 +157,7 @@ def test_slots_that_are_out_stay_out() -> None:
             while not limiter.waiting:
                 pass
             assert not done.is_set()
-        thread.join(10)
+        thread.join(60)
         assert done.is_set()
 
 

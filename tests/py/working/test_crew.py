@@ -55,7 +55,7 @@ def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
     with caplog.at_level(logging.WARNING):
         working = threading.Thread(target=crew.run)
         working.start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while "Nothing is claimed until then" not in caplog.text and time.monotonic() < end:
             time.sleep(0.01)
         assert working.is_alive(), "it ended"

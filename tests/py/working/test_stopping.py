@@ -64,7 +64,7 @@ def run(project: Path, *words: str, code: int = 0) -> str:
     return output
 
 
-def until(holds: Callable[[], object], seconds: float = 40) -> None:
+def until(holds: Callable[[], object], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it never came to that"
@@ -98,7 +98,7 @@ def test_a_task_under_work_is_ended_and_nothing_of_it_lands(
     pid = said(agents if slow == "agent" else checks)
     begun = time.monotonic()
     assert "aborted a" in run(project, *words)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 80
     assert "1 cancelled" in ended(worker, 0)
     assert not is_running(pid)
     assert where(queue) == {"a": "abandoned"}

@@ -84,7 +84,7 @@ def test_a_run_in_another_process_is_given_up_and_every_stage_undone(
     assert (project / "one.txt").exists()
     begun = time.monotonic()
     told = run(project, "cancel", "ship-1", "the page is gone")
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 80
     assert "restored one.txt" in told
     process.wait(60)
     assert process.returncode == 130
