@@ -160,11 +160,17 @@ def interrupted(
     elif state.facts is not None:
         effects = (Note(state.facts),)
     if event.out_of_time:
-        spent = state.setting.task.budget.spent(usage(state, now)) or "the time budget is spent"
-        after, ends = finish(state, now, "failed", spent, trigger="budget")
+        after, ends = finish(state, now, "failed", _out_of_time(state, now), trigger="budget")
     else:
         after, ends = finish(state, now, "interrupted", reason, trigger="interrupted")
     return after, (*effects, *ends)
+
+
+def _out_of_time(state: State, now: datetime) -> str:
+    budget, used = state.setting.task.budget, usage(state, now)
+    # The timer that ended it may be a moment ahead of the clock by which the run is measured.
+    used = replace(used, seconds=max(used.seconds, budget.seconds or 0.0))
+    return budget.spent(used) or "the time budget is spent"
 
 
 def _ended(state: State, changed: tuple[str, ...]) -> State:

@@ -17,6 +17,7 @@ from loki.action.event import (
     Finish,
     Help,
     Helped,
+    Interrupted,
     Keep,
     Malformed,
     Observe,
@@ -369,6 +370,13 @@ def test_the_time_budget_ends_it_without_a_dead_letter(make_failure: MakeFailure
         5,
     )
     assert world.outcome.page is None
+
+
+def test_a_timer_ahead_of_the_clock_ends_it_in_the_same_words(make_failure: MakeFailure) -> None:
+    world = World([fail(make_failure())], [Interrupted(out_of_time=True)])
+    world.run(State(setting(budget=Budget(seconds=900.0))))
+    assert world.outcome.trigger == "budget"
+    assert world.outcome.reason == "the budget of 900 s is spent (900 used)"
 
 
 def test_a_claim_without_any_check_is_unverified() -> None:
