@@ -21,8 +21,7 @@ from loki.recognition.pattern import Match, Pattern
 from support import toolchain
 from support.loop import MakeFailure, MakePattern
 
-# A shell that starts the tests in the background has them ignore these; children would inherit it.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell that starts the tests in the background has them ignore SIGQUIT; children would inherit it.
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # How long an example takes says how busy the machine is.
@@ -59,11 +58,13 @@ def sendable(value: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _own_log() -> None:
-    """A command or a hook that is called in this process sets up logging for good; the next test is another's.
+def _own_log_and_signals() -> None:
+    """A command or a hook that is called in this process takes both for good; the next test is another's.
 
     Before each test, not after: what a fixture of a whole module calls is done by then.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     logger = logging.getLogger("loki")
     logger.handlers[:], logger.propagate = [], True
     logger.setLevel(logging.NOTSET)

@@ -6,7 +6,7 @@ import inspect
 import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeGuard
@@ -60,6 +60,9 @@ def run_coroutine(
     with ThreadPoolExecutor(1, thread_name_prefix="loki-agent") as thread:
         future = thread.submit(asyncio.run, work())
         try:
+            # Again and again: Ctrl-C right before a wait begins would be heard when it is over.
+            while not wait([future], timeout=1.0).done:
+                pass
             return future.result()
         except BaseException:  # Ctrl-C: what runs there hears nothing of it
             is_cancelled.set()
