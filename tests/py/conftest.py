@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Match, Pattern
@@ -25,7 +25,7 @@ from support.loop import MakeFailure, MakePattern
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # How long an example takes says how busy the machine is.
-settings.register_profile("loki", deadline=None)
+settings.register_profile("loki", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loki")
 
 # Tests edit a project's files by hand, more than once a second: Python takes cached bytecode for

@@ -251,7 +251,9 @@ _PATHS = ["a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.json", "a.jsonc", "a.toml"
 
 
 @pytest.mark.usefixtures("no_tools")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(st.sampled_from(_PATHS), st.binary(max_size=200))
 def test_any_bytes_are_judged(project: Path, path: str, content: bytes) -> None:
     lines = content.count(b"\n") + 1

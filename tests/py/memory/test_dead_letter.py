@@ -156,7 +156,9 @@ hostile = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(title=hostile, error=hostile, action=hostile, path=hostile, task=hostile)
 def test_no_text_breaks_the_page(
     tmp_path: Path, title: str, error: str, action: str, path: str, task: str

@@ -143,7 +143,7 @@ NAMES = [
     tail=st.binary(max_size=20),
     name=st.sampled_from(NAMES),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_bytes_are_read(
     project: Path, before: list[str], after: list[str], tail: bytes, name: str
 ) -> None:
