@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -174,15 +175,19 @@ def started(queue: Loki | ByHand, share: int, writing: int) -> int:
     """A process that ends its share of the tasks, and tells its longest wait for a claim."""
     child = os.fork()
     if child == 0:
-        longest = 0.0
-        with queue.working() as claim:
-            for _ in range(share):
-                begin = time.perf_counter()
-                complete = claim()
-                longest = max(longest, time.perf_counter() - begin)
-                if complete is not None:
-                    complete()
-        os.write(writing, f"{longest}\n".encode())
+        try:
+            longest = 0.0
+            with queue.working() as claim:
+                for _ in range(share):
+                    begin = time.perf_counter()
+                    complete = claim()
+                    longest = max(longest, time.perf_counter() - begin)
+                    if complete is not None:
+                        complete()
+            os.write(writing, f"{longest}\n".encode())
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
         os._exit(0)
     return child
 

@@ -33,10 +33,18 @@ ACTS = 0.15
 SIGNALS = (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _opened: set[str] = set()
+_hears: list[bool] = []
+"""Whether anybody asks what is opened: nobody can take a listener away again."""
+
+
+def _listen_to_opens() -> None:
+    if not _hears:
+        sys.addaudithook(_listen)
+    _hears[:] = [True]
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], (str, os.PathLike)):
+    if event == "open" and _hears[0] and isinstance(arguments[0], (str, os.PathLike)):
         _opened.add(os.path.abspath(arguments[0]))
 
 
@@ -84,7 +92,7 @@ class Trials:
 
     def _seen(self) -> dict[str, list[str]]:
         """By face, the files that it opens."""
-        sys.addaudithook(_listen)
+        _listen_to_opens()
         found = {}
         base = os.path.join(os.path.realpath(self.place), ".loki", "")
         for name, face in self.looks.items():
@@ -92,6 +100,7 @@ class Trials:
             _called(face)
             opened = {one[len(base) :] for one in _opened if one.startswith(base)}
             found[name] = sorted(opened & self.kept.keys()) or sorted(self.kept)
+        _hears[:] = [False]
         self._mend()
         return found
 

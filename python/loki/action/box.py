@@ -37,7 +37,9 @@ _MADE = frozenset(f"/dev/{name}" for name in
                   ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"])  # fmt: skip
 """Devices that ``bwrap --dev`` makes itself, terminals that fit together among them."""
 
-_PROBE = 5.0  # seconds that the look at whether bwrap works may take; chosen
+_PROBE = (
+    30.0  # seconds that the look at whether bwrap works may take; chosen, as its answer is kept
+)
 _WORDS = re.compile(r"[^\s/;|&()'\"=]+")
 
 

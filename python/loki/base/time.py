@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from loki import _core
 from loki.base.error import UsageError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Duration: TypeAlias = str | float | timedelta
 """Text with units, seconds, or a ``timedelta``."""
+
+_T = TypeVar("_T")
 
 _NANO = 1_000_000_000
 _MAX_NS = 2**63 - 1
@@ -103,6 +105,32 @@ class Clock(Protocol):
 
     def alarm(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
         """Call ``ring`` from another thread after ``seconds``, unless what this returns is called."""
+
+
+HELD_UP_NS = 100_000
+"""Nanoseconds after which two readings are no more of one moment. Chosen, not measured."""
+
+
+def at_one_moment(now_ns: Callable[[], int], time_of_day: Callable[[], _T]) -> tuple[int, _T]:
+    """What two clocks say at one moment: they are read again where the thread was held up in between.
+
+    Args:
+        now_ns: the clock that only runs on, in nanoseconds.
+        time_of_day: the other.
+
+    Returns:
+        Both; on a machine that always holds up, after ten tries, as they are.
+
+    Example:
+        >>> at_one_moment(lambda: 5, lambda: "noon")
+        (5, 'noon')
+    """
+    for _ in range(10):
+        before = now_ns()
+        then = time_of_day()
+        if now_ns() - before < HELD_UP_NS:
+            break
+    return before, then
 
 
 class SystemClock:

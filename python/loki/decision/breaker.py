@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, ca
 from loki import _core
 from loki.base.argument import called
 from loki.base.error import BreakerOpen
-from loki.base.time import argument_nanoseconds
+from loki.base.time import argument_nanoseconds, at_one_moment
 from loki.decision.breaker_snapshot import (
     STATES,
     BreakerCounts,
@@ -236,10 +236,10 @@ class Breaker(_core.Breaker):
             'CLOSED'
         """
         view, now_ns = self._view()
-        epoch = self._epoch()
+        then_ns, epoch = at_one_moment(self._now_ns, self._epoch)
 
         def moment(ns: int | None) -> datetime | None:
-            return None if ns is None else _time_of_day(epoch, ns - now_ns)
+            return None if ns is None else _time_of_day(epoch, ns - then_ns)
 
         retry_ns = view.retry_at_ns
         return BreakerSnapshot(
@@ -286,7 +286,8 @@ class Breaker(_core.Breaker):
         listeners = tuple(self._listeners)
         if not listeners:
             return
-        at = _time_of_day(self._epoch(), at_ns - self._now_ns())
+        then_ns, epoch = at_one_moment(self._now_ns, self._epoch)
+        at = _time_of_day(epoch, at_ns - then_ns)
         change = Transition(self.name, STATES[before], STATES[after], at)
         for listener in listeners:
             try:

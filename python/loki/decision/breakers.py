@@ -23,7 +23,7 @@ from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
 from loki.base.argument import called
 from loki.base.error import StoreError
 from loki.base.owner import boot_id
-from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
+from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds, at_one_moment
 from loki.decision.breaker import Breaker
 from loki.decision.breaker_kinds import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
@@ -375,7 +375,7 @@ class Breakers:
     # --- the edge ---------------------------------------------------------------------------------
 
     def _moment(self) -> BreakerMoment:
-        return moment(self.now_ns(), self._clock.now(), self._boot_id)
+        return moment(*at_one_moment(self.now_ns, self._clock.now), self._boot_id)
 
     def _complain(self, problem: StoreError) -> None:
         self._not_before = self._monotonic() + RETRY_SECONDS

@@ -105,8 +105,8 @@ class Signals:
             return (self._read(file) or (signal,))[-1]
         if not about.queues:
             self.store.put(file, Masked(text))
-            return self._read(file)[0]
-        return self._queue(replace(signal, text=render({**said, "id": signal.id})))
+            return (self._read(file) or (signal,))[0]  # somebody may have consumed it at once
+        return self._queue(*parse(file, render({**said, "id": signal.id}), now))
 
     def pending(self, *kinds: str) -> list[Signal]:
         """The signals that wait for their consumer and act on this run, the oldest first.
@@ -264,7 +264,7 @@ class Signals:
         if not first[0]:
             file = f"{signal.file}.d/{encoded(signal.id)}.json"
             self.store.update(file, lambda old: text if old is None else old)
-        return self._read(file)[0]
+        return (self._read(file) or (signal,))[0]
 
     def _keep_overwritten(self, file: str) -> None:
         """Let what another program has written over, or appended to, wait behind what stands there."""
@@ -321,14 +321,18 @@ class Signals:
         waiting = sorted((one for one in self._each(kind) if one.file != file), key=_order)
         if not waiting:
             return
-        following, was_there = waiting[0], [False]
+        following, is_ours, was_there = waiting[0], [False], [False]
+
+        def place(old: str | None) -> str:
+            is_ours[0] = old is None
+            return Masked(following.text) if old is None else old
 
         def take(text: str | None) -> None:
             was_there[0] = text is not None
 
         self._seen.expect(file, following.text)
-        self.store.update(file, lambda old: Masked(following.text) if old is None else old)
-        if self.store.get(file) == following.text:
+        self.store.update(file, place)
+        if is_ours[0]:  # who finds it placed by another must not take it for one that was consumed
             self.store.update(following.file, take)
             if not was_there[0]:  # somebody has consumed it meanwhile
                 self.store.update(file, lambda old: None if old == following.text else old)

@@ -241,7 +241,7 @@ def breakers(_workspace: Workspace, look: Look) -> list[Waiting]:
             "breaker",
             name,
             "It is isolated: no call goes out before somebody closes it.",
-            isoformat(one.last_state_change) if one.last_state_change else "",
+            str(one.generation),
             answers_of(name, "close it", "leave it isolated", reason=""),
         )
         for name, one in look.breakers.items()

@@ -120,8 +120,8 @@ ALLOWED = {
         "os.link('b/x', 'a/y'); print(open('a/y').read())"
     ),
     "read outside": "print(open(f'{H}/letter.txt').read()[:0] + 'x')",
-    "devices": "open('/dev/null', 'w').write('y'); open('/dev/shm/loki-test', 'w'); "
-    "os.unlink('/dev/shm/loki-test'); print('x')",
+    "devices": "open('/dev/null', 'w').write('y'); n = f'/dev/shm/loki-test-{os.getpid()}'; "
+    "open(n, 'w'); os.unlink(n); print('x')",
     "terminal": "import pty; a, b = pty.openpty(); os.write(b, b'x'); print(os.read(a, 1).decode())",
     "processes": "import multiprocessing as m; q = m.get_context('fork').Queue(); q.put('x'); print(q.get())",
     "sockets": (

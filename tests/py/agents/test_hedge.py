@@ -105,8 +105,9 @@ def test_the_second_answers_first(world: World) -> None:
     assert (a.asked, b.asked) == ([0], [31])
     assert world.records(2) == {"a": "cancelled", "b": "ok"}
     took = {call.model: call.usage.total for call in world.calls.all}
-    # What a cancelled task took, nobody tells.
-    assert took == {"a": 42 if world.mode == "sync" else 0, "b": 11}
+    assert took["b"] == 11
+    # What a cancelled task took, nobody tells, unless it ended by itself before it was cancelled.
+    assert took["a"] in ({42} if world.mode == "sync" else {0, 42})
 
 
 def test_the_first_answers_in_time(world: World) -> None:
@@ -168,7 +169,9 @@ def test_where_both_fail_the_chain_goes_on(world: World) -> None:
     a = ScriptedLLM("a", [first], world.clock)
     b = ScriptedLLM("b", [second, answer("after all")], world.clock)
     assert world.ask(a, b).text == "after all"
-    assert [call.outcome for call in world.calls.all if call.model == "b"] == ["error", "ok"]
+    assert world.calls.wait_for(3)
+    outcomes = [call.outcome for call in world.calls.all if call.model == "b"]
+    assert sorted(outcomes) == ["error", "ok"], "written as each ends"
 
 
 def test_no_hedge_goes_to_an_open_breaker(world: World) -> None:
@@ -178,7 +181,7 @@ def test_no_hedge_goes_to_an_open_breaker(world: World) -> None:
 
     a, b = ScriptedLLM("a", [first], world.clock), ScriptedLLM("b", [], world.clock)
     llm = ResilientLLM(a, b, clock=world.clock, calls=world.calls, hedge="30s", prices=PRICES)
-    llm.ways.breakers[b.breaker].open()
+    llm.ways.breakers[b.breaker].isolate()  # it would cool down in 31 s
     found = (
         asyncio.run(llm.acomplete(request())) if world.mode == "async" else llm.complete(request())
     )

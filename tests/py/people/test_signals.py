@@ -284,3 +284,54 @@ def test_an_empty_signal_goes_although_its_time_is_finer_than_microseconds(
     (given,) = signals.pending()
     assert signals.consume(given)
     assert not bare.exists()
+
+
+def test_two_who_consume_the_same_signal_lose_none_that_waits_behind_it(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One lets the next stand in its place just before the other would: it stays there."""
+    one, other = Signals(store, clock), Signals(store, clock)
+    first = one.give("HUMAN_REVIEW_NEEDED", data={"id": "r1", "reason": "a", "question": "which?"})
+    clock.advance("1s")
+    one.give("HUMAN_REVIEW_NEEDED", data={"id": "r2", "reason": "b", "question": "which?"})
+    expect = other._seen.expect
+
+    def meanwhile(file: str, text: str) -> None:
+        monkeypatch.undo()
+        one.consume(first)
+        expect(file, text)
+
+    monkeypatch.setattr(other._seen, "expect", meanwhile)
+    other.consume(first)
+    assert [signal.said("reason") for signal in one.all()] == ["b"]
+
+
+def test_what_is_consumed_at_once_was_given_all_the_same(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    """A dispatcher is quicker than the look at what was written."""
+
+    class Quick(FileStore):
+        def put(self, document: str, text: str) -> None:
+            super().put(document, text)
+            super().update(document, lambda _: None)
+
+        def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
+            super().update(document, change, durable=durable)
+            super().update(document, lambda _: None)
+
+    signals = Signals(Quick(tmp_path), clock)
+    for kind, name in (("FEATURE_READY", "login"), ("HUMAN_REVIEW_NEEDED", "")):
+        assert signals.give(kind, name, {"reason": "x"}).kind == kind
+
+
+def test_one_that_queues_behind_another_is_known_by_one_id(
+    signals: Signals, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was taken for one that another program had written over: it waited twice."""
+    first = signals.give("HUMAN_REVIEW_NEEDED", data={"reason": "a"})
+    second = signals.give("HUMAN_REVIEW_NEEDED", data={"reason": "b"})
+    assert [one.id for one in signals.all()] == [first.id, second.id]
+    behind = tmp_path / "signals/HUMAN_REVIEW_NEEDED.d"
+    assert [one.name for one in behind.iterdir() if one.suffix == ".json"] == [f"{second.id}.json"]
+    assert not caplog.records

@@ -77,13 +77,13 @@ def test_pytest_timeout_ended_it(tmp_path: Path) -> None:
         shop="import time\ndef wait():\n    time.sleep(60)\n",
         test_x="import shop\ndef test_hang():\n    shop.wait()\n",
     )
-    assert suite.pytest("--loki", "--timeout=1", "--timeout-method=thread").code == 1
+    assert suite.pytest("--loki", "--timeout=3", "--timeout-method=thread").code == 1
     ran = suite.pytest("--loki", "-k", "nothing")
     assert "was ended by pytest-timeout in test_x.py::test_hang" in told(ran)[0]
     [one] = ran.runs[0].failures
     assert (one.phase, one.outcome) == ("timeout", "timeout")
     assert (one.failure.path, one.failure.line) == ("shop.py", 3)
-    assert one.failure.message == "Timeout (>1.0s) from pytest-timeout."
+    assert one.failure.message == "Timeout (>3.0s) from pytest-timeout."
     assert ran.runs[0].exit_code == 1
 
 

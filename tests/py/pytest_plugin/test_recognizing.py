@@ -51,7 +51,7 @@ async def test_async():
     raise LookupError("nobody awaits this")
 @pytest.mark.anyio
 async def test_anyio(): raise LookupError("nobody awaits that")
-@pytest.mark.timeout(0.2)
+@pytest.mark.timeout(1, func_only=True)
 def test_late(): time.sleep(30)
 def test_said(): pytest.fail("the table is empty", pytrace=False)
 def test_fine(): pass

@@ -18,7 +18,7 @@ import pytest
 
 from loki.base.error import StoreError
 from loki.base.time import SystemClock
-from loki.recurrence import queue_outside
+from loki.recurrence import queue_outside, queue_shared
 from loki.recurrence.queue import Queue
 from loki.recurrence.queue_file import Unreadable
 from loki.recurrence.queue_merge import SLOW
@@ -247,6 +247,7 @@ def test_a_list_is_behind_for_a_moment_at_most(
     """A long list is written once for many changes, by a process that lives, and when it ends."""
     monkeypatch.setattr(queue_outside, "SMALL", -1)
     monkeypatch.setattr(queue_outside, "DELAY", 0.05)
+    monkeypatch.setattr(queue_shared, "DELAY", 0.05)
     queue = opened(folder)
     queue.submit(QueuedTask("a", "A"))
     end = time.monotonic() + 60

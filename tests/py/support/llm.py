@@ -74,7 +74,7 @@ class Kept(Calls):
     def wait_for(self, count: int) -> bool:
         """Whether there are so many at last."""
         with self._came:
-            return self._came.wait_for(lambda: len(self.all) >= count, 10)
+            return self._came.wait_for(lambda: len(self.all) >= count, 60)
 
     @property
     def told(self) -> list[tuple[str, str, int]]:

@@ -38,10 +38,11 @@ SHARE, SAVED = 0.2, 6.0
 """The retry budget of each model: a share of its requests, and what is saved up at first."""
 
 
-def closed_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def closed_port(stack: ExitStack) -> int:
+    """Nobody listens there, and nobody else is given it."""
+    kept = stack.enter_context(socket.socket())
+    kept.bind(("127.0.0.1", 0))
+    return int(kept.getsockname()[1])
 
 
 class World:
@@ -54,7 +55,7 @@ class World:
         self.limited = False
         self.first = stack.enter_context(LLMService(self.answer_first))
         self.second = stack.enter_context(LLMService(self.answer_second))
-        self.gone = f"http://127.0.0.1:{closed_port()}"
+        self.gone = f"http://127.0.0.1:{closed_port(stack)}"
         self.workspace = self.new_workspace()
         self.changes: list[Transition] = []
         for name in (f"api/anthropic/{FIRST}", f"api/openai/{SECOND}"):

@@ -103,7 +103,9 @@ def outside(project: Path) -> dict[str, bytes | None]:
         if Path(place).is_relative_to(project):
             continue
         found[place] = None
-        found.update({f"{place}/{name}": Path(place, name).read_bytes() for name in names})
+        # Beside a database stand files of SQLite's own as long as anybody has it open.
+        kept = (name for name in names if not name.startswith("queue.db-"))
+        found.update({f"{place}/{name}": Path(place, name).read_bytes() for name in kept})
     return found
 
 

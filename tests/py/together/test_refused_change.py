@@ -132,7 +132,10 @@ def test_who_repeats_what_was_refused_is_told(
 
 
 def test_it_outlives_a_process_that_is_killed(project: Path, tmp_path: Path) -> None:
-    command = agent(tmp_path, FIRST, MEND)
+    wait = (
+        f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.05)\n"
+    )
+    command = agent(tmp_path, FIRST, wait + MEND)
     with subprocess.Popen(
         words(command), cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as started:
@@ -141,6 +144,7 @@ def test_it_outlives_a_process_that_is_killed(project: Path, tmp_path: Path) -> 
         started.kill()
     assert started.returncode == -signal.SIGKILL
     assert texts(project)["one.py"].endswith("0\n")
+    (tmp_path / "go").touch()
     assert run(project, command).status == "success"
     last = max(tmp_path.glob("briefing-*")).read_text()
     assert "Nothing of it was applied" in last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -109,12 +110,14 @@ def test_a_task_under_work_is_ended_and_nothing_of_it_lands(
 
 
 def test_a_task_that_waits_to_land_is_ended(project: Path, tmp_path: Path) -> None:
-    agent, _ = program(tmp_path, "agent", AGENT)
+    go = tmp_path / "go"
+    agent, _ = program(tmp_path, "agent", AGENT, f"while ! test -f {go}; do sleep 0.05; done")
     check, checks = program(tmp_path, "check", CHECK)
     queue = submit(project, check)
     worker = begin(project, "work", "--agent-command", agent)
     until((project / ".loki/tasks/a/task.json").exists)  # the copy is taken
     with file.lock(project / ".loki/run", timeout=20):
+        go.touch()
         said(checks)  # of the work: from here on there is only the landing
         cancel = begin(project, "cancel", "a")
         until(lambda: where(queue) != {"a": "in-progress"})
@@ -163,7 +166,10 @@ def test_a_word_outlives_who_said_it(project: Path, tmp_path: Path) -> None:
     queue = submit(project)
     worker = begin(project, "work", "--agent-command", agent)
     said(agents)
-    worker.send_signal(signal.SIGSTOP)
+    with file.lock(project / ".loki/queue-next"), file.lock(project / ".loki/queue"):
+        worker.send_signal(signal.SIGSTOP)  # where it holds neither
+        stat = Path(f"/proc/{worker.pid}/stat")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
     cancel = begin(project, "cancel", "a")
     until((project / ".loki/tasks/a/cancel").exists)
     cancel.kill()
@@ -204,6 +210,7 @@ def test_drain_does_what_is_in_hand_and_stop_gives_it_back(project: Path, tmp_pa
     worker = begin(project, "work", "--workers", "1", "--watch", "--agent-command", agent)
     ticker = begin(project, "tick", "--watch")
     said(agents)
+    until(lambda: len(os.listdir(f"/proc/{ticker.pid}/task")) >= 3)  # it listens
     drain = begin(project, "drain")
     until((project / ".loki/state/stop.json").exists)
     ended(ticker, 0)

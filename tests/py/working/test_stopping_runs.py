@@ -69,10 +69,11 @@ def phase(project: Path) -> str:
 def until(project: Path, tmp_path: Path, wanted: str) -> int:
     """The second stage's agent, once the run stands so."""
     end = time.monotonic() + 60
-    while phase(project) != wanted or not (tmp_path / "pid").exists():
+    pid = tmp_path / "pid"
+    while phase(project) != wanted or not (pid.exists() and pid.read_text().strip()):
         assert time.monotonic() < end, phase(project)
         time.sleep(0.02)
-    return int((tmp_path / "pid").read_text() or 0)
+    return int(pid.read_text())
 
 
 @pytest.mark.parametrize("where", ["running", "retry_wait"])

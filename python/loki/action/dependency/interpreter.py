@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def beside(folder: Path) -> Iterator[str]:
 
 def ask(program: str) -> dict[str, Any] | None:
     """An interpreter's ``path``, ``builtin`` modules and ``version``; None where it does not answer."""
-    return _ask(program, stamp(program))
+    with suppress(TimeoutError):  # of a machine at load: the next one may have its answer
+        return _ask(program, stamp(program))
+    return None
 
 
 def stamp(path: str) -> float:
@@ -78,7 +81,11 @@ def _ask(program: str, _stamp: float) -> dict[str, Any] | None:
         # It runs what stands in the project's environment, which a test may have written.
         box = read_only()
         finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS, box=box)
+        if finished.timed_out:
+            raise TimeoutError
         said = json.loads(finished.stdout) if finished.is_success else None
+    except TimeoutError:
+        raise
     except (LokiError, ValueError, OSError):
         return None
     return said if isinstance(said, dict) else None
