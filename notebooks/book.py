@@ -68,7 +68,6 @@ def execute(name: str) -> Any:
     """
     with _a_world_of_its_own() as folder:
         from nbclient import NotebookClient  # it reads the environment
-        from traitlets.config import Config
 
         book = read(name)
         client = NotebookClient(
@@ -79,8 +78,6 @@ def execute(name: str) -> Any:
             coalesce_streams=True,
             record_timing=False,
             resources={"metadata": {"path": str(folder)}},
-            # Ports that are free when they are looked for may be another's when the kernel begins.
-            config=Config({"KernelManager": {"transport": "ipc"}}),
         )
         client.execute()
     return tidied(book)
