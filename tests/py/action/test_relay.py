@@ -206,7 +206,7 @@ def test_a_command_sees_the_terminal() -> None:
 
 def test_ctrl_c_reaches_it_once() -> None:
     script = (
-        "import os, signal, sys\n"
+        "import os, signal, sys, time\n"
         "count = []\n"
         "def hear(*_):\n"
         "    count.append(1)\n"
@@ -214,6 +214,8 @@ def test_ctrl_c_reaches_it_once() -> None:
         "    os.write(1, b'interrupted\\n')\n"
         "signal.signal(signal.SIGINT, hear)\n"
         "print('ready', flush=True)\n"
+        # A signal that comes just before a wait does not end it.
+        "while not count: time.sleep(0.05)\n"
         "input()\n"
         "print('interrupts:', len(count)); sys.exit(4)"
     )
