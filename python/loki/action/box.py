@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -81,13 +80,12 @@ class Box:
         """What comes before a command's own words; () where the supervisor puts it into the box."""
         return tuple(_bwrap(self, cwd)) if self.wall == "bwrap" else ()
 
-    def said(self) -> str:
-        """What the supervisor is told; "" where `words` do it."""
+    def said(self) -> bytes:
+        """What the supervisor is told; nothing where `words` do it."""
         if self.wall != "landlock":
-            return ""
+            return b""
         read = tuple(_readable(self.secret)) if self.secret else None
-        told = marshal.dumps({"write": self.write, "read": read, "network": self.network})
-        return zlib.compress(told).hex()
+        return marshal.dumps({"write": self.write, "read": read, "network": self.network})
 
 
 def wall(*, network: bool = True) -> Wall | None:

@@ -164,7 +164,7 @@ def run(
     cwd, outer = os.path.abspath(cwd), box.words(os.path.abspath(cwd)) if box is not None else ()
     if outer and which(words[0], cwd, surroundings.get("PATH")) is None:
         raise NotFound(cannot_run(words[0], cwd))
-    said = box.said() if box is not None else ""
+    said = box.said() if box is not None else b""
     job = _Job((*outer, *words), cwd, timeout or 0.0, grace, cancelled, heard, said)
     with job:
         job.start(surroundings, has_input=stdin is not None, merge=merge)
@@ -185,7 +185,7 @@ class _Job:
     grace: float
     cancelled: threading.Event | None
     heard: Callable[[bytes], bool] | None = None
-    box: str = ""
+    box: bytes = b""
     supervisor: subprocess.Popen[bytes] | None = None
     child: int = 0
     exit_code: int | None = None
@@ -213,6 +213,8 @@ class _Job:
             self.ends["stdout"], theirs["stdout"] = os.pipe()
             if not merge:
                 self.ends["stderr"], theirs["stderr"] = os.pipe()
+            if self.box:
+                theirs["box"] = _in_memory(self.box)
             self._spawn(theirs, environment)
         finally:
             for handle in theirs.values():
@@ -221,15 +223,16 @@ class _Job:
     def _spawn(self, theirs: dict[str, int], environment: dict[str, str]) -> None:
         handles = [theirs["control"], theirs["status"], theirs["stdin"], theirs["stdout"],
                    theirs.get("stderr", theirs["stdout"])]  # fmt: skip
+        box = tuple(theirs[name] for name in ("box",) if name in theirs)
         held = tuple(_held)
         self.started = time.monotonic()
         try:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SUPERVISOR, *map(str, handles),
-                 ",".join(map(str, held)), repr(self.timeout), repr(self.grace), self.box,
+                 ",".join(map(str, held)), repr(self.timeout), repr(self.grace), "".join(map(str, box)),
                  self.cwd, *self.words],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd="/", env=environment, pass_fds=(*handles, *held), start_new_session=True,
+                cwd="/", env=environment, pass_fds=(*handles, *box, *held), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -392,3 +395,12 @@ class _Job:
         if int(code) in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR}:
             return NotFound(cannot_run(self.words[0], self.cwd))
         return UsageError(f"cannot run {self.words[0]!r}: {os.strerror(int(code))}")
+
+
+def _in_memory(data: bytes) -> int:
+    """A descriptor of a file that is nowhere, and holds it; Linux has them, as it has landlock."""
+    handle = os.memfd_create("loki")
+    with os.fdopen(os.dup(handle), "wb") as file:
+        file.write(data)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle

@@ -9,9 +9,10 @@ kill -9 included. STATUS is a pipe on which one line is written per event: ``sta
 ``failed ERRNO STAGE``, ``exit CODE``, ``signal NUMBER``, at last ``end done|timeout|cancelled``.
 The next three are what the command gets as its standard streams. HELD are descriptors, with commas,
 that are kept open until all is over, and that the command does not get: who waits for them to be
-closed waits for the command. TIMEOUT and GRACE are seconds; no TIMEOUT: 0. BOX is what the command may
-write, as `loki.action.landlock` takes it (marshal, compressed, in hex: every command pays
-for what is imported here); or nothing, where it may write all that its user may.
+closed waits for the command. TIMEOUT and GRACE are seconds; no TIMEOUT: 0. BOX is a descriptor of what
+the command may write, as `loki.action.landlock` takes it (marshal: every command pays for what is
+imported here; no argument: what stands beside a secret may be long); or nothing, where it may write
+all that its user may.
 
 The command runs in a session of its own. On Linux the supervisor is a subreaper (prctl(2),
 PR_SET_CHILD_SUBREAPER), so that descendants that were orphaned or left the session (setsid,
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> None:
     for held in filter(None, arguments[5].split(",")):
         os.set_inheritable(int(held), False)
     timeout, grace = float(arguments[6]), float(arguments[7])
-    restrict = _restriction(arguments[8]) if arguments[8] else None
+    restrict = _restriction(int(arguments[8])) if arguments[8] else None
     cwd, command = arguments[9], arguments[10:]
     wakeup = _listen_to_signals()
     _bind_to_parent()
@@ -62,10 +63,9 @@ def main(arguments: list[str]) -> None:
     _say(status, f"end {reason}")
 
 
-def _restriction(box: str) -> Callable[[], None]:
+def _restriction(box: int) -> Callable[[], None]:
     """What puts a process into its box; all of it is ready before there is one."""
     import marshal
-    import zlib
 
     sys.path.append(
         os.path.dirname(os.path.abspath(__file__))
@@ -73,7 +73,8 @@ def _restriction(box: str) -> Callable[[], None]:
     import landlock  # type: ignore[import-not-found]
 
     sys.path.pop()
-    said = marshal.loads(zlib.decompress(bytes.fromhex(box)))  # noqa: S302 - it is loki's
+    with os.fdopen(box, "rb") as file:  # closed before there is a command
+        said = marshal.loads(file.read())  # noqa: S302 - it is loki's
     known = landlock.version()
     return lambda: landlock.restrict(said, known)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -147,6 +148,22 @@ def test_secrets_are_not_read(place: Place, wall: Wall) -> None:
     assert "private" not in place.run(wall, read, secret=True)
     assert place.run(wall, "print(open(f'{H}/letter.txt').read())", secret=True) == "dear"
     assert place.run(wall, "open('a', 'w').write('x'); print(open('a').read())", secret=True) == "x"
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_a_secret_in_a_large_folder_is_not_read(place: Place, wall: Wall) -> None:
+    """What may be read beside it is more than an argument can hold."""
+    chance = random.Random(7)
+    for number in range(2000):
+        (place.home / f"{number}-{chance.getrandbits(600):x}").touch()
+    assert "private" not in place.run(wall, "print(open(f'{H}/.ssh/key').read())", secret=True)
+    assert place.run(wall, "print(open(f'{H}/letter.txt').read())", secret=True) == "dear"
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_the_command_gets_no_descriptor_of_ours(place: Place, wall: Wall) -> None:
+    code = "print(*sorted(one for one in os.listdir('/proc/self/fd') if int(one) > 3))"
+    assert place.run(wall, code, secret=True) == ""
 
 
 @pytest.mark.parametrize("wall", WALLS)
