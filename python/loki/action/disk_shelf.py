@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from loki.action.record import STAGES, Record, Stage
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.error import StoreError
 from loki.memory.sound import parsed
 
@@ -60,7 +60,7 @@ class DiskShelf:
     def lock(self) -> Iterator[None]:
         """One loki at a time."""
         file.make_folder(self.folder)
-        with file.lock(os.path.join(self.folder, "journal"), LOCK_TIMEOUT):
+        with locks.hold(os.path.join(self.folder, "journal"), LOCK_TIMEOUT):
             yield
 
     # --- records -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import stat
@@ -13,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from loki.action.git import run_git
-from loki.base import below
+from loki.base import below, locks
 from loki.base.error import AgentError, StoreError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def scratch_folder() -> Iterator[str]:
     folder = tempfile.mkdtemp(dir=parent)
     handle = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        locks.take(handle)
         yield folder
     finally:
         remove_folder(folder)
@@ -59,10 +58,10 @@ def _remove_stale(parent: str) -> None:
         except OSError:
             continue
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove_folder(folder)
+            if locks.take(handle):  # else its loki is alive
+                remove_folder(folder)
         except OSError:
-            pass  # its loki is alive
+            pass
         finally:
             os.close(handle)
 

@@ -7,26 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import secrets
 import stat
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
-from loki.base import owner
+from loki.base import locks, owner
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-LOCK_TIMEOUT = 60.0
-"""Seconds to wait for another process that holds a lock. Chosen, not measured."""
-
-LOCK_POLL = 0.05
-"""Seconds between two looks at a lock that somebody holds. Chosen, not measured."""
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
@@ -220,7 +212,7 @@ def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = Tr
     if b"\n" in data:
         raise ValueError("a line cannot contain a line feed: expected one line")
     make_folder(os.path.dirname(os.path.abspath(path)))
-    with lock(path):
+    with locks.hold(path):
         try:
             _append(os.path.abspath(path), data + b"\n", durable)
         except OSError as error:
@@ -296,71 +288,6 @@ def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
         return
     except OSError as error:
         raise _store_error("read", path, error) from error
-
-
-@contextmanager
-def lock(
-    path: str | os.PathLike[str], timeout: float = LOCK_TIMEOUT, poll: float = LOCK_POLL
-) -> Iterator[None]:
-    """Hold the lock of a file (``<path>.lock`` beside it): one thread of one process at a time.
-
-    Not reentrant: the same thread must not ask twice. The kernel frees it when its holder dies.
-
-    Args:
-        path: what is locked; its folder exists.
-        timeout: seconds to wait.
-        poll: seconds between two looks at it meanwhile.
-
-    Raises:
-        StoreError: somebody else held it all the time, or it cannot be created.
-    """
-    name = f"{os.fspath(path)}.lock"
-    try:
-        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise _store_error("lock", path, error) from error
-    try:
-        _take_lock(handle, path, timeout, poll)
-    except BaseException:
-        os.close(handle)
-        raise
-    _held.add(handle)
-    try:
-        yield
-    finally:
-        if handle in _held:  # a child that was forked meanwhile has let go of it
-            _held.discard(handle)
-            fcntl.flock(handle, fcntl.LOCK_UN)
-            os.close(handle)
-
-
-def _take_lock(handle: int, path: str | os.PathLike[str], timeout: float, poll: float) -> None:
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() >= end:
-                raise StoreError(
-                    f"{os.fspath(path)}: another process has held its lock for {timeout:g} s"
-                ) from error
-        except OSError as error:
-            raise _store_error("lock", path, error) from error
-        time.sleep(poll)
-
-
-_held: set[int] = set()
-"""Locks of this process. A child that is forked meanwhile must not keep them when it ends them."""
-
-
-def _let_go() -> None:
-    for handle in _held:
-        os.close(handle)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_let_go)
 
 
 # --- the steps that writers outside the workspace share ------------------------------------------

@@ -10,13 +10,12 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timezone
 from typing import TypeAlias
 
 from loki._core import BreakerMoment, BreakersFile
-from loki.base import file
+from loki.base import file, locks
 from loki.base.error import StoreError
 from loki.decision.breakers_log import LONGEST, SHARE, SMALL, Content, head
 
@@ -64,22 +63,14 @@ class SharedFile:
         self._seen = _known(found[0]), _known(found[1])
         return (_identity(found[0]), _identity(found[1])) != before
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold its lock: one thread of one process at a time.
-
-        Who has just let go of it and comes again stands in the queue behind the one who is next: it
-        would else take it again and again before those who sleep wake up.
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold its lock: one thread of one process at a time, each in turn.
 
         Raises:
             StoreError: somebody else held it for 30 s, or there can be none here.
         """
         file.make_folder(os.path.dirname(self.path))
-        with ExitStack() as turn:
-            turn.enter_context(file.lock(f"{self.path}-next", LOCK_TIMEOUT, POLL))
-            with file.lock(self.path, LOCK_TIMEOUT, POLL / 5):
-                turn.close()
-                yield
+        return locks.hold_in_turn(self.path, LOCK_TIMEOUT, POLL)
 
     def has_folder(self) -> bool:
         """Whether there is a place for it."""

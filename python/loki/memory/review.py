@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from loki.base import file
+from loki.base import file, locks
 from loki.base.time import moment
 from loki.memory.candidate import APPROVED, Candidate, Candidates
 from loki.memory.dead_letter import Record
@@ -120,7 +120,7 @@ class Review:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         file.make_folder(self.pattern_file.parent)
-        with file.lock(self.pattern_file):
+        with locks.hold(self.pattern_file):
             yield
 
 

@@ -6,7 +6,6 @@ crashed, or something called ``os._exit``.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki.base import locks
 from loki.memory.test_journal import journal_line, opening, timeouts_of, unfinished
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class Journal:
             new = path.with_suffix(".new")  # nobody sees it before it is locked
             handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             try:
-                # Not flock: a process that a test forks would hold it, too.
-                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Not `take`: a process that a test forks would hold it, too.
+                locks.take_for_process(handle)
                 os.write(handle, opening(run, began=time.time(), has_workers=has_workers))
                 new.rename(path)
             except OSError:
@@ -132,9 +132,8 @@ def left_behind(folder: Path) -> Iterator[Unfinished]:
         with suppress(OSError):
             handle = os.open(folder / FOLDER / name, os.O_RDWR)
             with os.fdopen(handle, "rb") as file:
-                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not os.fstat(handle).st_nlink:
-                    continue  # another run was quicker
+                if not locks.take_for_process(handle) or not os.fstat(handle).st_nlink:
+                    continue  # it goes on, or another run was quicker
                 try:
                     found = unfinished(file)
                 except ValueError:

@@ -6,7 +6,6 @@ nobody takes its work over while a command of it still runs.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import socket
@@ -16,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.below import is_part, parent
 from loki.base.error import StoreError, UsageError
 from loki.base.owner import boot_id
@@ -78,7 +77,8 @@ class Worker:
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                _take(handle, self.id)
+                if not locks.take(handle, PATIENCE, POLL):
+                    raise UsageError(f"a worker named {self.id!r} is at work already")
                 # Who looks after the dead may have removed it before it was locked.
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(handle), os.stat(self._path)):
@@ -179,18 +179,6 @@ def lock_path(folder: Path, worker: str) -> Path:
     return folder / FOLDER / f"{worker}.lock"
 
 
-def _take(handle: int, worker: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > end:
-                raise UsageError(f"a worker named {worker!r} is at work already") from None
-        time.sleep(POLL)
-
-
 def _is_free(path: Path) -> bool:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -199,11 +187,9 @@ def _is_free(path: Path) -> bool:
     except OSError:
         return False  # nobody can tell: the lease must tell
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # others may look at the same time
+        return locks.take(handle, shared=True)  # others may look at the same time
     except OSError:
         return False
-    else:
-        return True
     finally:
         os.close(handle)
 
@@ -213,7 +199,7 @@ def _remove_free(folder: Path, name: str) -> None:
     with suppress(OSError), parent(folder, f"{FOLDER}/{name}") as (above, last):
         handle = os.open(last, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(last, dir_fd=above)
+            if locks.take(handle):
+                os.unlink(last, dir_fd=above)
         finally:
             os.close(handle)

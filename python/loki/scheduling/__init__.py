@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loki.base import below, file
-from loki.base.error import StoreError
+from loki.base import below, file, locks
 from loki.base.manual_clock import ManualClock
 from loki.recurrence import command_run
 from loki.recurrence.dispatcher import Dispatcher
@@ -81,15 +80,10 @@ class Locks:
     @contextmanager
     def __call__(self, id_: str) -> Iterator[bool]:
         """Whether the lock was free; inside, it is held then."""
-        with ExitStack() as stack:
-            place = below.path(self._folder, FOLDER, below.part(id_))
-            file.make_folder(place)
-            try:
-                stack.enter_context(file.lock(f"{place}/run", timeout=0))
-            except StoreError:
-                yield False
-                return
-            yield True
+        place = below.path(self._folder, FOLDER, below.part(id_))
+        file.make_folder(place)
+        with locks.hold_if_free(f"{place}/run") as is_free:
+            yield is_free
 
 
 class Changes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loki.base import file
-from loki.base.error import LokiError, StoreError
+from loki.base import file, locks
+from loki.base.error import LokiError
 from loki.signalling import signals_of
 from loki.signalling.consumer import Dispatch, Done, Waits
 
@@ -127,15 +127,8 @@ def _one(dispatch: Dispatch, signal: Signal, consumer: Consumer) -> Handled:
     return Handled(signal, isinstance(result, Done), result.told)
 
 
-@contextmanager
-def _alone(workspace: Workspace, kind: str) -> Iterator[bool]:
-    """Whether nobody else acts on a kind of signal; the kernel lets go when its holder dies."""
+def _alone(workspace: Workspace, kind: str) -> AbstractContextManager[bool]:
+    """Whether nobody else acts on a kind of signal."""
     folder = workspace.folder / "state"
     file.make_folder(folder)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(file.lock(folder / f"signal-{kind.lower()}", timeout=0))
-        except StoreError:
-            yield False
-            return
-        yield True
+    return locks.hold_if_free(folder / f"signal-{kind.lower()}")

@@ -7,11 +7,11 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.error import StoreError, UsageError
 from loki.memory import sound
 from loki.memory.store import Record, Rewrite
@@ -105,7 +105,7 @@ class FileStore:
         the document goes.
         """
         path = self._place(document)
-        with file.lock(self.folder / "documents"):
+        with locks.hold(self.folder / "documents"):
             if os.path.isdir(path):
                 self._keep(document, None)
             if document.startswith(f"{SIGNALS}/"):
@@ -140,8 +140,7 @@ class FileStore:
         data = text.encode("utf-8", "backslashreplace")
         return file.replace_if(path, data, is_expected, durable=durable)
 
-    @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str) -> AbstractContextManager[None]:
         """Hold a lock over several documents: one holder at a time among all processes.
 
         Args:
@@ -150,13 +149,7 @@ class FileStore:
         Raises:
             StoreError: somebody else held it for a minute, or there can be none here.
         """
-        path = self._place(name)
-        with ExitStack() as turn:
-            # Whoever lets go of the lock and wants it again at once queues up behind who waits.
-            turn.enter_context(file.lock(f"{path}-next", LOCK_TIMEOUT, LOCK_POLL))
-            with file.lock(path, LOCK_TIMEOUT, LOCK_POLL / 5):
-                turn.close()
-                yield
+        return locks.hold_in_turn(self._place(name), LOCK_TIMEOUT, LOCK_POLL)
 
     def beside(self, name: str) -> Path:
         """Where a file that is neither log nor document can be written; its folder is there.
@@ -306,7 +299,7 @@ def exclusive(folder: Path, now: float) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             file.make_folder(folder)
-            stack.enter_context(file.lock(folder / "run", timeout=PATIENCE))
+            stack.enter_context(locks.hold(folder / "run", timeout=PATIENCE))
         except StoreError as error:
             if (folder / "run.lock").exists() and _is_writable(folder):
                 raise UsageError(f"another loki run is at work in {folder.parent}") from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.error import LokiError, StoreError
 from loki.memory.store import Masked
 from loki.recurrence import triage, triage_prompt
@@ -192,16 +192,15 @@ class Conductor:
 
     @contextmanager
     def _lock(self, id_: str) -> Iterator[bool]:
-        """Whether a task's triage is ours; the system takes the lock from a process that dies."""
-        with ExitStack() as stack:
-            try:
-                folder = below.path(self._workspace.folder, "recurring", below.part(id_))
-                file.make_folder(folder)
-                stack.enter_context(file.lock(f"{folder}/triage", timeout=0))
-            except StoreError:
-                yield False
-                return
-            yield True
+        """Whether a task's triage is ours."""
+        try:
+            folder = below.path(self._workspace.folder, "recurring", below.part(id_))
+            file.make_folder(folder)
+        except StoreError:
+            yield False
+            return
+        with locks.hold_if_free(f"{folder}/triage") as is_free:
+            yield is_free
 
 
 def _marked(task: RecurringTask, begun: RecurringTask) -> RecurringTask:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action import pipeline_record
 from loki.action.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.resumption import status_of
-from loki.base import file
-from loki.base.error import StoreError
+from loki.base import locks
 from loki.people.waiting import Waiting, answers_of
 from loki.waiting import reviews
 
@@ -44,7 +43,7 @@ def stopped(workspace: Workspace, look: Look) -> list[Waiting]:
     """
     found = [*_tasks(workspace, look.records), *_runs(workspace)]
     # Without an end it may be at work just now.
-    is_sure = all(status for status, _ in found) or not _is_at_work(workspace)
+    is_sure = all(status for status, _ in found) or not locks.is_held(workspace.folder / "run")
     return [one for status, one in found if status or is_sure]
 
 
@@ -105,12 +104,3 @@ def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
                 target=run,
             ),
         )
-
-
-def _is_at_work(workspace: Workspace) -> bool:
-    """Whether somebody is at work in the project, as far as can be told."""
-    try:
-        with file.lock(workspace.folder / "run", timeout=0):
-            return False
-    except StoreError:
-        return True

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loki.action.journal import Journal
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.below import path_in
 from loki.base.error import StoreError
 from loki.stores.files import FileStore
@@ -47,7 +47,7 @@ def held(folder: Path, cancelled: threading.Event) -> Iterator[None]:
     file.make_folder(folder)
     told = False
     while True:
-        lock = file.lock(folder / "run", timeout=LOOK, poll=POLL)
+        lock = locks.hold(folder / "run", timeout=LOOK, poll=POLL)
         try:
             lock.__enter__()
             break

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from loki.action import pipeline_record
-from loki.base import below, file
+from loki.base import below, file, locks
 from loki.base.error import StoreError, UsageError
 from loki.memory import task_record
 from loki.queueing import queue_of
@@ -189,11 +189,7 @@ def is_at_work(folder: Path) -> bool:
     Args:
         folder: the workspace's folder.
     """
-    try:
-        with file.lock(folder / "run", timeout=0):
-            return False
-    except StoreError:
-        return os.path.exists(folder / "run.lock")
+    return locks.is_held(folder / "run")
 
 
 def say_to_all(folder: Path, word: Word, patience: float) -> list[str]:

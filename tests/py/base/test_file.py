@@ -6,7 +6,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -140,60 +139,9 @@ def test_many_processes_append_and_nothing_is_lost(tmp_path: Path) -> None:
     assert {b"v " + a.strip() for a in whole} <= set(lines)
 
 
-def test_one_holder_at_a_time(tmp_path: Path) -> None:
-    """Threads share a lock like processes do; who waits too long is told; another thread may free it."""
-    path = tmp_path / "x"
-    inside, most, guard = 0, 0, threading.Lock()
-
-    def work() -> None:
-        nonlocal inside, most
-        for _ in range(20):
-            with file.lock(path):
-                with guard:
-                    inside += 1
-                    most = max(most, inside)
-                with guard:
-                    inside -= 1
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
-    held = file.lock(path)
-    held.__enter__()
-    with pytest.raises(StoreError, match="held its lock"), file.lock(path, timeout=0.01):
-        pass
-    other = threading.Thread(target=held.__exit__, args=(None, None, None))
-    other.start()
-    other.join()
-    with file.lock(path, timeout=0.01):
-        pass
-
-
 def test_many_processes_make_one_folder(tmp_path: Path) -> None:
     """Whoever comes second finds the folder that the first has made."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(2) as pool:
         pool.map(file.make_folder, [tmp_path / "a" / "b" / "c"] * 8)
     assert (tmp_path / "a" / "b" / "c").is_dir()
-
-
-def test_a_forked_child_does_not_keep_a_lock(tmp_path: Path) -> None:
-    """It would hold it as long as it lives, whoever let go of it."""
-    log = tmp_path / "log"
-    ready, go = os.pipe(), os.pipe()
-    with file.lock(log):
-        child = os.fork()
-        if child == 0:
-            os.write(ready[1], b"x")
-            os.read(go[0], 1)
-            os._exit(0)
-        os.read(ready[0], 1)
-    try:
-        with file.lock(log, timeout=0):
-            pass
-    finally:
-        os.write(go[1], b"x")
-        os.waitpid(child, 0)

@@ -11,17 +11,17 @@ import pytest
 
 import loki
 from benchmarks.breakers_kept import kept
-from loki.base import file
+from loki.base import locks
 from loki.decision import breakers_file
 from loki.testing import ManualClock
 
 HELD = """
 import sys, loki
-from loki.base import file
+from loki.base import locks
 from loki.decision import breakers_file
 breakers_file.LOCK_TIMEOUT = 0.01
 breaker = loki.Breakers(sys.argv[1], threshold=100)["x"]
-with file.lock(sys.argv[1]):
+with locks.hold(sys.argv[1]):
     for _ in range(7):
         breaker.guard().failure("down")
 """
@@ -44,7 +44,7 @@ def test_what_could_not_be_written_is_written_soon(
     clock = ManualClock()
     breaker = loki.Breakers(path, clock=clock, threshold=100)["x"]
     monkeypatch.setattr(breakers_file, "LOCK_TIMEOUT", 0.01)
-    with file.lock(path):
+    with locks.hold(path):
         for _ in range(3):
             breaker.guard().failure("down")
     assert not path.exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.base import file
+from loki.base import locks
 from loki.base.error import StoreError
 from loki.base.time import SystemClock
 from loki.recurrence.claim import Slots
@@ -151,7 +151,7 @@ def test_who_lets_go_of_the_lock_and_wants_it_again_waits_for_others(folder: Pat
 def has_turn(folder: Path) -> bool:
     """Whether somebody is the next to get the lock."""
     try:
-        with file.lock(folder / "queue-next", timeout=0):
+        with locks.hold(folder / "queue-next", timeout=0):
             return False
     except StoreError:
         return True

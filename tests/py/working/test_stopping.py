@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.base import file
+from loki.base import locks
 from loki.memory import task_record
 from loki.queueing import queue_of
 from loki.recurrence.queue import Queue
@@ -116,7 +116,7 @@ def test_a_task_that_waits_to_land_is_ended(project: Path, tmp_path: Path) -> No
     queue = submit(project, check)
     worker = begin(project, "work", "--agent-command", agent)
     until((project / ".loki/tasks/a/task.json").exists)  # the copy is taken
-    with file.lock(project / ".loki/run", timeout=20):
+    with locks.hold(project / ".loki/run", timeout=20):
         go.touch()
         said(checks)  # of the work: from here on there is only the landing
         cancel = begin(project, "cancel", "a")
@@ -166,7 +166,7 @@ def test_a_word_outlives_who_said_it(project: Path, tmp_path: Path) -> None:
     queue = submit(project)
     worker = begin(project, "work", "--agent-command", agent)
     said(agents)
-    with file.lock(project / ".loki/queue-next"), file.lock(project / ".loki/queue"):
+    with locks.hold(project / ".loki/queue-next"), locks.hold(project / ".loki/queue"):
         worker.send_signal(signal.SIGSTOP)  # where it holds neither
         stat = Path(f"/proc/{worker.pid}/stat")
         until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from urllib.parse import quote
+
+from loki.base import locks
 
 FOLDER = "state/heard"
 """Where numbers of calls are, in ``.loki/``; a file for each session."""
@@ -29,7 +30,7 @@ def is_first(folder: str, session: str, id_: str) -> bool:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "r+b") as file:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle, timeout=None)
             known = file.read().split(b"\n")
             number = quote(id_[:80]).encode()
             if number in known:

@@ -6,7 +6,6 @@ say to one that went well only where that came before: then it is asked at once.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -14,6 +13,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
+
+from loki.base import locks
 
 FOLDER = "state/passed"
 """Where they are, in ``.loki/``; a file for each session."""
@@ -76,7 +77,7 @@ def keep(folder: str, session: str, call: Call) -> bool:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         handle = os.open(_path(folder, session), flags, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle, timeout=None)
             now = os.fstat(handle)
             if now.st_size > LARGEST or not now.st_nlink:  # taken, and removed, meanwhile
                 return False
@@ -102,7 +103,7 @@ def take(folder: str, session: str) -> list[Call]:
 
     with os.fdopen(handle, "r+b") as file:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle, timeout=None)
             data = file.read(2 * LARGEST)
             with parent(os.path.join(folder, ".loki"), _name(session)) as (above, name):
                 os.unlink(name, dir_fd=above)  # under the lock: nobody keeps a call in it any more
