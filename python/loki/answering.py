@@ -15,7 +15,6 @@ from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
 from loki.memory.intervention import MAX_CONTEXT, Intervention, said
 from loki.recognition.definition import hint
-from loki.stores.files import FileStore
 from loki.waiting import reviews
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def approve(
 
     at = isoformat(workspace.clock.now())
     if criterion.startswith(PREFIX):
-        commands = CommandApprovals(FileStore(workspace.folder), str(record["id"]))
+        commands = CommandApprovals(workspace.strict_store, str(record["id"]))
         words = commands.words(criterion)
         return commands.decide(words, decision, by or user(), at, note.strip())
     awaited = record.get("approval") or {}
@@ -163,7 +162,7 @@ def approve(
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
     approval = Approval(criterion, decision, by or user(), at, str(awaited["digest"]), note.strip())
-    Approvals(FileStore(workspace.folder), str(record["id"])).add(approval)
+    Approvals(workspace.strict_store, str(record["id"])).add(approval)
     return approval
 
 

@@ -183,10 +183,9 @@ def review(workspace: Workspace) -> Review:
     from loki.memory.candidate import Candidates
     from loki.memory.dead_letters import DeadLetters
     from loki.memory.review import Review
-    from loki.stores.files import FileStore
 
     # Not the store that goes on in memory: a decision that is not kept is none.
-    store = FileStore(workspace.folder)
+    store = workspace.strict_store
     letters = DeadLetters(workspace.store, workspace.patterns)
     return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
 

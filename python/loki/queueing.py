@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import UsageError
 from loki.base.secret import holds_mask, holds_secret, mask_secrets
 from loki.recurrence.queue import Queue
-from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.recurrence.queued import QueuedTask
@@ -26,7 +25,7 @@ def queue_of(workspace: Workspace) -> Queue:
         []
     """
     # Not the store that goes on in memory: a claim that is not kept is none.
-    return Queue(FileStore(workspace.folder), workspace.clock)
+    return Queue(workspace.strict_store, workspace.clock)
 
 
 def submit(

@@ -1,7 +1,7 @@
 """For tests of code that uses loki.
 
-A clock that obeys, an agent and a model that say what they are told, what forbids calls to models,
-and the contracts that models and agents are tested by.
+A clock that obeys, a store without files, an agent and a model that say what they are told, what
+forbids calls to models, and the contracts that models and agents are tested by.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from loki.agents.contract import AgentContract, LLMContract
 from loki.agents.scripted import ScriptedAgent, ScriptedLLM
 from loki.base.manual_clock import ManualClock
+from loki.stores.memory import MemoryStore
 
 __all__ = [
     "AgentContract",
     "LLMContract",
     "ManualClock",
+    "MemoryStore",
     "ScriptedAgent",
     "ScriptedLLM",
     "no_model_calls",

@@ -19,7 +19,8 @@ from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
 from loki.memory.store import ForgivingStore
 from loki.recognition.pattern import PatternSet
-from loki.stores.files import FileStore, exclusive
+from loki.stores import open_store
+from loki.stores.files import exclusive
 
 if TYPE_CHECKING:
     from loki.action.agent import Reviewer
@@ -59,6 +60,11 @@ class Workspace:
             at the environment variable ``LOKI_NOW``, which is meant for tests.
         folder: the ``.loki`` of the project that ``path`` is a copy of; None: it is the project.
 
+    Attributes:
+        root: the folder that is worked in; folder: the project's ``.loki``.
+        store: what it remembers; where that cannot be kept, it goes on in memory, and says so.
+        strict_store: the same, where what cannot be kept is an error: a person's decision, a lease.
+
     Raises:
         UsageError: there is no such folder.
         ConfigError: a file in ``.loki/`` that a person wrote cannot be used.
@@ -85,7 +91,8 @@ class Workspace:
         self.patterns = PatternSet.load(own) if own.exists() else PatternSet.default()
         if (self.folder / GATES).exists():
             _ = self.gates
-        self.store = ForgivingStore(FileStore(self.folder))
+        self.strict_store = open_store(self.folder)
+        self.store = ForgivingStore(self.strict_store)
         self._position = Position(str(self.project))
         register(self.root, self)
 

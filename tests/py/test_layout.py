@@ -112,6 +112,20 @@ def test_the_arrows_test_can_fail(importer: str, imported: str, expected: bool) 
     assert allowed(importer, imported) is expected
 
 
+def test_one_place_says_what_keeps_memory_and_one_takes_locks() -> None:
+    owners = {
+        "FileStore(": {"stores/__init__.py", "stores/files.py"},
+        "import fcntl": {"base/locks.py"},
+    }
+    for what, allowed_in in owners.items():
+        found = {
+            path.relative_to(PACKAGE).as_posix()
+            for path in PACKAGE.rglob("*.py")
+            if what in path.read_text("utf-8")
+        }
+        assert found <= allowed_in, what
+
+
 def test_the_core_includes_no_python() -> None:
     for path in (SOURCE / "cpp").rglob("*.?pp"):
         text = path.read_text("utf-8")

@@ -17,7 +17,7 @@ from loki.analysis.attempts import attempts
 from loki.analysis.column import TABLES, Columns, columns
 from loki.base.error import UsageError
 from loki.base.html import table
-from loki.stores.files import FileStore
+from loki.stores import open_store
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +39,7 @@ class Tables:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._store = FileStore(folder)
+        self._store = open_store(folder)
 
     @cached_property
     def attempts(self) -> pa.Table:

@@ -52,10 +52,10 @@ def ask_commands(workspace: Workspace, task_id: str, prompt: Callable[[str], str
 def how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
     from loki.people.command_approval import CommandApprovals
-    from loki.stores.files import FileStore
+    from loki.stores import open_store
 
     return [
         f"the agent wants to run {written_out(name.partition(' ')[2])!r}; to allow exactly this: "
         f"loki resume {task_id} --approve {shlex.quote(written_out(name))}"
-        for name in CommandApprovals(FileStore(project / ".loki"), task_id).undecided()
+        for name in CommandApprovals(open_store(project / ".loki"), task_id).undecided()
     ]

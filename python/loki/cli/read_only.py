@@ -98,7 +98,7 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     from loki.base.secret import mask_secrets
     from loki.base.time import isoformat
     from loki.recurrence.triage import parts_of
-    from loki.stores.files import FileStore
+    from loki.stores import open_store
     from loki.triaging.witness import refused_log
 
     parts = parts_of(triage)
@@ -108,6 +108,6 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     try:
         at = isoformat(clock_of(environment).now())
         record: dict[str, Any] = {"at": at, "what": mask_secrets(said)[:LONGEST]}
-        FileStore(folder).append(refused_log(*parts), record, durable=False)
+        open_store(folder).append(refused_log(*parts), record, durable=False)
     except LokiError as error:
         typer.echo(f"loki: could not record it: {error}", err=True)

@@ -29,7 +29,6 @@ from loki.recurrence.dead_letter_review import (
     is_due,
 )
 from loki.recurrence.queued import QueuedTask
-from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.settings import NotificationKind
@@ -86,7 +85,7 @@ class Reviews:
     ) -> None:
         self.workspace = workspace
         self.queue = queue_of(workspace)
-        self.escalations = Escalations(FileStore(workspace.folder), workspace.clock)
+        self.escalations = Escalations(workspace.strict_store, workspace.clock)
         self._reviewers = reviewers
         self.by = by
 

@@ -167,9 +167,8 @@ class Signs:
         start: tells how git stands, when the first failure of the run is kept.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> from loki.stores.files import FileStore
-        >>> signs = Signs(FileStore(pathlib.Path(tempfile.mkdtemp())), "main")
+        >>> from loki.testing import MemoryStore
+        >>> signs = Signs(MemoryStore(), "main")
         >>> text = "FAILED test_login.py::test_redirect - KeyError: 'next'"
         >>> signs.observe(text, "added a default").advice.value
         'go_on'

@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -28,7 +29,7 @@ class Masked(str):
 
 
 class Store(Protocol):
-    """Eight verbs; each raises `loki.StoreError` where the medium fails.
+    """What keeps memory; each verb raises `loki.StoreError` where the medium fails.
 
     What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
     and durable: a crash of the machine right after does not lose it. Where a caller says that it
@@ -60,6 +61,16 @@ class Store(Protocol):
                 be none. May be called again; what it raises is passed on and nothing changes. It
                 must not update anything itself.
             durable: as above.
+        """
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Hold a lock over several documents: one holder at a time among all that share the store.
+
+        Args:
+            name: of the lock; who changes these documents otherwise does not ask for it.
+
+        Raises:
+            StoreError: somebody else held it for a minute, or there can be none here.
         """
 
     def set_aside(self, document: str) -> None:
@@ -156,6 +167,10 @@ class ForgivingStore:
         else:
             self._documents.pop(document, None)
             self._catch_up()
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """The store behind's lock: there is none in memory, for no other process would see it."""
+        return self._behind.lock(name)
 
     def set_aside(self, document: str) -> None:
         """Keep what a damaged document holds; never raises `loki.StoreError`."""

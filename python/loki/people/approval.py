@@ -69,10 +69,8 @@ class Approvals:
         task_id: the task.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from loki.stores.files import FileStore
-        >>> approvals = Approvals(FileStore(Path(tempfile.mkdtemp())), "t")
+        >>> from loki.testing import MemoryStore
+        >>> approvals = Approvals(MemoryStore(), "t")
         >>> approvals.add(Approval("the text reads well", True, "ann", "2026-04-04T10:00:00Z", "d1"))
         >>> approvals.standing("the text reads well", "d1").by
         'ann'

@@ -45,10 +45,8 @@ class CommandApprovals:
         task_id: the task.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from loki.stores.files import FileStore
-        >>> approvals = CommandApprovals(FileStore(Path(tempfile.mkdtemp())), "t")
+        >>> from loki.testing import MemoryStore
+        >>> approvals = CommandApprovals(MemoryStore(), "t")
         >>> approvals.ask(["make", "install"])
         >>> approvals.asked()
         ['command: make install']

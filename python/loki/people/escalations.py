@@ -62,11 +62,8 @@ class Escalations:
         clock: tells when one is asked or answered.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from loki.stores.files import FileStore
-        >>> from loki.testing import ManualClock
-        >>> escalations = Escalations(FileStore(Path(tempfile.mkdtemp())), ManualClock())
+        >>> from loki.testing import ManualClock, MemoryStore
+        >>> escalations = Escalations(MemoryStore(), ManualClock())
         >>> page = escalations.ask(Escalation("t", "Fix it", "stopped", "a gate", None, (), ()))
         >>> escalations.of("t").page == page
         True

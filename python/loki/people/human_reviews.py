@@ -113,10 +113,8 @@ class HumanReviews:
         timeout: how long a person is waited for.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> from loki.stores.files import FileStore
-        >>> from loki.testing import ManualClock
-        >>> reviews = HumanReviews(FileStore(pathlib.Path(tempfile.mkdtemp())), ManualClock())
+        >>> from loki.testing import ManualClock, MemoryStore
+        >>> reviews = HumanReviews(MemoryStore(), ManualClock())
         >>> asked = reviews.ask(reason="cost_limit", task_id="t", context="May it go on?")
         >>> [one.context for one in reviews.open()]
         ['May it go on?']

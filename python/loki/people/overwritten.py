@@ -63,9 +63,8 @@ class Overwritten:
         store: where signals are kept.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> from loki.stores.files import FileStore
-        >>> store = FileStore(pathlib.Path(tempfile.mkdtemp()))
+        >>> from loki.testing import MemoryStore
+        >>> store = MemoryStore()
         >>> known = Overwritten(store)
         >>> store.put("signals/HUMAN_REVIEW_NEEDED", "May I?")
         >>> known.look("signals/HUMAN_REVIEW_NEEDED")

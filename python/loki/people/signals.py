@@ -55,10 +55,8 @@ class Signals:
             none, or nobody looked: then no signal is of another run for that.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> from loki.stores.files import FileStore
-        >>> from loki.testing import ManualClock
-        >>> signals = Signals(FileStore(pathlib.Path(tempfile.mkdtemp())), ManualClock())
+        >>> from loki.testing import ManualClock, MemoryStore
+        >>> signals = Signals(MemoryStore(), ManualClock())
         >>> ready = signals.give("FEATURE_READY", "login form", {"task_id": "t1"})
         >>> [(one.label, one.said("task_id")) for one in signals.pending()]
         [('FEATURE_READY login form', 't1')]

@@ -48,11 +48,11 @@ class Journal:
             has_workers: its tests run in other processes.
         """
         from loki.base.error import StoreError
-        from loki.stores.files import FileStore
+        from loki.stores import open_store
 
         self._process, self._folder = os.getpid(), folder
         with suppress(StoreError, OSError):
-            path = FileStore(folder).beside(f"{FOLDER}/{self._process}-{run.id}.jsonl")
+            path = open_store(folder).beside(f"{FOLDER}/{self._process}-{run.id}.jsonl")
             new = path.with_suffix(".new")  # nobody sees it before it is locked
             handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             try:

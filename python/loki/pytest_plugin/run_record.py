@@ -102,9 +102,9 @@ class RunRecord:
     def store(self, warn: Callable[[str], None]) -> ForgivingStore:
         """The project's store, which goes on where the disk does not."""
         from loki.memory.store import ForgivingStore
-        from loki.stores.files import FileStore
+        from loki.stores import open_store
 
-        return ForgivingStore(FileStore(self.folder), warn)
+        return ForgivingStore(open_store(self.folder), warn)
 
     @property
     def folder(self) -> Path:

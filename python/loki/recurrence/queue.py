@@ -39,9 +39,9 @@ class Queue:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from loki.stores.files import FileStore
+        >>> from loki.stores import open_store
         >>> from loki.testing import ManualClock
-        >>> store = FileStore(Path(tempfile.mkdtemp()))
+        >>> store = open_store(Path(tempfile.mkdtemp()))
         >>> queue = Queue(store, ManualClock())
         >>> queue.submit(QueuedTask("login", "Fix the login")).sequence
         1

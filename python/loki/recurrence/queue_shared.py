@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -35,14 +35,11 @@ logger = logging.getLogger("loki")
 
 
 class QueueStore(Store, Protocol):
-    """A store that can hold a lock over several documents."""
+    """A store in a folder, where a database can stand beside its documents."""
 
     @property
     def folder(self) -> Path:
         """The workspace's folder."""
-
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        """One holder at a time, among all processes that share the store."""
 
 
 class Shared:

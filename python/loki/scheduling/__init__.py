@@ -32,9 +32,7 @@ logger = logging.getLogger("loki")
 
 def recurring_tasks(workspace: Workspace) -> RecurringTasks:
     """The recurring tasks of a project, to read and to change: what cannot be kept is an error."""
-    from loki.stores.files import FileStore
-
-    return RecurringTasks(FileStore(workspace.folder))
+    return RecurringTasks(workspace.strict_store)
 
 
 def knobs(workspace: Workspace) -> Knobs:

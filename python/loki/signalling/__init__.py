@@ -29,6 +29,5 @@ def signals_of(workspace: Workspace) -> Signals:
         'DOCS_NEEDED'
     """
     from loki.people.signals import Signals
-    from loki.stores.files import FileStore
 
-    return Signals(FileStore(workspace.folder), workspace.clock, branch=workspace.position()[0])
+    return Signals(workspace.strict_store, workspace.clock, branch=workspace.position()[0])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from loki.base.error import UsageError
 from loki.memory.quote import one_line
 from loki.people.signal import BLOG_POST_QUEUED, DOCS_NEEDED, TESTS_FAILED
+from loki.queueing import queue_of
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import QueuedTask
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
 from loki.signalling.feature import own_tests
-from loki.stores.files import FileStore
 
 if TYPE_CHECKING:
     from loki.people.signal import Signal
@@ -40,7 +40,7 @@ def mend(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         after=signal.said("task_id"),
         tags=("signal", _tag(name)),
     )
-    queue = _queue(dispatch)
+    queue = queue_of(dispatch.workspace)
     for known in queue.tasks():
         if _tag(name) in known.tags and queue.where(known.id) in OPEN:
             return Done(f"task {known.id} is queued for it already")
@@ -64,11 +64,7 @@ def note(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         after=signal.said("task_id"),
         tags=("signal",),
     )
-    return _submit(_queue(dispatch), task)
-
-
-def _queue(dispatch: Dispatch) -> Queue:
-    return Queue(FileStore(dispatch.workspace.folder), dispatch.workspace.clock)
+    return _submit(queue_of(dispatch.workspace), task)
 
 
 def _submit(queue: Queue, task: QueuedTask) -> Done:

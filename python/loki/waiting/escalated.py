@@ -14,7 +14,6 @@ from loki.people.waiting import Answer, Waiting, id_of
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter import Letter
 from loki.recurrence.dead_letter_review import Answers, Decision
-from loki.stores.files import FileStore
 from loki.waiting import reviews
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def give_up(workspace: Workspace, one: Waiting, by: str, why: str) -> str:
 
 
 def _answered(workspace: Workspace, task: str, what: str, words: str) -> None:
-    store = FileStore(workspace.folder)
+    store = workspace.strict_store
     Escalations(store, workspace.clock).answer(task, what, words)
 
 

@@ -29,7 +29,6 @@ from loki.people.human_review import (
 from loki.people.human_reviews import Decision, HumanReviews
 from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
 from loki.queueing import queue_of
-from loki.stores.files import FileStore
 from loki.waiting.spending import spending
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def of(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
         workspace: the project.
         strict: for answers: one that cannot be kept is none.
     """
-    store = FileStore(workspace.folder) if strict else workspace.store
+    store = workspace.strict_store if strict else workspace.store
     timeout = timedelta(seconds=workspace.config.review.timeout)
     return HumanReviews(store, workspace.clock, timeout)
 
@@ -237,7 +236,7 @@ def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     about = review.extra.get("about")
     about = about if isinstance(about, Mapping) else {}
     if review.reason == IRREVERSIBLE and (words := _strings(about.get("command"))):
-        commands = CommandApprovals(FileStore(workspace.folder), review.task_id)
+        commands = CommandApprovals(workspace.strict_store, review.task_id)
         commands.decide(words, yes, decision.by, decision.at, decision.note)
     if is_about_done(review):
         for criterion in _strings(about.get("criteria")):

@@ -12,7 +12,7 @@ from loki.action.journal import Journal
 from loki.base import below, file, locks
 from loki.base.below import path_in
 from loki.base.error import StoreError
-from loki.stores.files import FileStore
+from loki.stores import open_store
 
 if TYPE_CHECKING:
     import threading
@@ -80,7 +80,7 @@ def recover(folder: Path) -> None:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         # It is written whole before a landing begins: a person or another program changed it.
         logger.warning("%s names no task, so nothing is taken back: %s", path, error)
-        FileStore(folder).set_aside(MARK)
+        open_store(folder).set_aside(MARK)
         task = ""
     if task:
         found = undo_journal(folder, task).recover()

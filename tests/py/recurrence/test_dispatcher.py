@@ -15,8 +15,7 @@ from loki.recurrence.outcome import Knobs, Notice, begun, paused, replanned
 from loki.recurrence.recurring import RecurringTask
 from loki.recurrence.recurring_tasks import LOG, RecurringTasks
 from loki.recurrence.run import PutOff, Ran, RunRecord, Start, Verdict
-from loki.testing import ManualClock
-from support.memory_store import MemoryStore
+from loki.testing import ManualClock, MemoryStore
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 

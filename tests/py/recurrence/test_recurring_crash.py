@@ -17,8 +17,7 @@ from loki.recurrence.outcome import Knobs, replanned
 from loki.recurrence.recurring import RecurringTask
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.recurrence.run import Ran, RunRecord, Start, Status, Verdict
-from loki.testing import ManualClock
-from support.memory_store import MemoryStore
+from loki.testing import ManualClock, MemoryStore
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 T = TypeVar("T")

@@ -21,10 +21,9 @@ from loki.recurrence.outcome import Knobs, paused, replanned, resumed
 from loki.recurrence.recurring import RecurringTask
 from loki.recurrence.recurring_tasks import LOG, RecurringTasks
 from loki.recurrence.run import Ran, RunRecord, Start, Verdict
-from loki.testing import ManualClock
+from loki.testing import ManualClock, MemoryStore
 from loki.triaging import Triages
 from loki.triaging.evidence import records
-from support.memory_store import MemoryStore
 from support.week import (
     AGENT,
     START,

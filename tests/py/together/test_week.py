@@ -15,9 +15,8 @@ from loki.recurrence.outcome import Knobs
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.scheduling import Locks
 from loki.stores.files import FileStore
-from loki.testing import ManualClock
+from loki.testing import ManualClock, MemoryStore
 from support.live_week import Here, LiveWeek, Services, acts_of, free, task_of, told
-from support.memory_store import MemoryStore
 from support.slow_triage import SlowTriage
 from support.slow_week import SlowTask, SlowWeek
 from support.week import (
