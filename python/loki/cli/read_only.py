@@ -19,6 +19,7 @@ READING = frozenset(
         ("history",),
         ("show",),
         ("status",),
+        ("inbox",),
         ("breakers",),
         ("breakers", "list"),
         ("breakers", "show"),

@@ -18,8 +18,8 @@ from loki.action.git import git, run_git
 from loki.base.secret import mask_output
 from loki.base.time import isoformat
 from loki.memory import store as documents
+from loki.people.request import Option, Request, yes_or_no
 from loki.people.signal import MERGE_REQUESTED
-from loki.people.waiting import Answer, Waiting, answers_of
 from loki.signalling import signals_of
 from loki.signalling.consumer import Consumer, Dispatch, Done, Waits
 
@@ -64,7 +64,7 @@ def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done 
         return _merge(dispatch, signal, check, by_hand)
 
 
-def waiting(workspace: Workspace, _: object = None) -> list[Waiting]:
+def requests(workspace: Workspace, _: object = None) -> list[Request]:
     """Merges that wait for a person: where loki may make them, those that it has not made, too."""
     may = workspace.config.signals.merge == "auto"
     asked = "the tests passed; merge it" + (
@@ -73,19 +73,19 @@ def waiting(workspace: Workspace, _: object = None) -> list[Waiting]:
         else ""
     )
     return [
-        Waiting(
+        Request(
             one.id,
             "signal",
             one.label,
             asked,
             isoformat(one.given_at) if one.given_at else "",
-            answers_of(
+            yes_or_no(
                 one.id,
                 "merge",
                 "leave it",
                 "",
-                Answer("by hand", f"git merge --no-ff {shlex.quote(one.name)}"),
-                reason="",
+                Option("by hand", f"git merge --no-ff {shlex.quote(one.name)}"),
+                reason=False,
             ),
             one.said("task_id"),
         )

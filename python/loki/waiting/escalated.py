@@ -10,11 +10,10 @@ from loki.action.resumption import DONE, status_of
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
 from loki.people.escalations import Escalations
-from loki.people.waiting import Answer, Waiting, id_of
+from loki.people.request import Option, Request, id_of
 from loki.queueing import queue_of
-from loki.recurrence.dead_letter import Letter
-from loki.recurrence.dead_letter_review import Answers, Decision
-from loki.waiting import reviews
+from loki.waiting import of_queue, reviews
+from loki.waiting.kind import Kind, Result, Said
 
 if TYPE_CHECKING:
     from loki.waiting.look import Look
@@ -28,7 +27,7 @@ ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 _STAMP = re.compile(r"escalations/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z-")
 
 
-def escalations(workspace: Workspace, look: Look) -> list[Waiting]:
+def escalations(workspace: Workspace, look: Look) -> list[Request]:
     """Tasks that stopped because they need a person, and pages that others wrote."""
     found = []
     seen = {one.task_id for one in reviews.of(workspace).open()}  # asked about already
@@ -75,24 +74,34 @@ def _asked_at(page: str) -> str:
     return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
 
 
-def _escalation(tasks: Sequence[str], title: str, asked: str, since: str, page: str) -> Waiting:
+def _escalation(tasks: Sequence[str], title: str, asked: str, since: str, page: str) -> Request:
     id_ = id_for(page, tasks[0])
-    answers = (
-        Answer("go on, after you mended it", f"loki approve {id_}"),
-        Answer("go on, with what you know", f'loki approve {id_} --context "…"'),
-        Answer("give up", f"loki reject {id_}"),
+    options = (
+        Option("go on, after you mended it", f"loki approve {id_}"),
+        Option("go on, with what you know", f'loki approve {id_} --context "…"'),
+        Option("give up", f"loki reject {id_}"),
     )
     others = tuple(tasks[1:])
-    return Waiting(
-        id_, "escalation", title, asked, since, answers, tasks[0], page=page, others=others
+    return Request(
+        id_, "escalation", title, asked, since, options, tasks[0], page=page, others=others
     )
 
 
 # --- what an answer does -----------------------------------------------------------------------------
 
 
-def to_resume(workspace: Workspace, one: Waiting) -> tuple[str, ...]:
-    """The tasks of an escalation that go on where they stopped; the others are tried again.
+def _go_on(workspace: Workspace, one: Request, said: Said) -> Result:
+    """Its tasks go on where they stopped, at once; what cannot is tried again, from the queue."""
+    resumed = _to_resume(workspace, one)
+    others = [task for task in one.tasks if task not in resumed]
+    done = "; ".join(_again(workspace, task, said) for task in others)
+    is_queued = any(reviews.is_queued(workspace, task) for task in one.tasks) if done else False
+    next_ = of_queue.GO_ON if is_queued else ""
+    return Result(done, next_, resumed, at_once=bool(resumed))
+
+
+def _to_resume(workspace: Workspace, one: Request) -> tuple[str, ...]:
+    """The tasks of an escalation that go on where they stopped.
 
     A dead letter that is alone goes on at once, too; several are queued again.
     """
@@ -104,46 +113,16 @@ def to_resume(workspace: Workspace, one: Waiting) -> tuple[str, ...]:
     )
 
 
-def try_again(workspace: Workspace, one: Waiting, by: str, words: str) -> list[str]:
-    """Do what a yes means for the tasks of an escalation that are not resumed.
-
-    Args:
-        workspace: the project.
-        one: the escalation.
-        by: who answers; words: what the agent has to know, or "".
-
-    Returns:
-        What was done, a clause each.
-    """
-    resumed = to_resume(workspace, one)
-    return [_again(workspace, task, by, words) for task in one.tasks if task not in resumed]
-
-
-def _again(workspace: Workspace, task: str, by: str, words: str) -> str:
-    from loki.dead_letters.reviewing import Reviews
-
-    queued = queue_of(workspace)
-    known = queued.find(task)
-    if known is not None and queued.where(task) == "dead-letter":
-        rule, why = ("new_approach", "a new approach") if words else ("person", "a person wants it")
-        decision = Decision("retry", rule, why, approach=words)
-        Reviews(workspace, by=by).decided(Letter.of(known), Answers(by=by), decision)
-        return f"queued again: {task}"
+def _again(workspace: Workspace, task: str, said: Said) -> str:
+    if queue_of(workspace).where(task) == "dead-letter":
+        return of_queue.retry(workspace, task, said).done
     reviews.unblock(workspace, task)
-    _answered(workspace, task, f"a person lets it go on, by {by}", words)
+    _answered(workspace, task, f"a person lets it go on, by {said.by}", said.words)
     return f"may go on: {task}"
 
 
-def give_up(workspace: Workspace, one: Waiting, by: str, why: str) -> str:
-    """Do what a no means: every task that something is about is given up.
-
-    Args:
-        workspace: the project.
-        one: what waits.
-        by: who says so; why: or "".
-
-    Returns:
-        What was done, a sentence.
+def give_up(workspace: Workspace, one: Request, said: Said) -> Result:
+    """Give up every task that something is about.
 
     Raises:
         UsageError: files of one changed since; the tasks before it are given up.
@@ -152,10 +131,10 @@ def give_up(workspace: Workspace, one: Waiting, by: str, why: str) -> str:
     # The newest change is undone first: others may lie below it, in the same files.
     newest = sorted(records, key=lambda t: str(records[t].get("updated_at") or ""), reverse=True)
     for task in newest:
-        reviews.give_up(workspace, task, why)
-        _answered(workspace, task, f"given up, by {by}", why)
+        reviews.give_up(workspace, task, said.note)
+        _answered(workspace, task, f"given up, by {said.by}", said.note)
     files = "its files are" if not one.others else "their files are"
-    return f"given up: {', '.join(one.tasks)}; {files} as they were"
+    return Result(f"given up: {', '.join(one.tasks)}; {files} as they were")
 
 
 def _answered(workspace: Workspace, task: str, what: str, words: str) -> None:
@@ -168,6 +147,4 @@ def _can_resume(workspace: Workspace, task: str) -> bool:
     return bool(record) and status_of(record) not in DONE and not record.get("run")
 
 
-def next_command(workspace: Workspace, one: Waiting) -> str:
-    """What goes on with the tasks of an escalation that were answered; "" where nothing does."""
-    return "loki work" if any(reviews.is_queued(workspace, task) for task in one.tasks) else ""
+ESCALATION = Kind("escalation", escalations, _go_on, give_up, asks=True, wants_why=False)

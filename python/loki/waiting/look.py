@@ -37,6 +37,10 @@ class Look:
         workspace = self._workspace
         return {id_: task_record.load(workspace.store, id_) for id_ in workspace.tasks()}
 
+    def page_of(self, task_id: str) -> str:
+        """The page that a task ended with, or ""."""
+        return str(((self.records.get(task_id) or {}).get("outcome") or {}).get("page") or "")
+
     @cached_property
     def lists(self) -> Lists | None:
         """The queue's lists; None where they cannot be read."""

@@ -7,7 +7,6 @@ with what a person has seen and wants left as it is.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import StoreError, UsageError
 from loki.memory import store as documents
-from loki.people.waiting import Waiting
+from loki.people.request import Request
+from loki.waiting.kind import Result, Said
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -30,8 +30,8 @@ logger = logging.getLogger("loki")
 
 
 def numbered(
-    workspace: Workspace, there: Sequence[Waiting], *, gives: bool = True
-) -> list[Waiting]:
+    workspace: Workspace, there: Sequence[Request], *, gives: bool = True
+) -> list[Request]:
     """What waits, with its numbers.
 
     Args:
@@ -40,19 +40,19 @@ def numbered(
         gives: what has no number gets one; else it has 0, and nothing is written.
     """
     given: dict[str, Any] = _read(workspace, workspace.store.get(DOCUMENT))["given"]
-    if gives and any(key(one) not in given for one in there):
+    if gives and any(one.key not in given for one in there):
         given = _give(workspace, there)
-    return [replace(one, number=given.get(key(one), (0, ""))[0]) for one in there]
+    return [replace(one, number=given.get(one.key, (0, ""))[0]) for one in there]
 
 
-def _give(workspace: Workspace, there: Sequence[Waiting]) -> dict[str, Any]:
+def _give(workspace: Workspace, there: Sequence[Request]) -> dict[str, Any]:
     given: dict[str, Any] = {}
 
     def add(text: str | None) -> str:
         data = _read(workspace, text)
         for one in there:
-            if key(one) not in data["given"]:
-                data["given"][key(one)] = (data["next"], f"{one.kind} {one.id}")
+            if one.key not in data["given"]:
+                data["given"][one.key] = (data["next"], f"{one.kind} {one.id}")
                 data["next"] += 1
         data["given"] = dict(list(data["given"].items())[-max(KEPT, len(there)) :])
         given.update(data["given"])
@@ -65,7 +65,7 @@ def _give(workspace: Workspace, there: Sequence[Waiting]) -> dict[str, Any]:
     return given
 
 
-def of_number(workspace: Workspace, there: Sequence[Waiting], number: int) -> Waiting:
+def of_number(workspace: Workspace, there: Sequence[Request], number: int) -> Request:
     """What a number was given to.
 
     Raises:
@@ -73,7 +73,7 @@ def of_number(workspace: Workspace, there: Sequence[Waiting], number: int) -> Wa
     """
     known = _read(workspace, workspace.store.get(DOCUMENT))["given"]
     for one in there:
-        if known.get(key(one), (0, ""))[0] == number:
+        if known.get(one.key, (0, ""))[0] == number:
             return one
     told = next((name for given, name in known.values() if given == number), "")
     if told:
@@ -83,26 +83,21 @@ def of_number(workspace: Workspace, there: Sequence[Waiting], number: int) -> Wa
     raise UsageError(f"no {number} was shown: `loki status` numbers what waits")
 
 
-def key(one: Waiting) -> str:
-    """What tells a request from every other, and from itself where it asks something else by now."""
-    text = "\0".join((one.kind, one.id, one.since, one.asked))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def left(workspace: Workspace) -> frozenset[str]:
     """Keys of what a person wants left as it is."""
     return frozenset(_read(workspace, workspace.store.get(DOCUMENT))["left"])
 
 
-def leave(workspace: Workspace, one: Waiting) -> None:
+def leave(workspace: Workspace, one: Request, _said: Said) -> Result:
     """A person has seen it, and wants it left as it is: it is shown again once it has changed."""
 
     def add(text: str | None) -> str:
         data = _read(workspace, text)
-        data["left"] = [*data["left"], key(one)][-KEPT:]
+        data["left"] = [*data["left"], one.key][-KEPT:]
         return json.dumps(data) + "\n"
 
     workspace.store.update(DOCUMENT, add)
+    return Result(f"left as it is: {one.id}; it is shown again once something about it has changed")
 
 
 def _read(workspace: Workspace, text: str | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError, UsageError
+from loki.base.time import isoformat
 from loki.people.human_review import (
     HUMAN_REVIEW,
     Answered,
@@ -27,16 +28,19 @@ from loki.people.human_review import (
     told,
 )
 from loki.people.human_reviews import Decision, HumanReviews
+from loki.people.request import Evidence, Option, Request
 from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
 from loki.queueing import queue_of
+from loki.waiting.kind import Kind, Result, Said
 from loki.waiting.spending import spending
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loki.action.executor import Executor
     from loki.action.reviewing import Reviewing
     from loki.action.task import Outcome, TaskSpec
+    from loki.waiting.look import Look
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -264,6 +268,71 @@ def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | N
     if any(one is not None and not one.approved for one in said):
         return Standing.REJECTED
     return Standing.APPROVED if said and all(said) else None
+
+
+# --- the kind of request ------------------------------------------------------------------------------
+
+
+def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
+    """Open requests: HUMAN_REVIEW_NEEDED."""
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    for review in of(workspace).open():
+        record = look.records.get(review.task_id) or {}
+        until = review.until(timeout)
+        evidence = [Evidence("severity", review.severity)]
+        evidence += [Evidence("asks", review.agent)] if review.agent else []
+        evidence += [Evidence("instead", other) for other in review.alternatives_considered]
+        yield Request(
+            review.id,
+            "human_review",
+            str(record.get("title") or review.task_id or review.reason),
+            review.asked,
+            review.timestamp,
+            tuple(_options(review, can_end=bool(record) and not record.get("run"))),
+            review.task_id,
+            isoformat(until) if until else "",
+            "its task becomes a dead letter" if review.blocking else "it is withdrawn",
+            page=look.page_of(review.task_id),
+            evidence=tuple(evidence),
+        )
+
+
+def _options(review: HumanReview, *, can_end: bool) -> Iterator[Option]:
+    id_ = shlex.quote(review.id)
+    yield Option("approve", f"loki approve {id_}", "the task goes on with exactly what was shown")
+    yield Option("reject", f'loki reject {id_} --note "why"', "the agent looks for another way")
+    if not is_about_done(review):
+        told = "every later briefing has it, and the agent proposes anew"
+        yield Option("say more", f'loki approve {id_} --context "…"', told)
+    if can_end:
+        yield Option("give up", f"loki reject {id_} --abort", "its files are restored")
+
+
+def _approve(workspace: Workspace, one: Request, said: Said) -> Result:
+    answered = Standing.CLARIFIED if said.context else Standing.APPROVED
+    answer(workspace, one.id, answered, said.by, said.words)
+    return Result(f"{answered.value}: {one.id}", goes_on=True)
+
+
+def _reject(workspace: Workspace, one: Request, said: Said) -> Result:
+    answered = Standing.ABORTED if said.abort else Standing.REJECTED
+    answer(workspace, one.id, answered, said.by, said.note)
+    if said.abort:
+        return Result(f"given up: {one.task_id or one.id}; its files are as they were")
+    return Result(f"rejected: {one.id}", goes_on=True)
+
+
+HUMAN_REVIEW_KIND = Kind("review", _open, _approve, _reject, asks=True, wants_why=False)
+
+
+def keep_words(workspace: Workspace, one: Request, said: Said) -> None:
+    """Keep what a person knows with a task, for every briefing of it."""
+    if said.words.strip():
+        here = of(workspace, strict=True)
+        asked = here.ask(reason=one.kind, task_id=one.task_id, context=one.question, blocking=False)
+        here.decide(asked.id, by=said.by, note=said.words, answer=Standing.CLARIFIED)
+        here.told(asked.id)
+        here.done(asked.id)
 
 
 # --- effects ----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from loki.action.rules import ASIDE, LOG, PutBack, State, put
 from loki.base import below
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.people.waiting import Answer, Waiting
+from loki.people.request import Option, Request
+from loki.waiting.kind import Kind, Result, Said
 
 if TYPE_CHECKING:
     from loki.waiting.look import Look
@@ -29,10 +31,10 @@ def tell(workspace: Workspace, one: PutBack) -> None:
     notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
 
 
-def rules(workspace: Workspace, _: Look) -> list[Waiting]:
+def rules(workspace: Workspace, _: Look) -> list[Request]:
     """What was put back and nobody has looked at yet."""
     return [
-        Waiting(
+        Request(
             one.id,
             "rule",
             os.path.relpath(one.path, workspace.project),
@@ -40,8 +42,8 @@ def rules(workspace: Workspace, _: Look) -> list[Waiting]:
             "work; it was put back. Is it to be as the command left it?",
             one.at,
             (
-                Answer("no, leave it", f"loki reject {shlex.quote(one.id)}"),
-                Answer("yes, it was me", f"loki approve {shlex.quote(one.id)}"),
+                Option("no, leave it", f"loki reject {shlex.quote(one.id)}"),
+                Option("yes, it was me", f"loki approve {shlex.quote(one.id)}"),
             ),
             page=one.kept,
             target=one.path,
@@ -50,24 +52,17 @@ def rules(workspace: Workspace, _: Look) -> list[Waiting]:
     ]
 
 
-def answer(workspace: Workspace, id_: str, by: str, *, accepted: bool) -> str:
-    """Keep a person's answer; what was put back is as the command left it where that was right.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: it waits no longer, or what the command left is gone.
-        StoreError, OSError: it could not be written.
-    """
-    one = _open(workspace).get(id_)
-    if one is None:
-        raise UsageError(f"{id_} waits no longer")
+def _answer(workspace: Workspace, one: Request, said: Said, *, accepted: bool) -> Result:
+    """Keep a person's answer; what was put back is as the command left it where that was right."""
+    put_back = _open(workspace).get(one.id)
+    if put_back is None:
+        raise UsageError(f"{one.id} waits no longer")
     if accepted:
-        _as_it_was_left(workspace, one)
-    record = {"answered": id_, "accepted": accepted, "by": by}
+        _as_it_was_left(workspace, put_back)
+    record = {"answered": one.id, "accepted": accepted, "by": said.by}
     workspace.store.append(LOG, {**record, "at": isoformat(workspace.clock.now())})
-    return f"{one.path} {'is as the command left it' if accepted else 'stays as it is'}"
+    how = "is as the command left it" if accepted else "stays as it is"
+    return Result(f"{put_back.path} {how}")
 
 
 def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
@@ -107,3 +102,8 @@ def _open(workspace: Workspace) -> dict[str, PutBack]:
             said = "%s: left out %s: it names %s, expected a file that decides how loki or git work"
             logger.warning(said, LOG, one.id, one.path)
     return found
+
+
+RULE = Kind(
+    "rule changed", rules, partial(_answer, accepted=True), partial(_answer, accepted=False)
+)

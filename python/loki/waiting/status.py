@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loki.people.waiting import Waiting
+from loki.people.request import Request
 from loki.waiting import reviews
+from loki.waiting.inbox import requests
 from loki.waiting.look import Look
 from loki.waiting.numbers import numbered
-from loki.waiting.sources import waiting
-from loki.waiting.standing import recurring_summary
+from loki.waiting.of_recurring import summary
 
 if TYPE_CHECKING:
     from loki.recurrence.queue_lists import Lists
@@ -41,7 +41,7 @@ class Status:
     """
 
     project: str
-    waiting: list[Waiting]
+    waiting: list[Request]
     running: list[dict[str, Any]] = field(default_factory=list)
     begun: list[dict[str, Any]] = field(default_factory=list)
     queue: dict[str, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
     if settles:
         reviews.settle(workspace)
     look = Look(workspace)
-    waits = numbered(workspace, waiting(workspace, look), gives=settles)
+    waits = numbered(workspace, requests(workspace, look), gives=settles)
     told = {one.task_id for one in waits}
     running, queue = _queue(look.lists)
     return Status(
@@ -99,7 +99,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         _breakers(look),
         _signals(workspace),
         _outcomes(look.records),
-        recurring_summary(look),
+        summary(look),
         [look.unread] if look.unread else [],
     )
 

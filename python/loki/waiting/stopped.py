@@ -14,8 +14,10 @@ from loki.action import pipeline_record
 from loki.action.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.resumption import status_of
 from loki.base import locks
-from loki.people.waiting import Waiting, answers_of
+from loki.base.error import UsageError
+from loki.people.request import Request, yes_or_no
 from loki.waiting import reviews
+from loki.waiting.kind import Kind, Result, Said
 
 if TYPE_CHECKING:
     from loki.waiting.look import Look
@@ -34,7 +36,7 @@ WHY: Mapping[str, str] = {
 _ASKED = frozenset(phase.value for phase in OVER | WAITING_FOR_A_PERSON)
 
 
-def stopped(workspace: Workspace, look: Look) -> list[Waiting]:
+def stopped(workspace: Workspace, look: Look) -> list[Request]:
     """What goes on only when a person says so; what is asked about it stands elsewhere.
 
     Args:
@@ -49,7 +51,7 @@ def stopped(workspace: Workspace, look: Look) -> list[Waiting]:
 
 def _tasks(
     workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
-) -> Iterator[tuple[str, Waiting]]:
+) -> Iterator[tuple[str, Request]]:
     for id_, record in records.items():
         outcome = record.get("outcome") or {}
         status = "budget" if outcome.get("trigger") == "budget" else status_of(record)
@@ -65,13 +67,13 @@ def _tasks(
         reason = str(outcome.get("reason") or "")
         yield (
             status,
-            Waiting(
+            Request(
                 id_,
                 "stopped",
                 str(record.get("title") or id_),
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
                 str(record.get("updated_at") or ""),
-                answers_of(id_, "go on", "give up", "go on, with what you know"),
+                yes_or_no(id_, "go on", "give up", "go on, with what you know"),
                 id_,
             ),
         )
@@ -85,7 +87,7 @@ def _is_recurring(workspace: Workspace, id_: str) -> bool:
     return number.isdecimal() and any(t.id == of for t in RecurringTasks(workspace.store).usable())
 
 
-def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
+def _runs(workspace: Workspace) -> Iterator[tuple[str, Request]]:
     for data in pipeline_record.runs(workspace.store):
         phase = str(data.get("phase"))
         if phase in _ASKED:
@@ -94,13 +96,40 @@ def _runs(workspace: Workspace) -> Iterator[tuple[str, Waiting]]:
         run, reason = str(data["run"]), str(data.get("reason") or "no reason given")
         yield (
             status,
-            Waiting(
+            Request(
                 run,
                 "stopped",
                 f"{data.get('pipeline')}: {data.get('at')}",
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
                 str(data.get("updated_at") or ""),
-                answers_of(run, "go on", "give it up"),
+                yes_or_no(run, "go on", "give it up"),
                 target=run,
             ),
         )
+
+
+def _go_on(_workspace: Workspace, one: Request, _said: Said) -> Result:
+    run = "" if one.task_id else one.target
+    return Result("", tasks=one.tasks, run=run, at_once=True)
+
+
+def _give_up(workspace: Workspace, one: Request, said: Said) -> Result:
+    if one.task_id:
+        reviews.give_up(workspace, one.task_id, said.note)
+    else:
+        _give_run_up(workspace, one.target, said)
+    return Result(f"given up: {one.task_id or one.target}; its files are as they were")
+
+
+def _give_run_up(workspace: Workspace, run: str, said: Said) -> None:
+    from loki.pipeline.giving_up import give_up
+
+    if conflicts := give_up(workspace, run, said.by, said.note).conflicts:
+        listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)
+        raise UsageError(
+            f"run {run} stays open, because files changed since ({listing}); "
+            f"`loki cancel {run} --force` overwrites them"
+        )
+
+
+STOPPED = Kind("stopped", stopped, _go_on, _give_up, yields=True, wants_why=False)

@@ -16,7 +16,7 @@ import loki
 from loki.cli.app import app
 from loki.signalling import feature
 from loki.signalling.handling import handle
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 from support.signals import git, give, mend, project_on_a_branch, told
 
 MERGED = ["MERGE_REQUESTED feature/add: feature/add is merged"]
@@ -114,9 +114,9 @@ def test_a_branch_that_is_gone_is_not_asked_for_any_more(asked: Path) -> None:
 
 
 def test_a_merge_that_waits_is_among_all_that_waits_for_a_person(asked: Path) -> None:
-    (one,) = [found for found in waiting(loki.Workspace(asked)) if found.kind == "signal"]
+    (one,) = [found for found in requests(loki.Workspace(asked)) if found.kind == "signal"]
     assert one.title == "MERGE_REQUESTED feature/add"
-    commands = [answer.command for answer in one.answers]
+    commands = [answer.command for answer in one.options]
     assert commands == [
         f"loki approve {one.id}",
         "git merge --no-ff feature/add",
@@ -124,7 +124,7 @@ def test_a_merge_that_waits_is_among_all_that_waits_for_a_person(asked: Path) ->
     ]
     cleared = CliRunner().invoke(app, [*shlex.split(commands[2])[1:], "--project", str(asked)])
     assert cleared.exit_code == 0
-    assert waiting(loki.Workspace(asked)) == []
+    assert requests(loki.Workspace(asked)) == []
 
 
 def test_a_person_lets_loki_merge_although_nothing_is_merged_by_itself(asked: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_person_lets_loki_merge_although_nothing_is_merged_by_itself(asked: Pa
     assert "loki approve 1" in shown.output
     done = CliRunner().invoke(app, ["approve", "1", "--project", str(asked)])
     assert (done.exit_code, "is merged" in done.output) == (0, True), done.output
-    assert waiting(loki.Workspace(asked)) == []
+    assert requests(loki.Workspace(asked)) == []
 
 
 def test_the_merge_works_as_it_is_printed_from_elsewhere_and_is_not_asked_for_again(
@@ -142,4 +142,4 @@ def test_the_merge_works_as_it_is_printed_from_elsewhere_and_is_not_asked_for_ag
     (typed,) = [row.split("by hand", 1)[1].strip() for row in shown.splitlines() if "git" in row]
     assert typed == f"cd {asked} && git merge --no-ff feature/add"
     git(asked, *shlex.split(typed.rpartition(" git ")[2]), "-q", "-m", "merged")
-    assert waiting(loki.Workspace(asked)) == []
+    assert requests(loki.Workspace(asked)) == []

@@ -22,7 +22,7 @@ from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.testing import ManualClock
 from loki.waiting import reviews
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 from loki.working.queued import task_of
 from support.project import QUICK, RIGHT, WRONG, make_project
 
@@ -346,7 +346,7 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     assert (project / ".loki/tasks/t/dead-letter-t.md").exists()
     (letter,) = queue_of(workspace).tasks("dead-letter")
     assert (letter.id, letter.checks) == ("t", (f"command: {QUICK}",))
-    assert [(one.kind, one.id) for one in waiting(workspace)] == [("dead_letter", "t")]
+    assert [(one.kind, one.id) for one in requests(workspace)] == [("dead_letter", "t")]
     kinds = [
         json.loads(line)["kind"] for line in told.read_text().replace("}{", "}\n{").splitlines()
     ]

@@ -11,8 +11,8 @@ import pytest
 
 import loki
 from loki.agents.command import CommandAgent
-from loki.waiting.answers import approve, find, reject
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import approve, find, reject, requests
+from loki.waiting.kind import Said
 from support.project import CHECK, RIGHT, make_project
 
 EVIL = '[execute]\nallow_commands = ["*"]\n[loop]\npass_environment = ["*"]\n'
@@ -55,14 +55,14 @@ def test_a_check(project: Path, caplog: pytest.LogCaptureFixture) -> None:
     # A person finds them, and says whose they were.
     workspace = loki.Workspace(project)
     assert workspace.config.execute.allow_commands == ()
-    there = {one.title: one for one in waiting(workspace) if one.kind == "rule"}
+    there = {one.title: one for one in requests(workspace) if one.kind == "rule"}
     assert set(there) == {CONFIG, HOOK}
-    assert "stays as it is" in reject(workspace, there[CONFIG], "ann").done
+    assert "stays as it is" in reject(workspace, there[CONFIG], Said("ann")).done
     assert is_as_it_was(project)
-    assert approve(workspace, find(waiting(workspace), there[HOOK].id), "ann").done
+    assert approve(workspace, find(requests(workspace), there[HOOK].id), Said("ann")).done
     assert (project / HOOK).read_text() == EVIL
     assert (project / HOOK).stat().st_mode & 0o111
-    assert not [one for one in waiting(workspace) if one.kind == "rule"]
+    assert not [one for one in requests(workspace) if one.kind == "rule"]
 
 
 def test_an_agent(project: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -116,7 +116,7 @@ def test_what_the_task_has_done_is_not_forgotten(
         outcome = task.run(lambda _: {"tests/test_calc.py": weaker, "tests/test_evil.py": evil})
     assert outcome.awaiting == ("changed_tests",)
     assert "journal.jsonl was" in caplog.text
-    assert not [one for one in waiting(workspace) if "tasks/" in one.title], "nobody wants it so"
+    assert not [one for one in requests(workspace) if "tasks/" in one.title], "nobody wants it so"
     assert "tests/test_calc.py" in workspace.journal("mine").undo().restored
 
 
@@ -129,13 +129,13 @@ def test_the_same_change_again_is_asked_about_once(
         caplog.clear()
         with loki.Workspace(project).ward.over(["make", "test"], project):
             subprocess.run(["git", "config", "user.name", "t"], cwd=project, check=True)
-        return [one.id for one in waiting(loki.Workspace(project)) if one.kind == "rule"]
+        return [one.id for one in requests(loki.Workspace(project)) if one.kind == "rule"]
 
     (first,) = run()
     assert run() == [first]
     assert "was changed while" in caplog.text
     workspace = loki.Workspace(project)
-    reject(workspace, find(waiting(workspace), first), "ann")
+    reject(workspace, find(requests(workspace), first), Said("ann"))
     assert run() == []
     assert "was changed while" not in caplog.text
     assert b"user" not in (project / ".git" / "config").read_bytes()
@@ -148,8 +148,8 @@ def test_a_task_that_has_ended_may_be_approved_meanwhile(project: Path) -> None:
     ) as task:
         assert task.run(lambda _: {"calc.py": RIGHT}).status == "escalated"
     with workspace.ward.over(["make", "test"], project):  # of another task
-        (one,) = waiting(loki.Workspace(project))
-        assert approve(loki.Workspace(project), one, "ann").done
+        (one,) = requests(loki.Workspace(project))
+        assert approve(loki.Workspace(project), one, Said("ann")).done
     assert (project / ".loki/tasks/mine/approvals.jsonl").exists()
 
 

@@ -10,8 +10,9 @@ import pytest
 import loki
 from loki.action.agent import ReviewRequest, Verdict
 from loki.testing import ScriptedAgent
-from loki.waiting import answers
-from loki.waiting.sources import waiting
+from loki.waiting import inbox
+from loki.waiting.inbox import requests
+from loki.waiting.kind import Said
 from support.project import CHECK, QUICK, RIGHT, WRONG, make_project
 
 TEST = "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
@@ -44,8 +45,8 @@ def test_a_person_sees_it_first(project: Path, change: dict[str, str]) -> None:
     assert outcome.awaiting == ("changed_tests",)
     page = (project / ".loki" / str(outcome.page)).read_text()
     assert "the work touches tests/" in page
-    (one,) = waiting(loki.Workspace(project))
-    assert next(iter(change)) in one.asked
+    (one,) = requests(loki.Workspace(project))
+    assert next(iter(change)) in one.question
 
 
 def test_an_honest_change_is_nobodys_concern(project: Path) -> None:
@@ -56,8 +57,8 @@ def test_an_honest_change_is_nobodys_concern(project: Path) -> None:
 def test_a_persons_yes_is_of_exactly_this_change(project: Path) -> None:
     assert work(project, {"check.py": WEAKER, "calc.py": RIGHT}).awaiting == ("changed_tests",)
     workspace = loki.Workspace(project)
-    (one,) = waiting(workspace)
-    answers.approve(workspace, one, by="ann")
+    (one,) = requests(workspace)
+    inbox.approve(workspace, one, Said("ann"))
     with loki.Workspace(project).resume("t") as task:
         outcome = task.run(ScriptedAgent([]))
     assert (outcome.status, outcome.attempts) == ("success", 1)
@@ -66,8 +67,8 @@ def test_a_persons_yes_is_of_exactly_this_change(project: Path) -> None:
 def test_a_persons_no_is_told_to_the_agent(project: Path) -> None:
     work(project, {"check.py": WEAKER})
     workspace = loki.Workspace(project)
-    (one,) = waiting(workspace)
-    answers.reject(workspace, one, by="ann", note="mend add instead")
+    (one,) = requests(workspace)
+    inbox.reject(workspace, one, Said("ann", "mend add instead"))
     agent = ScriptedAgent([{"calc.py": RIGHT, "check.py": STRONG}])
     with loki.Workspace(project).resume("t") as task:
         outcome = task.run(agent)

@@ -21,7 +21,7 @@ from loki.recurrence.triage_prompt import INSTRUCTIONS
 from loki.testing import ManualClock, ScriptedLLM
 from loki.triaging import Triages
 from loki.triaging.evidence import records
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 from loki.workspace import Workspace
 from support.smoke import Smoke, verdict
 from support.triage import NOW, failing
@@ -206,12 +206,12 @@ def test_a_model_sees_the_evidence_alone(smoke: Smoke, monkeypatch: pytest.Monke
     (asked,) = llm.requests
     assert (asked.system, asked.tool) == (INSTRUCTIONS, None)
     assert "| ./backup" in asked.messages[0].text
-    (waits,) = waiting(project.workspace)
+    (waits,) = requests(project.workspace)
     assert (waits.id, waits.kind) == ("backup", "recurring")
-    assert "recommends: a time-out of 1h" in waits.asked
-    assert waits.answers[0].command == "loki approve backup"
+    assert "recommends: a time-out of 1h" in waits.question
+    assert waits.options[0].command == "loki approve backup"
     project.tasks.update("backup", lambda task: task.with_(consecutive_failures=0))
-    assert waiting(project.workspace) == []
+    assert requests(project.workspace) == []
     assert project.tasks.load("backup").paused is None
 
 

@@ -20,14 +20,14 @@ from loki.action.change import Change
 from loki.cli.app import app
 from loki.dead_letters.reviewing import Reviews
 from loki.memory.candidate import Candidate, Candidates, Source
-from loki.people.waiting import Waiting
+from loki.people.request import Request
 from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.recurring import CyclePart, Hold, RecurringTask
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.stores.files import FileStore
 from loki.waiting import reviews
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 from support.dead_letters import KEY_ERROR, letter, places, raw, write_letters
 from support.project import QUICK, RIGHT, make_project
 
@@ -195,8 +195,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def the_one(project: Path) -> Waiting:
-    (one,) = waiting(loki.Workspace(project))
+def the_one(project: Path) -> Request:
+    (one,) = requests(loki.Workspace(project))
     return one
 
 
@@ -210,8 +210,8 @@ def test_every_command_works_as_printed(
     shown = run("status")
     assert shown.exit_code == 0
     assert "1 thing waits for you:" in shown.output
-    assert one.asked.split("\n", maxsplit=1)[0][:40] in shown.output
-    for number, answer in enumerate(one.answers):
+    assert one.question.split("\n", maxsplit=1)[0][:40] in shown.output
+    for number, answer in enumerate(one.options):
         assert _as_shown(answer.command) in shown.output
         copy = tmp_path / f"copy{number}"
         shutil.copytree(project, copy)
@@ -221,7 +221,7 @@ def test_every_command_works_as_printed(
         assert words[0] == "loki"
         done = run(*words[1:])
         assert done.exit_code in {0, 3, 4}, f"{answer.command}: {done.output}"
-        left = [other.id for other in waiting(loki.Workspace(copy))]
+        left = [other.id for other in requests(loki.Workspace(copy))]
         looks = answer.name.startswith("look")
         assert (one.id in left) is looks, f"{answer.command} left {left}: {done.output}"
 
@@ -244,14 +244,69 @@ def test_two_words_answer_everything(made: str, verb: str, project: Path) -> Non
     (project / "mended").touch()
     done = run(verb, "1", "the door is green")
     assert done.exit_code in {0, 3, 4}, done.output
-    assert one.id not in [other.id for other in waiting(loki.Workspace(project))], done.output
+    assert one.id not in [other.id for other in requests(loki.Workspace(project))], done.output
     late = run(verb, "1", "the door is green")
     assert late.exit_code == 2
     assert "waits no longer as it was shown" in late.output
 
 
+@pytest.mark.parametrize("made", ["human_review", "command", "stage", "dead_letter", "recurring"])
+def test_every_option_is_an_answer_by_its_number(
+    made: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`loki answer 1 2`: the second option of what `loki inbox 1` shows."""
+    MAKE[made](loki.Workspace(project))
+    one = the_one(project)
+    whole = run("inbox", "1").output if run("inbox").exit_code == 0 else ""
+    for number, option in enumerate(one.options, 1):
+        assert f"  {number}. {option.name}" in whole
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(project, copy)
+        monkeypatch.chdir(copy)
+        (copy / "mended").touch()
+        done = run("answer", "1", str(number), "the door is green")
+        if not option.verb:
+            assert (done.exit_code, option.command in done.output) == (2, True)
+            continue
+        assert done.exit_code in {0, 3, 4}, done.output
+        assert one.id not in [other.id for other in requests(loki.Workspace(copy))], done.output
+
+
+def test_own_words_answer_where_somebody_is_told_them(project: Path) -> None:
+    workspace = loki.Workspace(project)
+    here = reviews.of(workspace)
+    asked = here.ask(reason="ambiguity", task_id="t", context="Which port?")
+    assert run("answer", asked.id, "8080").output == f"clarified: {asked.id}\n"
+    (decided,) = here.decisions("t")
+    assert (decided.answer.value, decided.note) == ("clarified", "8080")
+    workspace.breakers()["api/claude"].isolate()
+    refused = run("answer", "api/claude", "8080")
+    assert refused.exit_code == 2
+    assert "takes no words of your own" in refused.output
+    assert "1 (close it), 2 (leave it isolated)" in refused.output
+
+
+def test_one_request_is_shown_whole(project: Path) -> None:
+    asked = reviews.of(loki.Workspace(project)).ask(
+        reason="cost",
+        task_id="t",
+        context="Go on?",
+        agent="ops\u001b[2J",
+        alternatives=["a smaller model"],
+    )
+    shown = run("inbox", asked.id[:9]).output
+    assert "\u001b" not in shown
+    assert "  severity high" in shown
+    assert "then its task becomes a dead letter" in shown
+    assert "  instead  a smaller model" in shown
+    assert "1. approve: the task goes on with exactly what was shown" in shown
+    (data,) = json.loads(run("inbox", "--json").output)
+    assert data["evidence"][-1] == {"kind": "instead", "text": "a smaller model"}
+    assert json.loads(run("status", "--json").output)["waiting"] == [data]
+
+
 def test_nothing_waits_is_said_plainly(project: Path) -> None:
-    assert run("status").output == "Nothing waits for you.\n"
+    assert run("status").output == run("inbox").output == "Nothing waits for you.\n"
     done = run("approve")
     assert (done.exit_code, "nothing waits for you" in done.output) == (2, True)
     assert json.loads(run("status", "--json").output)["waiting"] == []
@@ -288,7 +343,7 @@ def test_several_are_listed_and_a_beginning_may_stand_for_several(project: Path)
     assert all(id_ in done.output for id_ in ids)
     assert "stands for several" in run("approve", "review").output
     assert run("approve", "b").exit_code == 0
-    assert [one.id for one in waiting(workspace)] == [ids[0]]
+    assert [one.id for one in requests(workspace)] == [ids[0]]
 
 
 def test_a_no_to_a_finished_work_wants_a_reason(project: Path) -> None:
@@ -345,7 +400,7 @@ def test_what_stopped_a_task_and_what_is_asked_about_it_are_one_thing(project: P
     task_id = the_one(project).task_id
     reviews.of(workspace).ask(reason="drift", task_id=task_id, context="Is this wanted?")
     one = the_one(project)
-    assert (one.kind, one.asked) == ("human_review", "Is this wanted?")
+    assert (one.kind, one.question) == ("human_review", "Is this wanted?")
 
 
 def test_one_answer_is_for_all_tasks_of_an_escalation(project: Path) -> None:
@@ -388,4 +443,4 @@ def test_a_dead_letter_that_waits_for_another_task_waits_for_nobody_else(project
     queue.submit(QueuedTask("half-of-a", "do half of it"))
     assert the_one(project).task_id == "b"
     queue.abandon("half-of-a", "no need")
-    assert sorted(one.task_id for one in waiting(workspace)) == ["a", "b"]
+    assert sorted(one.task_id for one in requests(workspace)) == ["a", "b"]

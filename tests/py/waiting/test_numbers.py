@@ -17,8 +17,8 @@ from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.signalling import signals_of
+from loki.waiting.inbox import requests
 from loki.waiting.numbers import DOCUMENT, numbered
-from loki.waiting.sources import waiting
 from support.crew import LOKI, make_agent, submit, where
 from support.triage import NOW, failing
 
@@ -103,9 +103,9 @@ def test_a_file_that_somebody_broke_does_no_harm(workspace: loki.Workspace, text
 NUMBERS = """
 import loki
 from loki.waiting.numbers import numbered
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 workspace = loki.Workspace()
-print(sorted((one.id, one.number) for one in numbered(workspace, waiting(workspace))))
+print(sorted((one.id, one.number) for one in numbered(workspace, requests(workspace))))
 """
 
 
@@ -117,7 +117,7 @@ def test_processes_give_each_thing_one_number(workspace: loki.Workspace) -> None
     ]
     told = {look.communicate(timeout=60)[0] for look in looks}
     assert len(told) == 1
-    found = [one.number for one in numbered(workspace, waiting(workspace))]
+    found = [one.number for one in numbered(workspace, requests(workspace))]
     assert sorted(found) == [1, 2, 3, 4, 5, 6]
 
 

@@ -16,11 +16,11 @@ from loki.action.agent import Briefing, Proposal
 from loki.action.change import Change
 from loki.cli.app import app
 from loki.people.human_review import Standing
-from loki.people.waiting import Waiting
+from loki.people.request import Request
 from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.waiting import reviews
-from loki.waiting.sources import waiting
+from loki.waiting.inbox import requests
 from loki.waiting.status import status
 from support.forked import exit_code, fork
 from support.project import QUICK, RIGHT, make_project
@@ -46,8 +46,8 @@ def mends(_briefing: Briefing) -> Proposal:
     return Proposal(Change.write({"calc.py": RIGHT}), "turned the sign", 0.1)
 
 
-def the_one(workspace: loki.Workspace) -> Waiting:
-    (one,) = waiting(workspace)
+def the_one(workspace: loki.Workspace) -> Request:
+    (one,) = requests(workspace)
     return one
 
 
@@ -61,14 +61,14 @@ def test_a_task_whose_question_is_answered_waits_to_be_gone_on_with(project: Pat
     assert (one.kind, one.task_id) == ("stopped", "t")
     shown = run("status")
     assert "What was asked about it is answered; it goes on when you say so." in shown
-    assert [answer.command for answer in one.answers] == [
+    assert [answer.command for answer in one.options] == [
         "loki approve t",
         'loki approve t --context "…"',
         'loki reject t --note "why"',
     ]
     with workspace.resume("t") as task:
         assert task.run(mends).status == "success"
-    assert waiting(workspace) == []
+    assert requests(workspace) == []
 
 
 def test_severe_drift_that_a_person_approved_is_not_asked_about_again(project: Path) -> None:
@@ -83,7 +83,7 @@ def test_severe_drift_that_a_person_approved_is_not_asked_about_again(project: P
     assert run("approve", asked.task_id).endswith(f"Next: loki resume {asked.task_id}\n")
     assert the_one(workspace).kind == "stopped"
     assert "success" in run("resume", asked.task_id)
-    assert waiting(workspace) == []
+    assert requests(workspace) == []
 
 
 def test_one_that_was_interrupted_waits_and_one_that_a_worker_takes_up_does_not(
@@ -95,9 +95,9 @@ def test_one_that_was_interrupted_waits_and_one_that_a_worker_takes_up_does_not(
         raise KeyboardInterrupt
 
     work(workspace, interrupted)
-    assert the_one(workspace).asked == "It was interrupted; it goes on when you say so."
+    assert the_one(workspace).question == "It was interrupted; it goes on when you say so."
     queue_of(workspace).submit(QueuedTask("t", "make add add"))
-    assert waiting(workspace) == []
+    assert requests(workspace) == []
 
 
 def test_one_that_was_killed_waits_but_not_while_it_is_at_work(project: Path) -> None:
@@ -116,7 +116,7 @@ def test_one_that_was_killed_waits_but_not_while_it_is_at_work(project: Path) ->
     with workspace.resume("t") as task:
         assert task.run(looks).status == "success"
     assert seen == [([], ["t"])]
-    assert waiting(workspace) == []
+    assert requests(workspace) == []
 
 
 def test_a_run_of_a_pipeline_that_is_paused_waits(project: Path) -> None:
@@ -124,11 +124,11 @@ def test_a_run_of_a_pipeline_that_is_paused_waits(project: Path) -> None:
     data = {"run": "ship-1", "pipeline": "ship", "at": "deploy", "phase": "paused"}
     pipeline_record.save(workspace.store, {**data, "reason": "api/x is open"})
     one = the_one(workspace)
-    assert (one.kind, one.asked) == (
+    assert (one.kind, one.question) == (
         "stopped",
         "It is paused: api/x is open; it goes on when you say so.",
     )
-    assert one.answers[0].command == "loki approve ship-1"
+    assert one.options[0].command == "loki approve ship-1"
 
 
 def test_one_that_spent_its_budget_waits(project: Path) -> None:
@@ -137,7 +137,7 @@ def test_one_that_spent_its_budget_waits(project: Path) -> None:
     work(workspace, lambda _: wrong, max_tokens=50)
     one = the_one(workspace)
     assert one.kind == "stopped"
-    assert one.asked.startswith("Its budget is spent: ")
-    assert "give up" in {answer.name for answer in one.answers}
+    assert one.question.startswith("Its budget is spent: ")
+    assert "give up" in {answer.name for answer in one.options}
     run("resume", "t", "--abort")
-    assert waiting(workspace) == []
+    assert requests(workspace) == []

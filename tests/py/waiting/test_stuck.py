@@ -15,8 +15,8 @@ from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.signalling import signals_of
-from loki.waiting.sources import waiting
-from loki.waiting.stuck import let_begin
+from loki.waiting.inbox import approve, requests
+from loki.waiting.kind import Said
 from support.crew import submit, where, work
 from support.triage import failing
 
@@ -53,18 +53,18 @@ def test_tasks_that_can_never_begin_are_shown_and_can_be_let(workspace: loki.Wor
     queue.achieve("done")
     path = project / ".loki/queue/pending.json"
     path.write_text(json.dumps({"tasks": tasks}))
-    found = {one.id: one for one in waiting(workspace)}
+    found = {one.id: one for one in requests(workspace)}
     assert {one.kind for one in found.values()} == {"stuck"}
     assert set(found) == {"unknown", "abandoned", "one", "self"}
-    assert "nobody (which nobody has submitted)" in found["unknown"].asked
-    assert "gone (abandoned)" in found["abandoned"].asked
-    assert "one waits for two waits for three waits for one" in found["one"].asked
+    assert "nobody (which nobody has submitted)" in found["unknown"].question
+    assert "gone (abandoned)" in found["abandoned"].question
+    assert "one waits for two waits for three waits for one" in found["one"].question
     told = run(project, "status")
     assert "4 things wait for you" in told
     assert "loki queue retry gone" in told
     for one in found.values():
-        let_begin(workspace, one)
-    assert waiting(workspace) == []
+        approve(workspace, one, Said("ann"))
+    assert requests(workspace) == []
     left = {task.id: task.dependencies for task in queue.tasks("pending")}
     assert left["unknown"] == ("done",)
     assert left["one"] == left["self"] == ()

@@ -1,0 +1,439 @@
+"""``loki inbox``, ``approve``, ``reject`` and ``answer``: what waits for a person, and how it is answered."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from loki.base.error import UsageError
+from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.cli.read_only import changes_nothing
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from loki.people.request import Option, Request
+    from loki.waiting.kind import Result, Said
+    from loki.workspace import Workspace
+
+Which = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Argument(
+        metavar="[NUMBER or ID]",
+        help="As `loki inbox` shows it, or how an id begins, or that of a task; what waits where "
+        "that is one thing alone.",
+    ),
+]
+Words = Annotated[
+    str,
+    typer.Argument(
+        metavar="[WORDS]", help="The same as --context where that is taken, else --note."
+    ),
+]
+Why = Annotated[str, typer.Argument(metavar="[WHY]", help="The same as --note.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
+]
+AgentOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
+]
+AgentCommandOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="The same as a command."),
+]
+By = Annotated[str, typer.Option(help="Who decides. [default: the user of this machine]")]
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
+
+
+# --- the list -----------------------------------------------------------------------------------------
+
+
+@speaks_plainly
+def command(
+    which: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            metavar="[NUMBER or ID]", help="Only this one, with everything that is told."
+        ),
+    ] = None,
+    project: Project = Path(),
+    json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
+) -> None:
+    """Show what waits for you, each with a number, what is asked, and the commands that answer it.
+
+    With a number, one of them: what speaks for which answer, and the page that tells all of it.
+
+    A number never comes to mean something else. `loki status` shows the same and how the rest stands.
+
+    Exit codes: 0, also where nothing waits; 2 nothing of that number waits.
+
+    Example: `loki inbox`; `loki inbox 3`
+    """
+    from loki.waiting import inbox, numbers, reviews
+    from loki.workspace import Workspace
+
+    log_to_console(logging.WARNING)
+    workspace, tidies = Workspace(project), not changes_nothing()
+    if tidies:
+        reviews.settle(workspace)
+    found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
+    if which is not None:
+        found = [inbox.find_shown(workspace, found, which)]
+    if json:
+        show_json([one.to_dict() for one in found])
+        return
+    now, where = workspace.clock.now(), said_project(project)
+    if which is not None:
+        typer.echo("\n".join(_whole(found[0], workspace, now, where)))
+    else:
+        typer.echo("\n".join(listed(found, workspace.root, now, where)))
+
+
+def said_project(project: Path) -> str:
+    """The option that a command needs to be about a project, where that is not this folder."""
+    return "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
+
+
+def listed(there: list[Request], root: Path, now: datetime, where: str) -> Iterator[str]:
+    """What waits, as lines.
+
+    Args:
+        there: it, numbered.
+        root: of the project.
+        now: the time.
+        where: behind each command; see `said_project`.
+    """
+    if not there:
+        yield "Nothing waits for you."
+        return
+    verb = "waits" if len(there) == 1 else "wait"
+    yield typer.style(f"{amount(len(there), 'thing')} {verb} for you:", bold=True)
+    for one in there:
+        yield ""
+        yield from _head(one, root, now)
+        width = max(len(option.name) for option in one.options)
+        for number, option in enumerate(one.options):
+            label = "answer" if number == 0 else ""
+            yield f"  {label:<7} {option.name:<{width}}  {line(_typed(option, one, root, where))}"
+
+
+def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
+    from loki.waiting.inbox import KINDS
+
+    name = f"{one.number}  {line(one.id)}" if one.number else line(one.id)
+    yield f"{typer.style(name, bold=True)}  {KINDS[one.kind].label}: {line(one.title, 80)}"
+    if one.task_id and one.task_id != one.id:
+        yield f"  {'tasks' if one.others else 'task':<7} {line(', '.join(one.tasks))}"
+    yield f"  asked   {line(one.question)}"
+    if since := ago(one.since, now):
+        until = _left(one.until, now)
+        yield f"  since   {since}{f'; {until}' if until else ''}"
+    if one.page:
+        yield f"  read    {line(str(_shown(root / '.loki' / one.page)))}"
+
+
+def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Iterator[str]:
+    """One request, its evidence, what follows of each answer, and its page."""
+    from loki.base.invisible import written_out
+
+    yield from _head(one, workspace.root, now)
+    if one.until:
+        yield f"  until   {line(one.until)}; then {one.expires}"
+    for found in one.evidence:
+        yield f"  {found.kind:<8} {line(found.text)}"
+    for number, option in enumerate(one.options, 1):
+        follows = f": {option.follows}" if option.follows else ""
+        yield f"  {number}. {option.name}{follows}"
+        yield f"     {line(_typed(option, one, workspace.root, where))}"
+    page = workspace.store.get(one.page) if one.page.endswith(".md") else None
+    if page:
+        yield f"\n{written_out(page).rstrip()}"
+
+
+def _typed(option: Option, one: Request, root: Path, where: str) -> str:
+    """A command as it is typed here, where the project may be another folder."""
+    command_ = option.typed(one.id, one.number)
+    if not where or command_.startswith("loki "):
+        return f"{command_}{where}"
+    return f"cd {shlex.quote(str(root))} && {command_}"
+
+
+def ago(text: str, now: datetime) -> str:
+    """How long ago a moment was; "" where nobody knows."""
+    from loki.base.time import moment
+
+    at = moment(text)
+    return "" if at is None else f"{span(max(0.0, (now - at).total_seconds()) * 1000)} ago"
+
+
+def _left(text: str, now: datetime) -> str:
+    from loki.base.time import moment
+
+    at = moment(text)
+    if at is None:
+        return ""
+    return f"given up in {span(max(0.0, (at - now).total_seconds()) * 1000)} if nobody answers"
+
+
+def _shown(path: Path) -> Path:
+    """A path as a person would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+# --- answers ------------------------------------------------------------------------------------------
+
+
+@speaks_plainly
+def approve(
+    id_: Which = None,
+    words: Words = "",
+    note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    context: Annotated[
+        str,
+        typer.Option(
+            help="What you know and the agent cannot; every later briefing has it. Where the agent "
+            "asks something, that is the answer."
+        ),
+    ] = "",
+    by: By = "",
+    resume: Resume = False,
+    agent: AgentOption = None,
+    agent_command: AgentCommandOption = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Say yes to anything that waits for you: `loki inbox` numbers it.
+
+    Numbers are given out once: one that you saw never comes to mean something else. What asks nothing
+    and has stopped goes on: a task, a dead letter, a paused recurring task, a merge, a circuit breaker.
+
+    What is approved is exactly what was shown: a command word by word, a change, a criterion of this
+    content, a stage of this run. Says which command goes on with the task; an escalation and a stage
+    of a pipeline go on at once. An escalation about several tasks is answered for all of them: those
+    that were given up are queued again.
+
+    Exit codes: 0 answered, 2 nothing of that id waits; where it goes on, those of `loki run`.
+
+    Example: `loki approve 3`; `loki approve 3 "use the staging key"`
+    """
+    way = _Way(project, resume, json, agent, agent_command)
+    workspace, one = _begin(id_, way)
+    if words and one.takes_words:
+        context = context or words
+    _answer(workspace, one, "approve", by, note or ("" if context else words), context, way)
+
+
+@speaks_plainly
+def reject(
+    id_: Which = None,
+    why: Why = "",
+    note: Annotated[str, typer.Option(help="Why; the agent is told.")] = "",
+    by: By = "",
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Give the task up, and restore its files.")
+    ] = False,
+    resume: Resume = False,
+    agent: AgentOption = None,
+    agent_command: AgentCommandOption = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Say no to anything that waits for you: `loki inbox` numbers it.
+
+    The agent is told why, and looks for another way; without a reason the task stays blocked. With
+    --abort the task is given up. Rejecting an escalation gives its task up, too, and rejecting a stage
+    ends the pipeline's run.
+
+    Exit codes: 0 answered, 1 files changed since, 2 nothing of that id waits, or no reason was given.
+
+    Example: `loki reject 3 "not on a Friday"`
+    """
+    way = _Way(project, resume, json, agent, agent_command)
+    workspace, one = _begin(id_, way)
+    _answer(workspace, one, "reject", by, note or why, "", way, abort=abort, named=id_)
+
+
+@speaks_plainly
+def answer(
+    id_: Annotated[str, typer.Argument(metavar="NUMBER or ID", help="As `loki inbox` shows it.")],
+    said: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPTION or TEXT",
+            help="The number or the name of an option that `loki inbox NUMBER` shows; else what you "
+            "know and the agent cannot, as for `loki approve --context`.",
+        ),
+    ],
+    words: Annotated[
+        str, typer.Argument(metavar="[WORDS]", help="What goes with the option: words, or why.")
+    ] = "",
+    by: By = "",
+    resume: Resume = False,
+    agent: AgentOption = None,
+    agent_command: AgentCommandOption = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Answer anything that waits for you, by one of its options or in your own words.
+
+    Exit codes: those of `loki approve` and `loki reject`.
+
+    Example: `loki answer 3 "it is the staging key"`; `loki answer 3 2 "not on a Friday"`
+    """
+    way = _Way(project, resume, json, agent, agent_command)
+    workspace, one = _begin(id_, way)
+    option = _option(one, said)
+    if option is None and not one.takes_words:
+        there = ", ".join(f"{n} ({o.name})" for n, o in enumerate(one.options, 1))
+        raise UsageError(
+            f"{one.id} takes no words of your own: expected one of its options, {there}"
+        )
+    if option is None:
+        _answer(workspace, one, "approve", by, "", said, way)
+        return
+    if not option.verb:
+        raise UsageError(f"{option.name!r} is a command of its own: {option.command}")
+    has_context = "--context" in option.command
+    if has_context and not words.strip():
+        raise UsageError(f'say it: loki answer {shlex.quote(id_)} {shlex.quote(said)} "…"')
+    note, context = ("", words) if has_context else (words, "")
+    abort = "--abort" in option.command
+    _answer(workspace, one, option.verb, by, note, context, way, abort=abort, named=id_)
+
+
+def _option(one: Request, said: str) -> Option | None:
+    """The option of a number or a name; None where it is neither."""
+    name = said.strip().casefold()
+    for number, option in enumerate(one.options, 1):
+        if name in {str(number), option.name.casefold()}:
+            return option
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where something is answered, and how it is to go on."""
+
+    project: Path
+    resume: bool
+    json: bool
+    agent: str | None
+    agent_command: str | None
+
+
+def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
+    """The project, and what is answered.
+
+    Raises:
+        UsageError: nothing of that id waits, or several things wait and no id says which.
+    """
+    from loki.waiting import inbox, numbers, reviews
+    from loki.workspace import Workspace
+
+    log_to_console()
+    workspace = Workspace(way.project)
+    reviews.settle(workspace)
+    there = inbox.requests(workspace)
+    if id_ is not None:
+        return workspace, inbox.find_shown(workspace, there, id_)
+    if not there:
+        raise UsageError("nothing waits for you; `loki status` says more")
+    if len(there) > 1:
+        listing = "\n".join(
+            f"  {one.number}  {one.id}  {line(one.title, 40)}: {line(one.question, 100)}"
+            for one in numbers.numbered(workspace, there)
+        )
+        raise UsageError(
+            f"{amount(len(there), 'thing')} wait for you: expected the number of one\n{listing}"
+        )
+    (one,) = there
+    if not way.json:
+        typer.echo(f"{one.id}  {line(one.title)}\n  {line(one.question)}", err=True)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        typer.confirm("Answer this one?", abort=True, err=True)
+    return workspace, one
+
+
+def _answer(
+    workspace: Workspace,
+    one: Request,
+    verb: str,
+    by: str,
+    note: str,
+    context: str,
+    way: _Way,
+    *,
+    abort: bool = False,
+    named: str | None = None,
+) -> None:
+    """Do what was said, say what was done, and what is next, or do that."""
+    from loki.answering import user
+    from loki.waiting import inbox
+    from loki.waiting.kind import Said
+
+    said = Said(by.strip() or user(), note, context, abort)
+    if verb == "reject" and not note.strip() and not abort and inbox.wants_why(one):
+        raise UsageError(
+            f'say why: loki reject {shlex.quote(named or one.id)} "…"; it is kept with your no'
+        )
+    result = (inbox.approve if verb == "approve" else inbox.reject)(workspace, one, said)
+    if result.done and not (way.json and way.resume):
+        if way.json:
+            show_json({"id": one.id, "done": result.done, "next": result.next or None})
+        else:
+            typer.echo(result.done)
+    is_to_go_on = way.resume or result.at_once
+    if is_to_go_on and result.run:
+        _go_on_with_run(result, said, way, approves=verb == "approve")
+    elif is_to_go_on and result.tasks:
+        _go_on_with_tasks(result, said, way)
+    elif result.next and not way.json:
+        typer.echo(f"Next: {result.next}{said_project(way.project)}")
+
+
+def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
+    """Resume them, one after another; the exit code is the first one's that is not 0."""
+    from loki.cli.resume import command as go_on
+
+    codes = []
+    for task in result.tasks:
+        try:
+            go_on(
+                task,
+                context=said.context if result.at_once else None,
+                agent=way.agent,
+                agent_command=way.agent_command,
+                project=way.project,
+                json=way.json,
+            )
+        except typer.Exit as ended:
+            codes.append(ended.exit_code)
+    raise typer.Exit(next(filter(None, codes), 0))
+
+
+def _go_on_with_run(result: Result, said: Said, way: _Way, *, approves: bool) -> None:
+    from loki.cli.pipeline import resume as go_on
+
+    is_answer = not result.done
+    go_on(
+        result.run,
+        approve=is_answer and approves and result.lets_begin,
+        reject=is_answer and not approves,
+        note=said.note,
+        by=said.by,
+        context=said.context if is_answer else "",
+        agent=None if way.agent is None else [way.agent],
+        agent_command=way.agent_command,
+        project=way.project,
+        json=way.json,
+    )
