@@ -1,5 +1,6 @@
 # make demo   set up what is missing, then run the main job on a small real project
-# make test   set up what is missing, then run every check
+# make test   set up what is missing, then run the checks of every change
+# make test-all  the same and all others, as CI does
 # make help   the other targets
 #
 # Everything lives in .venv/ and build/; every target may be repeated.
@@ -26,10 +27,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery notebooks test cpp asan tsan node agents plugins litellm py lint types stubs stubs-check format format-check fuzz fuzz-state dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery notebooks test test-all cpp asan tsan node agents plugins litellm py system lint types stubs stubs-check format format-check fuzz fuzz-state dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+# One build tree: what pip installs and what ctest runs.
+BUILD := build/release
 
 # --- set-up -------------------------------------------------------------------------------------------
 
@@ -61,7 +65,8 @@ setup: build/tools.stamp ## system packages, .venv/ and tools
 SOURCES := $(shell find cpp bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 build/install.stamp: build/tools.stamp $(SOURCES)
 	$(call say,build and install loki into .venv/)
-	@$(BIN)/python -m pip install -q --no-build-isolation '.[demo]' -C cmake.define.LOKI_WARNINGS_AS_ERRORS=ON
+	@$(BIN)/python -m pip install -q --no-build-isolation '.[demo]' -C build-dir=$(BUILD) \
+	  -C cmake.define.LOKI_WARNINGS_AS_ERRORS=ON -C cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
 	@touch $@
 
 install: build/install.stamp ## build and install into .venv/
@@ -98,8 +103,12 @@ gallery: install ## docs/failures.md: what loki explain says of twenty tools' fa
 
 # --- checks ----------------------------------------------------------------------------------------------
 
-test: format-check lint install stubs-check types cpp asan py ## everything
+test: format-check lint install stubs-check types cpp py ## the checks of every change: minutes
 	$(call say,all checks passed)
+
+test-all: export LOKI_EXAMPLES := all
+test-all: test asan system ## everything, as CI: the second tier of Python tests and the sanitizers, too
+	$(call say,all checks of both tiers passed)
 
 format-check: setup
 	$(call say,clang-format)
@@ -124,9 +133,11 @@ stubs: install ## write python/loki/_core.pyi anew
 	@rm -rf build/stubs && ($(STUBGEN) $(CURDIR)/build/stubs)
 	@cp build/stubs/loki/_core.pyi python/loki/_core.pyi
 
-cpp: setup ## C++ tests
+cpp: install ## C++ tests, on the core that was installed
 	$(call say,C++ tests)
-	@cmake --preset default >/dev/null && cmake --build --preset default && ctest --preset default -j $(JOBS) | tail -n 5
+	@cmake -S . -B $(BUILD) -DLOKI_BUILD_TESTS=ON >/dev/null && cmake --build $(BUILD) --target loki_tests
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure > $(BUILD)/ctest.log || { cat $(BUILD)/ctest.log; exit 1; }
+	@tail -n 5 $(BUILD)/ctest.log
 
 asan: setup ## C++ tests under AddressSanitizer and UBSan
 	$(call say,C++ tests under ASan and UBSan)
@@ -192,9 +203,13 @@ build/litellm.stamp: build/tools.stamp pyproject.toml
 
 litellm: build/litellm.stamp ## litellm, for the tests of models that go by it
 
-py: install node plugins litellm ## Python tests
-	$(call say,Python tests)
-	@$(BIN)/python -m pytest -n $(JOBS)
+py: install ## Python tests that start no process; LOKI_EXAMPLES=all tries properties on all examples
+	$(call say,Python tests of the first tier)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/py
+
+system: install node plugins litellm ## Python tests with processes, crashes, toolchains, frameworks, pages
+	$(call say,Python tests of the second tier)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/system
 
 format: setup ## reformat C++ and Python
 	@$(BIN)/clang-format -i $(CXX_FILES)

@@ -58,6 +58,7 @@ if(LOKI_BUILD_TESTS)
   find_package(GTest QUIET)
   if(NOT GTest_FOUND)
     message(STATUS "loki: GoogleTest is not installed; fetching 1.14.0")
+    set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
     FetchContent_Declare(googletest
       URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
       URL_HASH SHA256=8ad598c73ad796e0d8280b082cebd82a630d73e73cd3c70057938a6501bba5d7)

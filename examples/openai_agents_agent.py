@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from agents import Agent, MaxTurnsExceeded, Runner, function_tool, set_tracing_disabled
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from looping_task import GOAL, PATIENCE, Task, compare
 
 import loki
-from agents import Agent, MaxTurnsExceeded, Runner, function_tool, set_tracing_disabled
 from loki.adapters.openai_agents import LokiRunner
 
 set_tracing_disabled(True)  # traces go to OpenAI, and need a key

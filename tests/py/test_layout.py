@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import loki
+from support.paths import ROOT
 
 PACKAGE = Path(loki.__file__).parent
-SOURCE = Path(__file__).parents[2]
+SOURCE = ROOT
 
 ORDER = ["base", "recognition", "memory", "decision", "people", "action", "recurrence"]
 """A wing may import itself and what stands before it."""

@@ -3,7 +3,7 @@
 Two walls, the first that holds: Landlock, which a kernel since 5.13 has, and ``bwrap``, where it is
 installed. What tools and agents write beside their tree is data, ``box.yml``. Why it is so:
 ``docs/design/sandbox.md``. Under test: ``tests/py/action/test_box.py``, with real tools
-``tests/py/together/test_box.py``.
+``tests/system/processes/together/test_box.py``.
 """
 
 from __future__ import annotations

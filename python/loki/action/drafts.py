@@ -1,7 +1,7 @@
 """Keeps what a task proposed last and what was refused: ``tasks/<id>/refused.json``.
 
 It outlives the process, so that who goes on with the task begins with it. Under test:
-``tests/py/together/test_refused_change.py`` (killed in between).
+``tests/system/processes/together/test_refused_change.py`` (killed in between).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which files of a project differ from a commit; under test: ``tests/py/action/test_files_since.py``."""
+"""Which files of a project differ from a commit.
+
+Under test: ``tests/system/processes/action/test_files_since.py``.
+"""
 
 from __future__ import annotations
 

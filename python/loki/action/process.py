@@ -1,6 +1,6 @@
 """Commands: run without a shell, bounded in time and output, with nothing left running afterwards.
 
-Under test: ``tests/py/action/test_process.py``. A supervisor process (`loki.action.supervisor`)
+Under test: ``tests/system/processes/action/test_process.py``. A supervisor process (`loki.action.supervisor`)
 stands between loki and the command. It ends the command and everything that the command started
 when the command ends, when its time is up, when loki says so, and when loki dies.
 """

@@ -1,7 +1,8 @@
 """The regression check: tests that passed before the task and can be broken by it still pass.
 
-Under test: ``tests/py/together/test_regression.py``. What the checks themselves tell is used first; only
-tests that they do not cover are run besides, on the starting tree and on the tree as it is now.
+Under test: ``tests/system/processes/together/test_regression.py``. What the checks themselves tell is
+used first; only tests that they do not cover are run besides, on the starting tree and on the tree as it
+is now.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How commands of agents and checks run in a project: in a box, and what decides there is looked after.
 
 A workspace says what holds for its folders (`loki.action.provider`); whoever runs a command asks by the
-folder that it is run for. Under test: ``tests/py/together/test_rules.py`` and ``test_box.py``, by whole runs.
+folder that it is run for. Under test, by whole runs: ``tests/system/processes/together/test_rules.py`` and
+``test_box.py``.
 """
 
 from __future__ import annotations

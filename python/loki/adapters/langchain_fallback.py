@@ -2,7 +2,7 @@
 
 Each member of ``model.with_fallbacks([...])`` passes a breaker of its own and is asked once: what fails, or
 may not be asked, is left for the next one at once. Under test:
-``tests/py/adapters/test_langchain_fallback.py``.
+``tests/system/frameworks/adapters/test_langchain_fallback.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the tools of loki's MCP server answer, as text for a model.
 
-Under test: ``tests/py/adapters/test_mcp.py``.
+Under test: ``tests/system/frameworks/adapters/test_mcp.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A monitor for each conversation of an agent, which tells the signs that a scope says.
 
-Under test: ``tests/py/adapters/test_conversation.py``, ``test_scope.py``.
+Under test: ``tests/system/frameworks/adapters/test_conversation.py``, ``test_scope.py``.
 """
 
 from __future__ import annotations

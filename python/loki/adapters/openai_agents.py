@@ -8,7 +8,7 @@ Needs the extra ``openai-agents``. It decides nothing: `loki.Monitor` does.
 Function tools get guardrails of loki's: one before, one that sees the output first, one that adds to it
 last, so that those of their owner see what they always saw. Models carry the signs, wait for outages to
 end, and are where a stuck agent stops: every call of a tool has its result then. Under test:
-``tests/py/adapters/test_openai_agents.py``, ``…_model.py``, ``…_more.py``, ``…_tools.py``.
+``tests/system/frameworks/adapters/test_openai_agents.py``, ``…_model.py``, ``…_more.py``, ``…_tools.py``.
 """
 # ruff: noqa: A002 - the SDK's names
 
@@ -24,9 +24,9 @@ from loki.adapters.conversation import StandIn, Watch, Watching, enclosing, stan
 from loki.decision.tool_call import ToolCall
 
 try:
+    import agents
     import agents.tool as sdk
 
-    import agents
     from loki.adapters.openai_agents_resilient import breaker_of, is_silent
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error

@@ -3,7 +3,7 @@
     agent = Agent("anthropic:claude-opus-5-5", tools=[...], capabilities=[LokiCapability()])
 
 Needs the extra ``pydantic-ai``. It decides nothing: `loki.Monitor` does.
-Under test: ``tests/py/adapters/test_pydantic_ai.py``, ``…_given.py``.
+Under test: ``tests/system/frameworks/adapters/test_pydantic_ai.py``, ``…_given.py``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each member of pydantic-ai's ``FallbackModel`` passes a breaker of its own and is asked once: what fails, or
 may not be asked, is left for the next one at once. Under test:
-``tests/py/adapters/test_pydantic_ai_fallback.py``.
+``tests/system/frameworks/adapters/test_pydantic_ai_fallback.py``.
 """
 
 from __future__ import annotations

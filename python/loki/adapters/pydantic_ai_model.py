@@ -1,6 +1,6 @@
 """pydantic-ai: a model whose calls go through loki, as `loki.adapters.pydantic_ai` gives it to runs.
 
-Under test: ``tests/py/adapters/test_pydantic_ai_calls.py``.
+Under test: ``tests/system/frameworks/adapters/test_pydantic_ai_calls.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several models of one framework as one: what `loki.ResilientLLM` is, for calls of others' clients.
 
 Each framework's own class stands on it: ``ResilientModel`` or ``ResilientChatModel`` of its adapter. Under
-test: ``tests/py/adapters/test_resilient_models.py``.
+test: ``tests/system/frameworks/adapters/test_resilient_models.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Any command-line agent: it works in a copy of the project; what it leaves is its change.
 
-Under test: ``tests/py/agents/test_command.py``.
+Under test: ``tests/system/processes/agents/test_command.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Any model that litellm knows, as one of loki's.
 
-Under test: ``tests/py/agents/test_litellm.py``. What is sent and why: ``docs/design/llm.md``.
+Under test: ``tests/system/frameworks/agents/test_litellm.py``. What is sent and why: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Any model that pydantic-ai knows, as one of loki's.
 
-Under test: ``tests/py/agents/test_pydantic_ai.py``. What is sent and why: ``docs/design/llm.md``.
+Under test: ``tests/system/frameworks/agents/test_pydantic_ai.py``. What is sent and why:
+``docs/design/llm.md``.
 """
 
 from __future__ import annotations

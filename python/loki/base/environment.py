@@ -1,6 +1,7 @@
 """What programs that loki starts know of its environment: no secrets that are not passed on purpose.
 
-Tests: ``tests/py/base/test_secret.py``; with real programs ``tests/py/together/test_environment.py``.
+Tests: ``tests/py/base/test_secret.py``;
+with real programs ``tests/system/processes/together/test_environment.py``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 pytest then gives up before it configures any plugin, so that nobody but the hook that loads them hears
 of it. What `loki.pytest_plugin.controller` does over a run is done here at once: the run is kept, with
 the one error that it had, and shown above what pytest says. Under test:
-``tests/py/pytest_plugin/test_unstarted.py``.
+``tests/system/processes/pytest_plugin/test_unstarted.py``.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ TEST(Backoff, RefusesArgumentsOutsideTheirRange) {
   EXPECT_THROW(make(1s, 2, 1s, nan, 0), InvalidArgument);
 }
 
-// From the reference in tests/py/support/backoff.py, for machines and sanitizers without Python.
+// From the reference in tests/support/backoff.py, for machines and sanitizers without Python.
 TEST(Backoff, GoldenValues) {
   const auto delay = [](JitterMode mode, std::uint32_t failures) {
     return make(5s, 2, 300s, 0.1, 0, mode).delay(failures, "api/claude", 1).count();

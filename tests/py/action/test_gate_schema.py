@@ -13,6 +13,7 @@ from loki.action.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates import schema
 from loki.action.gates.subject import Subject
 from loki.action.tree import Tree
+from support.paths import ROOT
 
 
 def check(root: Path, files: dict[str, str | bytes | None]) -> list[Violation]:
@@ -90,7 +91,7 @@ def test_what_was_wrong_before_is_only_pointed_out(project: Path) -> None:
 
 
 def test_this_projects_own_manifests_pass(project: Path) -> None:
-    root = Path(__file__).parents[3]
+    root = ROOT
     files: dict[str, str | bytes | None] = {
         name: (root / name).read_bytes() for name in ("pyproject.toml", "tests/node/package.json")
     }

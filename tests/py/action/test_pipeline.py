@@ -30,6 +30,7 @@ from loki.action.pipeline_state import (
     Wait,
     Waited,
 )
+from support.examples import examples
 from support.loop import NOON
 from support.pipeline import FAILED, RETRY, PipelineWorld, at, begun, ended
 
@@ -278,7 +279,7 @@ def test_what_is_begun_again_has_a_task_of_its_own_and_what_is_before_it_stays()
 # --- promises of any story ------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_attempts_tries_and_waits_are_bounded(data: st.DataObject) -> None:
     """Whatever stages do, a run ends within tries times inner attempts, and within its limits."""

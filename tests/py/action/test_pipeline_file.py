@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +13,7 @@ from loki.action.pipeline_file import inspect, read
 from loki.action.pipeline_spec import Output, Retry
 from loki.base.error import ConfigError
 from loki.recognition.source import MAX_BYTES
-
-ROOT = Path(__file__).parents[3]
+from support.paths import ROOT
 
 WHOLE = """\
 version: 1

@@ -14,8 +14,9 @@ import loki
 from loki.agents.contract import question
 from loki.testing import AgentContract, LLMContract, ScriptedAgent, ScriptedLLM
 from support.llm_service import LLMService, Received, Reply, Said, failed
+from support.paths import ROOT
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "models.md"
+DOCUMENT = ROOT / "docs" / "models.md"
 NOWHERE = "http://127.0.0.1:9"  # the discard service, which nobody runs any more
 LINES = 30
 """Of the documented adapter, at most: it is promised to be small."""

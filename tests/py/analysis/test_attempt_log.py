@@ -21,6 +21,7 @@ from loki.analysis import attempt_log, quick_log
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.stores.files import FileStore
+from support.examples import examples
 
 FAILURE = recognize("app/a.py:3:1: F401 [*] `os` imported but unused\nFound 1 error.\n")
 RECORD = Attempt(
@@ -123,7 +124,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     logging.getLogger("loki").setLevel(logging.NOTSET)
 
 
-@hypothesis_settings(max_examples=300)
+@hypothesis_settings(max_examples=examples(300))
 @given(logs=st.lists(LOGS, min_size=1, max_size=3))
 def test_both_ways_give_the_same_table(
     logs: list[bytes], tmp_path_factory: pytest.TempPathFactory
@@ -146,7 +147,7 @@ PIECES = st.sampled_from(
 )
 
 
-@hypothesis_settings(max_examples=300)
+@hypothesis_settings(max_examples=examples(300))
 @given(
     places=st.lists(
         st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 4), PIECES), min_size=1, max_size=4

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import loki
 from loki import analysis
 from loki.analysis.arrow import TYPES, schema
 from loki.analysis.column import TABLES
+from support.paths import ROOT
 
-PAGE = (Path(__file__).parents[3] / "docs" / "jupyter.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "jupyter.md").read_text("utf-8")
 
 
 def documented(name: str) -> str:

@@ -19,6 +19,7 @@ from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import log_name
 from loki.memory.strategy_use import PHASES, uses
 from loki.workspace import Workspace
+from support.examples import examples
 
 
 def by_the_records(root: Path) -> list[tuple[object, ...]]:
@@ -115,7 +116,7 @@ ATTEMPTS = st.builds(
 )
 
 
-@hypothesis_settings(max_examples=200)
+@hypothesis_settings(max_examples=examples(200))
 @given(attempts=st.lists(ATTEMPTS, max_size=12))
 def test_every_use_is_that_of_any_records(
     attempts: list[Attempt], tmp_path_factory: pytest.TempPathFactory

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import ROOT
 from support.patterns import FLUX, changed, loki
 
-TOOLS = Path(__file__).parents[3] / "python/loki/recognition"
+TOOLS = ROOT / "python/loki/recognition"
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from loki.decision.breaker import Breaker, Permit
 from loki.testing import ManualClock
 from support.breaker import trip
+from support.paths import ROOT
 
-PAGE = Path(__file__).parents[3] / "docs/design/breaker.md"
+PAGE = ROOT / "docs/design/breaker.md"
 STATES = ("CLOSED", "OPEN", "HALF_OPEN")
 NOWHERE = "—"
 """A cell that cannot happen: in this state there is no such permit."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.decision.claim import admits, claims
+from support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_who_does_not(text: str) -> None:
 
 
 @given(st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_text_is_read(text: str) -> None:
     assert all(claim.quote in text for claim in claims(text))
     assert admits(text) in {True, False}

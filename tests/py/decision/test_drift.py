@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from benchmarks.drift import PARTS, interrupts, load, main, rates
 from loki.decision.drift import Drift, Proposed, detect, rank, worst
 from loki.decision.relation import Goal, Touched
+from support.examples import examples
+from support.paths import ROOT
 
 FLOORS = {"tuning": (0.95, 0.95), "kept_back": (0.95, 0.9), "kept_back_second": (0.95, 0.9)}
 """Precision and recall that may not get worse."""
@@ -67,7 +69,7 @@ def test_history_is_measured(tmp_path: Path) -> None:
         git("add", "-A")
         git("commit", "-qm", f"Add the {name}")
     command = [sys.executable, "-m", "benchmarks.drift_history", str(tmp_path), "--most", "2"]
-    root = Path(__file__).parents[3]
+    root = ROOT
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("2 commits under their own first line: 0 interrupted")
 
@@ -108,7 +110,7 @@ GOALS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CHANGES, GOALS)
 def test_it_is_total_and_deterministic(proposed: Proposed, goal: Goal) -> None:
     found = detect(proposed, goal)
@@ -122,7 +124,7 @@ def test_it_is_total_and_deterministic(proposed: Proposed, goal: Goal) -> None:
     assert all(one.drift_distance >= 1 and one.detected_drift for one in found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(FILES, max_size=6), st.text(max_size=40))
 def test_within_its_scope_no_file_is_drift(files: list[Touched], title: str) -> None:
     scope = tuple(dict.fromkeys(file.path for file in files if not set("*?") & set(file.path)))
@@ -131,7 +133,7 @@ def test_within_its_scope_no_file_is_drift(files: list[Touched], title: str) -> 
     assert not [one for one in found if one.kind in {"elsewhere", "formatting"}]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(FILES.filter(lambda file: file.kind != "deleted"), max_size=6))
 def test_without_anything_to_go_by_no_file_is_above_low(files: list[Touched]) -> None:
     found = detect(Proposed(files), Goal("Improve the code"))

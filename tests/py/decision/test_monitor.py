@@ -25,6 +25,7 @@ from loki.decision.outcome import outcome
 from loki.decision.tool_call import Effect, Known, ToolCall, known
 from loki.memory.sign import SignRules
 from loki.recognition.failure import Failure
+from support.examples import examples
 
 FAILURES = [
     Failure.of("KeyError: 'next'", tests=["t.py::test_a"]),
@@ -65,7 +66,7 @@ def run(events: Sequence[MonitorEvent], rules: MonitorRules | None = None) -> li
 
 
 @given(events)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_table_is_total_and_its_state_survives_json(events: list[MonitorEvent]) -> None:
     state = MonitorState()
     nudged: set[str] = set()
@@ -90,7 +91,7 @@ def test_the_table_is_total_and_its_state_survives_json(events: list[MonitorEven
 
 
 @given(st.lists(st.builds(Passed, st.sampled_from(CALLS)), max_size=30), st.text())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_who_never_fails_hears_of_the_very_same_change_alone(
     events: list[MonitorEvent], message: str
 ) -> None:
@@ -98,7 +99,7 @@ def test_who_never_fails_hears_of_the_very_same_change_alone(
 
 
 @given(st.lists(st.sampled_from(CALLS[:2]), max_size=30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_looking_in_two_ways_counts_only_what_is_the_very_same_call(calls: list[Known]) -> None:
     said = run([Failed(call, FAILURES[0]) for call in calls])
     for index, reaction in enumerate(said):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.decision.outcome import exit_code_in, extent, outcome, said_by, says_failed
+from support.examples import examples
 from support.tool_calls import mypy_fails, pytest_fails
 
 
@@ -153,7 +154,7 @@ def test_the_same_but_for_what_varies_is_the_same() -> None:
 
 
 @given(st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_text_says_something(text: str) -> None:
     said = outcome(text)
     assert said.passed >= 0 <= said.failed

@@ -14,6 +14,7 @@ from loki.decision.tool_call import (
     is_steering,
     known,
 )
+from support.examples import examples
 
 
 def bash(command: Any) -> ToolCall:
@@ -206,7 +207,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["command", "url", "path", "x", "😀"]), ANYTHING))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_call_is_known(name: str, arguments: dict[str, Any]) -> None:
     call = known(ToolCall(name, arguments))
     assert len(call.said) <= 200
@@ -215,7 +216,7 @@ def test_any_call_is_known(name: str, arguments: dict[str, Any]) -> None:
 
 
 @given(st.text(alphabet="ab 'x\"\\|&;<>()$`\n#-c=/", max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_command_line_is_known(line: str) -> None:
     assert known(bash(line)).effect in set(Effect)
 

@@ -23,6 +23,7 @@ from loki.memory.page import parse
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore
+from support.examples import examples
 from support.loop import MakeFailure, MakePattern
 
 AT = "2026-04-04T10:15:30.000Z"
@@ -173,7 +174,7 @@ argument = st.one_of(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(60))
 @given(
     before=sentence,
     after=sentence,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loki import Monitor, ToolCall
 from loki.decision.any_text import any_repr, any_text, short
 from loki.decision.tool_call import known
+from support.examples import examples
 
 ODD = "ab/.-'\" \n\\\0\ud800\udcff€:;|&$(=1"
 TEXT = st.one_of(st.text(st.characters(), max_size=60), st.text(ODD, max_size=60))
@@ -46,7 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("project")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     CALLS,
     st.one_of(TEXT, st.binary(), TEXT.map(ValueError)),

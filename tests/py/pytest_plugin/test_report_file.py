@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -14,9 +13,9 @@ from loki.decision.test_summary import Cause, Member, TestSummary
 from loki.memory.test_run import TestFailure, TestRun
 from loki.pytest_plugin.report_file import markdown, render
 from loki.recognition.failure import Failure
+from support.paths import ROOT
 
 HOSTILE = "a | b `c` </details><script>x</script> [l](http://x) ::error::\n# head"
-ROOT = Path(__file__).parents[3]
 
 
 def summary(said: str = "negative amount: 3", test: str = "tests/test_a.py::test_x") -> TestSummary:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import loki
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 SLICE = 40  # lines
 MOST_BYTES = 12_000_000  # of source code, so that the test takes a second or two
 

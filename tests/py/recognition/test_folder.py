@@ -15,8 +15,8 @@ from loki.base.there import there
 from loki.recognition.failure import recognize, recognize_many
 from loki.recognition.folder import rules
 from support.growth import assert_linear
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 NODE = ROOT / "build" / "node" / "node_modules"
 
 GO = """\

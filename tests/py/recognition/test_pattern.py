@@ -9,8 +9,9 @@ import yaml
 import loki
 from loki.recognition import pattern
 from loki.recognition.pattern import band
+from support.paths import ROOT
 
-FILE = Path(__file__).parents[3] / "python/loki/recognition/failure-patterns.yml"
+FILE = ROOT / "python/loki/recognition/failure-patterns.yml"
 KINDS = [
     "lint-error",
     "type-error",

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,28 @@ from loki import _core
 from loki.recognition import builtin, fix, site
 from support.tool_files import TOOLS, tool_files
 
-
-def samples() -> list[Any]:
-    found = []
-    for name, document in tool_files().items():
-        for sample in document.get("samples", []):
-            found.append(pytest.param(sample, id=f"{name}: {sample['name']}"))  # noqa: PERF401
-    return found
+Sample = dict[str, Any]
+TOOL_FILES = {name: file["samples"] for name, file in tool_files().items() if file.get("samples")}
+of_each_tool = pytest.mark.parametrize("tool", TOOL_FILES)
 
 
-@pytest.mark.parametrize("sample", samples())
-def test_a_sample_gives_what_it_says(sample: dict[str, Any]) -> None:
+def every_sample(tool: str, check: Callable[[Sample], None]) -> None:
+    """Tries all samples of a tool's file; one that fails is named, and hides no other."""
+    wrong = []
+    for sample in TOOL_FILES[tool]:
+        try:
+            check(sample)
+        except Exception as error:
+            wrong.append(f"{tool}: {sample['name']}: {type(error).__name__}: {error}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+@of_each_tool
+def test_a_sample_gives_what_it_says(tool: str) -> None:
+    every_sample(tool, gives_what_it_says)
+
+
+def gives_what_it_says(sample: Sample) -> None:
     failure = loki.recognize(
         sample["text"],
         command=sample.get("command"),
@@ -40,8 +52,12 @@ def test_a_sample_gives_what_it_says(sample: dict[str, Any]) -> None:
     assert not expected
 
 
-@pytest.mark.parametrize("sample", samples())
-def test_the_excerpt_shows_the_line_that_says_what_failed(sample: dict[str, Any]) -> None:
+@of_each_tool
+def test_the_excerpt_shows_the_line_that_says_what_failed(tool: str) -> None:
+    every_sample(tool, has_an_excerpt_with_its_line)
+
+
+def has_an_excerpt_with_its_line(sample: Sample) -> None:
     failure = loki.recognize(sample["text"], command=sample.get("command"))
     assert failure.excerpt_lines is not None
     assert failure.output_line is not None
@@ -51,9 +67,13 @@ def test_the_excerpt_shows_the_line_that_says_what_failed(sample: dict[str, Any]
     assert failure.excerpt.split("\n") == lines
 
 
-@pytest.mark.parametrize("sample", samples())
-def test_framing_of_ci_systems_hides_nothing(sample: dict[str, Any]) -> None:
+@of_each_tool
+def test_framing_of_ci_systems_hides_nothing(tool: str) -> None:
     """Time stamps before each line, carriage returns at its end: the same failure."""
+    every_sample(tool, is_the_same_when_framed)
+
+
+def is_the_same_when_framed(sample: Sample) -> None:
     plain = loki.recognize(sample["text"], command=sample.get("command"))
     framed = "".join(
         f"2026-01-02T03:04:05.1234567Z {line}\r\n" for line in sample["text"].split("\n")
@@ -67,6 +87,11 @@ def test_framing_of_ci_systems_hides_nothing(sample: dict[str, Any]) -> None:
         plain.tests,
         plain.output_line,
     )
+
+
+def test_all_samples_are_tried() -> None:
+    assert len(TOOL_FILES) > 100
+    assert sum(map(len, TOOL_FILES.values())) > 1_200
 
 
 def test_every_regex_compiles() -> None:

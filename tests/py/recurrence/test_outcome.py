@@ -21,6 +21,7 @@ from loki.recurrence.outcome import (
 )
 from loki.recurrence.recurring import RecurringTask, Unreadable, read
 from loki.recurrence.run import RunRecord, Start, Status
+from support.examples import examples
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 KNOBS = Knobs()
@@ -138,7 +139,7 @@ def test_an_operator_forgives_failures_but_not_those_of_its_life() -> None:
 
 
 @given(st.lists(st.sampled_from(STATUSES), max_size=25), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_counter_is_the_failures_since_the_last_success(
     statuses: list[Status], is_cycle: bool
 ) -> None:
@@ -158,7 +159,7 @@ def test_the_counter_is_the_failures_since_the_last_success(
     st.floats(1, 8),
     st.floats(60, 10**6),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_delay_leaves_its_bounds(
     cron: str, failures: int, minutes: int, multiplier: float, cap: float
 ) -> None:
@@ -206,7 +207,7 @@ def test_what_cannot_be_used_says_why(text: str, said: str) -> None:
                     lambda inner: st.lists(inner, max_size=3)
                     | st.dictionaries(st.sampled_from(["schedule", "command", "cron", "delay", "runs"]),
                                       inner, max_size=4), max_leaves=12))  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_reading_never_raises(data: Any) -> None:
     import json
 

@@ -21,6 +21,7 @@ from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
 from loki.testing import ManualClock
 from support.disk import MEMORY
+from support.examples import examples
 
 RANKS = {"low": 25, "medium": 50, "high": 75, 60: 60}
 
@@ -264,7 +265,7 @@ def expected(one: Known) -> tuple[object, ...]:
 
 TestQueue = QueueMachine.TestCase
 TestQueue.settings = settings(
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

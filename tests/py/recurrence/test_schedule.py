@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import loki
 from loki.recurrence.schedule import Cron, Cycle
 from support.cron_reference import SlowCron
+from support.examples import examples
 
 UTC = timezone.utc
 
@@ -61,7 +62,9 @@ EXPRESSIONS = st.tuples(
 @example(expression="0,30 2,3 * * *", where=("Europe/Berlin", (2026, 3, 29)), hours=-2, minutes=0)
 @example(expression="0 0 * * *", where=("America/Havana", (2026, 3, 8)), hours=-2, minutes=0)
 @example(expression="0 10 * * *", where=("Pacific/Apia", (2011, 12, 30)), hours=-20, minutes=0)
-@settings(max_examples=100, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(
+    max_examples=examples(100), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
 def test_it_finds_what_looking_at_every_minute_finds(
     expression: str, where: tuple[str, tuple[int, int, int]], hours: int, minutes: int
 ) -> None:

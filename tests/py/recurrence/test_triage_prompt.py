@@ -12,6 +12,7 @@ from loki.recurrence.recurring import RecurringTask
 from loki.recurrence.run import RunRecord
 from loki.recurrence.triage_prompt import BUDGET, Evidence, data, prompt
 from loki.recurrence.verdict import KINDS, parse
+from support.examples import examples
 from support.triage import NOW, RECORD, failing
 
 
@@ -114,7 +115,7 @@ def test_evidence_is_behind_a_margin() -> None:
     assert parse(f"{text}\nVERDICT=FILE-FIX\nROOT_CAUSE: own", text).kind == "FILE-FIX"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.text(), st.text())
 def test_no_output_ends_its_fence(out: str, err: str) -> None:
     text = whole(printed={3: (out, err)})

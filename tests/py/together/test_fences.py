@@ -20,6 +20,7 @@ import loki
 from loki.action.tree import Tree
 from loki.agents.model_context import show
 from loki.recognition.text import visible
+from support.examples import examples
 from support.hostile import headings_of
 from support.written import NO_MARKDOWN, PAGES, PARTS, structure_of
 
@@ -64,7 +65,7 @@ def assert_stays_in_its_place(name: str, data: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 @given(data=hostile.filter(lambda data: data.strip() and re.search("[!-~]", visible(data))))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_no_data_changes_the_structure(name: str, data: str) -> None:
     """Pieces of every attack, in every order."""
     assert_stays_in_its_place(name, data)
@@ -103,7 +104,7 @@ def writes_headings(source: str) -> bool:
 
 
 @given(hostile)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_files_and_their_names_stay_data(data: str) -> None:
     """What a model is shown of a project: one heading for the project, one for each file."""
     found = headings_of(shown(data))

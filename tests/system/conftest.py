@@ -1,0 +1,15 @@
+"""The second tier: each test has the marker of the folder that it stands in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(item.path.relative_to(HERE).parts[0])
