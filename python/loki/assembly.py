@@ -81,7 +81,7 @@ def performer(
     from loki.action.regression import RegressionCheck
     from loki.action.work import Work
     from loki.answering import heard
-    from loki.dead_letters.burial import listener
+    from loki.dead_letters.incoming import listener
     from loki.decision import context_clear
     from loki.memory import task_record
     from loki.people.approval import Approvals
@@ -181,12 +181,12 @@ def performer(
 def review(workspace: Workspace) -> Review:
     """What loki would like to learn in a project."""
     from loki.memory.candidate import Candidates
-    from loki.memory.dead_letters import DeadLetters
+    from loki.memory.dead_letter_log import DeadLetterLog
     from loki.memory.review import Review
 
     # Not the store that goes on in memory: a decision that is not kept is none.
     store = workspace.strict_store
-    letters = DeadLetters(workspace.store, workspace.patterns)
+    letters = DeadLetterLog(workspace.store, workspace.patterns)
     return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
 
 

@@ -30,10 +30,10 @@ from loki.cli.report.document import Block, Document, Link, Section, Table, Text
 from loki.cli.report.document import Facts as Figures
 from loki.decision.test_label import Label
 from loki.decision.test_summary import Cause, Member, TestSummary
-from loki.memory import candidate_page, dead_letter, handoff, history, ledger, suggestion
+from loki.memory import candidate_page, dead_letter_page, handoff, history, ledger, suggestion
 from loki.memory.attempt import Attempt
 from loki.memory.candidate_page import Candidate, Source
-from loki.memory.dead_letter import DeadLetter, Mention, Record
+from loki.memory.dead_letter import DeadLetter, Mention, PastAttempt
 from loki.memory.intervention import Intervention
 from loki.memory.learned import Rule
 from loki.memory.reflection import Reflection
@@ -53,9 +53,7 @@ from loki.people.human_review import HumanReview
 from loki.pytest_plugin import report_file
 from loki.recognition.failure import Failure
 from loki.recurrence import dead_letter_question, triage_prompt
-from loki.recurrence.dead_letter import Letter, PastAttempt
 from loki.recurrence.dead_letter_review import Dependency
-from loki.recurrence.queued import QueuedTask
 from loki.recurrence.run import RunRecord
 from support.triage import NOW, RECORD, failing
 
@@ -204,17 +202,29 @@ def stage_approved(data: str) -> str:
 
 def lettered(data: str) -> str:
     known = failed(data)
-    record = Record(
-        data, data, data, data, data, 1.0, data, data, data, data, data, (data,),
-        (Mention(data, 3, data),), (data,),
-    )  # fmt: skip
+    old = DeadLetter(
+        data,
+        data,
+        at=data,
+        pattern=data,
+        kind=data,
+        confidence=1.0,
+        extension=data,
+        code=data,
+        error=data,
+        signature=data,
+        message=data,
+        strategies=(data,),
+        mentions=(Mention(data, 3, data),),
+        files={data: data},
+    )
     solved = [suggestion.Solved(data, data)]
     more = suggestion.render(
-        suggestion.suggest(record, [record, record], {data: data}, [data], solved), [record], 12
+        suggestion.suggest(old, [old, old], {data: data}, [data], solved), [old], 12
     )
     attempts = [tried(data), tried(data, 2)]
-    letter = DeadLetter(data, data, attempts, known, data, data, {data: data})
-    return dead_letter.render(letter, 1, more)
+    letter = DeadLetter.of(data, data, attempts, known, data, data, {data: data})
+    return dead_letter_page.render(letter, attempts, 1, more)
 
 
 def candidate(data: str) -> str:
@@ -254,7 +264,7 @@ def signs_page(data: str) -> str:
 
 def asked_of_letter(data: str) -> str:
     tries = (PastAttempt(1, data, data, data, data, data),)
-    letter = Letter(QueuedTask(data, data, data), 3, data, data, data, tries)
+    letter = DeadLetter(data, data, data, failure_count=3, error_summary=data, attempts=tries)
     return dead_letter_question.question(letter, [Dependency(data, data)])  # type: ignore[arg-type]
 
 
@@ -317,7 +327,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "cli/report/markdown": report,
     "memory/candidate_page": candidate,
     "memory/candidate_page: learned": learned,
-    "memory/dead_letter": lettered,
+    "memory/dead_letter_page": lettered,
     "memory/handoff": handed,
     "memory/history": attempts_page,
     "memory/ledger": ledgered,
@@ -334,7 +344,7 @@ PAGES: dict[str, Callable[[str], str]] = {
 }
 """By the module that writes it."""
 
-PARTS = {"memory/dead_letters", "memory/suggestion", "people/escalations"}
+PARTS = {"memory/dead_letter_log", "memory/suggestion", "people/escalations"}
 """Modules whose parts stand in one of these."""
 
 NO_MARKDOWN = {"action/code_state", "agents/contract", "recognition/addition", "stores/files"}

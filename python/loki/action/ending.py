@@ -23,6 +23,7 @@ from loki.action.state import (
 )
 from loki.action.task import Outcome
 from loki.base.time import isoformat
+from loki.memory import dead_letter_page
 from loki.people.escalation import file_name
 from loki.people.human_review import HUMAN_REVIEW
 
@@ -117,7 +118,7 @@ def _page(outcome: Outcome, now: datetime) -> str | None:
     if outcome.status == "escalated":
         return file_name(isoformat(now), outcome.task_id)
     if outcome.status == "failed" and outcome.trigger != "budget":
-        return f"tasks/{outcome.task_id}/dead-letter-{outcome.task_id}.md"
+        return dead_letter_page.name(outcome.task_id)
     return None
 
 

@@ -14,7 +14,7 @@ from loki.base.time import Clock, isoformat
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import DeadLetter, blocked_reason
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.memory.intervention import Intervention, last_attempt_before, words_of
 from loki.memory.learned import Learned
@@ -167,14 +167,22 @@ class Recorder:
         """Write the pages of a task that ended."""
         now = isoformat(self.clock.now())
         outcome, made = effect.outcome, self.attempts()
-        letter = dead_letter = None
+        letter = None
         if outcome.status == "failed" and outcome.page and effect.failure:
             reason, changes = blocked_reason(outcome.trigger), self.changes()
             files = {path: changes.get(path, "restored") for path in outcome.files}
             task = self.task
-            letter = DeadLetter(task.id, task.title, made, effect.failure, reason, now, files)
-            letters = DeadLetters(self.store, self.patterns)
-            dead_letter = letters.keep(letter, outcome.page).to_dict()
+            letter = DeadLetter.of(
+                task.id,
+                task.title,
+                made,
+                effect.failure,
+                reason,
+                now,
+                files,
+                "pipeline" if task.run else "loop",
+            )
+            DeadLetterLog(self.store, self.patterns).add(letter, made, outcome.page)
         if outcome.trigger == "approval" and outcome.page:
             self.store.put(outcome.page, self._approval_page(outcome))
         elif outcome.page and (page := self.review_page(outcome)) is not None:
@@ -185,7 +193,7 @@ class Recorder:
             self.escalations.answer(self.task.id, "the task succeeded")
         self.ended(outcome, letter)
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
-        self.save_task(outcome, dead_letter)
+        self.save_task(outcome, letter)
 
     def answered(self, outcome: Mapping[str, Any]) -> None:
         """Note a person's answer on the page that asked for it.
@@ -239,9 +247,7 @@ class Recorder:
             )
         )
 
-    def save_task(
-        self, outcome: Outcome | None, dead_letter: Mapping[str, Any] | None = None
-    ) -> None:
+    def save_task(self, outcome: Outcome | None, letter: DeadLetter | None = None) -> None:
         """Keep what the task is and how it stands."""
         data = {
             "version": 1,
@@ -255,7 +261,7 @@ class Recorder:
             "tree": self.tree,
             "outcome": outcome.to_dict() if outcome else None,
             "approval": self._awaited(outcome),
-            "dead_letter": dead_letter,
+            "dead_letter": letter.to_dict() if letter else None,
         }
         task_record.save(self.store, data)
 

@@ -21,12 +21,12 @@ from loki.base.time import isoformat, moment
 from loki.decision.transition_log import RECOVERIES, TRANSITIONS
 from loki.memory import metrics, task_record
 from loki.memory.call import Calls
-from loki.memory.dead_letter import Record
-from loki.memory.dead_letters import LETTERS
+from loki.memory.dead_letter import DeadLetter
+from loki.memory.dead_letter_log import LETTERS
 from loki.memory.history import log_name
 from loki.memory.run import open_runs
 from loki.recurrence import queue_file
-from loki.recurrence.dead_letter import Letter
+from loki.recurrence.dead_letter_form import letter_of
 from loki.recurrence.queue_lists import document
 from loki.stores.files import FileStore
 
@@ -202,14 +202,14 @@ def dead_letters(store: FileStore) -> pa.Table:
 def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
     for data in store.scan(LETTERS):
         try:
-            letter = Record.from_dict(data)
+            letter = DeadLetter.read(data)
         except ValueError as error:
             logger.warning("%s: skipped a record: %s", LETTERS, error)
             continue
-        own = ("task", "title", "pattern", "kind", "confidence", "signature", "strategies")
+        own = ("title", "pattern", "kind", "confidence", "signature", "strategies")
         row = {name: getattr(letter, name) for name in own}
-        said = letter.message or letter.error
-        yield {**row, "in_queue": False, "timestamp": letter.at or None, "error": said}
+        known = {"task": letter.task_id, "error": letter.message or letter.error}
+        yield {**row, **known, "in_queue": False, "timestamp": letter.at or None}
 
 
 def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
@@ -219,10 +219,10 @@ def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
     except StoreError as error:
         logger.warning("%s; its dead letters are left out", error)
         return
-    for letter in map(Letter.of, found):
+    for letter in map(letter_of, found):
         yield {
-            "task": letter.task.id,
-            "title": letter.task.title,
+            "task": letter.task_id,
+            "title": letter.title,
             "in_queue": True,
             "timestamp": letter.last_failure or None,
             "first_failure": letter.first_failure,
@@ -231,7 +231,7 @@ def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
             "error": letter.error_summary,
             "recovery_strategy": letter.recovery_strategy or None,
             "requeues": letter.requeues,
-            "original_queue": letter.task.raw.get("original_queue"),
+            "original_queue": letter.other.get("original_queue"),
         }
 
 

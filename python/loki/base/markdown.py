@@ -120,6 +120,11 @@ def bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "None."
 
 
+def numbered(items: Iterable[str]) -> str:
+    """A numbered list of lines that are Markdown already."""
+    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
+
+
 def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\{sign}" for sign in found[0])
 

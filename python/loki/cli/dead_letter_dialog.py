@@ -12,7 +12,7 @@ from loki.cli.common import amount
 from loki.cli.dead_letter_text import told, whole
 
 if TYPE_CHECKING:
-    from loki.dead_letters.reviewing import Reviewed, Reviews
+    from loki.dead_letters.dead_letters import DeadLetters, Reviewed
     from loki.recurrence.dead_letter_review import Answers
 
 _CHOICES = (
@@ -21,41 +21,41 @@ _CHOICES = (
 )
 
 
-def go_through(reviews: Reviews, tasks: Sequence[str] | None) -> None:
+def go_through(letters: DeadLetters, tasks: Sequence[str] | None) -> None:
     """Ask about each dead letter.
 
     Args:
-        reviews: the review.
+        letters: those of the project.
         tasks: ids; None: all, and the time of the review is kept once all were seen.
     """
-    reviews.complete()
-    found = reviews.review(tasks, dry_run=True)
+    letters.complete()
+    found = letters.review(tasks, dry_run=True)
     if not found:
         typer.echo("No dead letters: no task was given up.")
     for number, one in enumerate(found, 1):
         typer.echo(f"\n{number} of {len(found)}  {told(one)}")
-        if not _ask(reviews, one):
+        if not _ask(letters, one):
             typer.echo(f"{amount(len(found) - number + 1, 'dead letter')} left for another time.")
             return
     if tasks is None:
-        reviews.queue.reviewed()
+        letters.queue.reviewed()
 
 
-def _ask(reviews: Reviews, one: Reviewed) -> bool:
+def _ask(letters: DeadLetters, one: Reviewed) -> bool:
     """Ask about one; False where the person has had enough."""
     while True:
         answer = typer.prompt(f"\n{_CHOICES}", default="", show_default=False).strip().lower()[:1]
         if answer in {"k", "q"}:
             return bool(answer == "k")
         if answer == "d":
-            typer.echo("\n" + whole(one, reviews.workspace))
+            typer.echo("\n" + whole(one, letters.workspace))
             continue
         if answer and answer not in _ANSWERS:
             typer.echo("Say n, s, f, a, d, k or q, or press enter.")
             continue
         try:
             said = {one.task_id: _ANSWERS[answer]()} if answer else {}
-            done = reviews.review([one.task_id], said)
+            done = letters.review([one.task_id], said)
         except UsageError as error:
             typer.secho(str(error), fg="red")
             continue

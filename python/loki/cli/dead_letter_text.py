@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loki.cli.common import amount, line
+from loki.memory import dead_letter_page
 
 if TYPE_CHECKING:
-    from loki.dead_letters.reviewing import Reviewed
+    from loki.dead_letters.dead_letters import Reviewed
     from loki.workspace import Workspace
 
 WIDTH = 100
@@ -51,7 +52,7 @@ def told(one: Reviewed, *, decided: bool = False) -> str:
     lines = [
         f"{typer.style(line(one.task_id), bold=True)}: {shown}: {line(decision.reason, WIDTH)}"
     ]
-    lines.append(f"  what    {line(letter.task.title, WIDTH)}")
+    lines.append(f"  what    {line(letter.title, WIDTH)}")
     last = f", last {line(letter.last_failure[:16])}" if letter.last_failure else ""
     lines.append(
         f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: "
@@ -111,7 +112,7 @@ def whole(one: Reviewed, workspace: Workspace) -> str:
         lines.append(f"\n{head}{tried.agent_id and f'  by {line(tried.agent_id)}'}")
         lines.append(f"  did     {line(tried.approach or 'not told', 200)}")
         lines.append(f"  error   {line(tried.error_message or 'not told', 300)}")
-    page = f"tasks/{one.task_id}/dead-letter-{one.task_id}.md"
+    page = dead_letter_page.name(one.task_id)
     if workspace.store.get(page) is not None:
         lines.append(f"\npage: {workspace.folder / page}")
     id_ = shlex.quote(one.task_id)
@@ -130,7 +131,7 @@ def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
     letter, decision = one.letter, one.decision
     data: dict[str, Any] = {
         "task_id": one.task_id,
-        "title": letter.task.title,
+        "title": letter.title,
         "failure_count": letter.failure_count,
         "total_attempts": letter.total_attempts,
         "last_failure": letter.last_failure or None,
@@ -148,5 +149,5 @@ def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
     if whole:
         data["dependencies"] = [asdict(needed) for needed in one.facts.dependencies]
         data["commits"] = [asdict(commit) for commit in one.facts.commits]
-        data["entry"] = dict(letter.task.raw)
+        data["entry"] = dict(one.task.raw)
     return data

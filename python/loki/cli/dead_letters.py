@@ -19,9 +19,7 @@ from loki.cli.show import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loki.dead_letters.reviewing import Reviewed, Reviews
-    from loki.recurrence.dead_letter import Letter
-    from loki.recurrence.dead_letter_review import Answers
+    from loki.dead_letters.dead_letters import DeadLetters, Reviewed
     from loki.workspace import Workspace
 
 app = typer.Typer(
@@ -84,19 +82,19 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
 
 def _list(project: Path, json: bool) -> None:
-    reviews = _reviews(project)
+    letters = _letters(project)
     if not changes_nothing():
         with suppress(StoreError):  # what was given up before there was a list is in it from now on
-            reviews.complete()
-    found = reviews.review(dry_run=True)
-    known = reviews.queue.dead_letter_metadata()
+            letters.complete()
+    found = letters.review(dry_run=True)
+    known = letters.queue.dead_letter_metadata()
     if json:
         show_json({"tasks": [as_data(one) for one in found], "metadata": known})
         return
     if not found:
         typer.echo("No dead letters: no task was given up.")
         return
-    typer.echo(_head(found, known, is_due=reviews.is_due()))
+    typer.echo(_head(found, known, is_due=letters.is_due()))
     for one in found:
         typer.echo("\n" + told(one))
     typer.echo("\nGo through them: loki dead-letters review")
@@ -122,13 +120,13 @@ def show(
 
     Example: `loki dead-letters show fix-login`
     """
-    reviews = _reviews(project)
-    id_ = find(list(_letters(reviews)), task, "dead letter")
-    (found,) = reviews.review([id_], dry_run=True)
+    letters = _letters(project)
+    (id_,) = _found(letters, [task])
+    (found,) = letters.review([id_], dry_run=True)
     if json:
         show_json(as_data(found, whole=True))
     else:
-        typer.echo(whole(found, reviews.workspace))
+        typer.echo(whole(found, letters.workspace))
 
 
 @app.command()
@@ -189,7 +187,7 @@ def review(
     """
     from loki.recurrence.dead_letter_review import Answers, Scope
 
-    reviews = _reviews(project, reviewer, reviewer_command, by)
+    letters = _letters(project, reviewer, reviewer_command, by)
     given = Answers(
         approach,
         Scope(simpler) if simpler.strip() else None,
@@ -199,18 +197,18 @@ def review(
         confidence=confidence,
         readings=tuple(reading or ()),
     )
-    if if_due and not reviews.is_due():
-        _show([], reviews, json, "The last review is not 24 hours ago: nothing to do.")
+    if if_due and not letters.is_due():
+        _show([], letters, json, "The last review is not 24 hours ago: nothing to do.")
         return
-    ids = [find(list(_letters(reviews)), task, "dead letter") for task in tasks or ()] or None
+    ids = _found(letters, tasks or ()) or None
     is_scripted = json or dry_run or given != Answers() or reviewer or reviewer_command or if_due
     if not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
         from loki.cli.dead_letter_dialog import go_through
 
-        go_through(reviews, ids)
+        go_through(letters, ids)
         return
-    found = reviews.review(ids, {"": given}, dry_run=dry_run)
-    _show(found, reviews, json, "No dead letters: no task was given up.", dry_run=dry_run)
+    found = letters.review(ids, {"": given}, dry_run=dry_run)
+    _show(found, letters, json, "No dead letters: no task was given up.", dry_run=dry_run)
 
 
 @app.command()
@@ -230,22 +228,12 @@ def retry(
 
     What was tried stays on record. With `--simpler` a new task is queued that names this one.
     """
-    from loki.recurrence.dead_letter_review import Answers, Decision, Scope
-
     if sum(map(bool, (approach.strip(), simpler.strip(), fixed_by.strip()))) > 1:
         raise UsageError("expected one of --approach, --simpler and --fixed-by")
-    reviews = _reviews(project, by=by)
-    said = Answers(by=reviews.by)
-    if simpler.strip():
-        why = f"a simpler task: {simpler.strip()}"
-        decision = Decision("simplify", "simpler_scope", why, scope=Scope(simpler.strip()))
-    elif approach.strip():
-        decision = Decision("retry", "new_approach", "a new approach", approach=approach.strip())
-    else:
-        commit = fixed_by.strip()
-        why = f"what blocked it was fixed by {commit}" if commit else "a person wants it"
-        decision = Decision("retry", "bug_fixed" if commit else "person", why, commit=commit)
-    _decide(reviews, tasks, said, decision, json)
+    letters = _letters(project, by=by)
+    how = {"simpler": simpler.strip(), "fixed_by": fixed_by.strip()}
+    done = [letters.retry(id_, approach.strip(), **how) for id_ in _found(letters, tasks)]
+    _show(done, letters, json)
 
 
 @app.command()
@@ -263,34 +251,29 @@ def abandon(
 
     `loki undo ID` restores the files as they were; `loki queue` still lists the task.
     """
-    from loki.recurrence.dead_letter_review import Answers, Decision
-
     if not reason.strip():
         raise UsageError("--reason is empty: expected why the task is given up")
-    reviews = _reviews(project, by=by)
-    said = Answers(abandon=reason.strip(), by=reviews.by)
-    _decide(reviews, tasks, said, Decision("abandon", "person", reason.strip()), json)
+    letters = _letters(project, by=by)
+    done = [letters.abandon(id_, reason.strip()) for id_ in _found(letters, tasks)]
+    _show(done, letters, json)
 
 
-def _decide(
-    reviews: Reviews, tasks: Sequence[str], said: Answers, decision: Any, json: bool
-) -> None:
-    letters = _letters(reviews)
-    named = [find(list(letters), task, "dead letter") for task in tasks]
-    found = [reviews.decided(letters[id_], said, decision) for id_ in dict.fromkeys(named)]
-    _show(found, reviews, json)
+def _found(letters: DeadLetters, tasks: Sequence[str]) -> list[str]:
+    """The dead letters that somebody named, each once."""
+    known = letters.ids()
+    return list(dict.fromkeys(find(known, task, "dead letter") for task in tasks))
 
 
 def _show(
     found: Sequence[Reviewed],
-    reviews: Reviews,
+    letters: DeadLetters,
     json: bool,
     nothing: str = "",
     *,
     dry_run: bool = False,
 ) -> None:
     if json:
-        known = reviews.queue.dead_letter_metadata()
+        known = letters.queue.dead_letter_metadata()
         show_json(
             {"reviewed": [as_data(one) for one in found], "metadata": known, "dry_run": dry_run}
         )
@@ -301,22 +284,16 @@ def _show(
         typer.echo(nothing)
 
 
-def _letters(reviews: Reviews) -> dict[str, Letter]:
-    from loki.recurrence.dead_letter import Letter
-
-    return {task.id: Letter.of(task) for task in reviews.queue.tasks("dead-letter")}
-
-
-def _reviews(
+def _letters(
     project: Path, reviewer: str | None = None, reviewer_command: str | None = None, by: str = ""
-) -> Reviews:
+) -> DeadLetters:
     from loki.cli.review import user
-    from loki.dead_letters.reviewing import Reviews
+    from loki.dead_letters.dead_letters import DeadLetters
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
     workspace = Workspace(project)
-    return Reviews(
+    return DeadLetters(
         workspace, _reviewers(workspace, reviewer, reviewer_command), by.strip() or user()
     )
 

@@ -156,7 +156,7 @@ def _tell(review: Review, candidate: Candidate, number: str) -> str:
         lines.append("  rule    " + "\n          ".join(_plain(candidate.name).splitlines()))
     lines += [f"  from    {_source(source)}" for source in candidate.sources]
     if candidate.kind == "pattern":
-        tasks = [record.task for record in review.would_match(candidate)]
+        tasks = [letter.task_id for letter in review.would_match(candidate)]
         lines.append(f"  matches {', '.join(map(_plain, tasks)) or 'no dead letter kept here'}")
         lines.append(f"  adds to {_shown(review.pattern_file)}:")
         lines += [f"    {_plain(line)}" for line in as_entry(candidate.content)]
@@ -198,7 +198,7 @@ def _as_data(review: Review, agenda: Agenda, decided: list[Candidate]) -> dict[s
         "candidates": [
             {
                 **_candidate(candidate),
-                "would_match": [record.task for record in review.would_match(candidate)],
+                "would_match": [letter.task_id for letter in review.would_match(candidate)],
             }
             for candidate in agenda.candidates
         ],

@@ -50,7 +50,7 @@ def command(
     """
     from loki import scheduling
     from loki.cli.dead_letter_text import say
-    from loki.dead_letters.due import Daily
+    from loki.dead_letters.daily import Daily
     from loki.signalling.following import attend, followed
     from loki.working.stopping import listening
     from loki.working.upkeep import before_work

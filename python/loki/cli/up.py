@@ -52,7 +52,7 @@ def command(
     from loki import scheduling
     from loki.cli.dead_letter_text import say
     from loki.cli.run import take_signals
-    from loki.dead_letters.due import Daily
+    from loki.dead_letters.daily import Daily
     from loki.signalling.following import followed
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent

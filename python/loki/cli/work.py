@@ -90,7 +90,7 @@ def command(
     import logging
 
     from loki.cli.dead_letter_text import say
-    from loki.dead_letters.due import Daily
+    from loki.dead_letters.daily import Daily
     from loki.signalling.following import attend, followed
     from loki.working.crew import Crew
     from loki.working.queued import DefaultAgent

@@ -1,30 +1,60 @@
-"""A task that ran out of attempts: what is kept of it, what makes two alike, and its page. Pure."""
+"""A task that was given up, whichever way it came to that. Pure.
+
+It is kept in two files, and one reader reads both: a line of ``memory/dead-letters.jsonl`` says what the
+last failure was, which later dead letters are compared with; an entry of ``queue/dead-letter.json``, which
+other programs write as well, says what was tried and how it may be recovered. A field that is missing or of
+another form than expected spoils only itself.
+"""
 
 from __future__ import annotations
 
-import os
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias
 
-from loki.base.markdown import bullets, code, cut, inline, paragraphs
 from loki.base.secret import masked
 from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.memory.page import front_matter
 from loki.recognition.failure import Failure
+
+VERSION = 1
+"""Of a line of ``memory/dead-letters.jsonl``; lines without one are read, too."""
+
+Source: TypeAlias = Literal["", "loop", "queue", "pipeline", "recurring"]
+"""How a task came to be given up; "" where nobody said."""
+
+SPENT, UNRECOVERABLE = "retry_budget_exhausted", "unrecoverable_error"
+
+SIMPLER, DEPENDENCY = "retry_with_simpler_approach", "dependency_blocked"
+HUMAN, ABANDON = "requires_human_review", "permanent_abandon"
+RESOLVED = "dependency_resolved"
+"""What a dead letter's ``recovery_strategy`` may be; the last one once it is queued again."""
+
+ERROR_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("test-failure", "runtime-error", "regression-detected"), "test_failure"),
+    **dict.fromkeys(("timeout-error", "network-error", "rate-limit"), "timeout"),
+    **dict.fromkeys(("import-not-found", "version-mismatch", "env-missing"), "dependency"),
+}
+"""By kind of failure; all else is ``validation``. Source: the specification."""
+
+VALIDATION = "validation"
+
+PAST = "dead_letter"
+"""Where a task that was queued again keeps what its dead letter said: the next one goes on with it."""
 
 ALIKE_CHARACTERS = 50
 """Errors that begin with the same 50 characters are alike, as the closed-loop document has it."""
-
-SPENT, UNRECOVERABLE = "retry_budget_exhausted", "unrecoverable_error"
 
 MOST_MENTIONS = 40
 """Places kept of one dead letter; chosen, not measured."""
 
 MOST_KEPT = 2000
 """Characters kept of an excerpt, and most tests and frames; chosen so that thousands are read fast."""
+
+MOST_TOLD = 4000
+"""Characters of an attempt's approach and of its error; chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +72,63 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What is kept of a dead letter, so that later ones need not read its attempts.
+class PastAttempt:
+    """An attempt as a dead letter has it.
 
     Attributes:
-        task: id of the task; title: what was to be achieved.
+        attempt_number: in the task's life, 1 or more.
+        timestamp: ISO 8601 UTC, or "".
+        approach: what was tried.
+        error_type: test_failure, timeout, dependency or validation.
+        error_message: what failed.
+        agent_id: who tried.
+    """
+
+    attempt_number: int
+    timestamp: str = ""
+    approach: str = ""
+    error_type: str = VALIDATION
+    error_message: str = ""
+    agent_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A task that was given up.
+
+    Attributes:
+        task_id, title, description: the task.
+        source: how it came to that.
         at: when it was given up, ISO 8601 UTC.
+        reason: retry_budget_exhausted or unrecoverable_error; "" where nobody said.
         pattern, kind, confidence: of the last failure's match; None and 0 where there is none.
         extension, code: of the last failure, or None.
         error: how its normalized message begins.
         signature: ``pattern:extension:slug``.
         message: the last failure's message.
+        failure: the last failure's fields, shortened; see `recognized`.
         strategies: what was tried, in order.
         mentions: the places that its failures named.
-        files: the paths that its attempts changed.
-        failure: the last failure's fields, shortened.
+        files: the paths that its attempts changed, and how: created, modified or deleted; "" unknown.
+        attempts: of its life, oldest first, as the queue's file tells of them.
+        failure_count: failures that count: those since a new approach was last found.
+        uncounted: attempts that count no more, as an earlier dead letter of the task said.
+        lifetime_attempts: attempts over its life, as far as the queue knows.
+        first_failure, last_failure: ISO 8601 UTC, or "".
+        error_summary: one sentence.
+        recovery_strategy: as the specification names them; "" where nobody said.
+        requeues: how often it was brought back.
+        simpler_task: id of the task of reduced scope that was made of it, or "".
+        recovered: why it was last brought back, as its review said so, or "".
+        other: fields that another program or a newer version wrote; kept.
     """
 
-    task: str
+    task_id: str
     title: str = ""
+    description: str = ""
+    source: Source = ""
     at: str = ""
+    reason: str = ""
     pattern: str | None = None
     kind: str = advice.UNKNOWN
     confidence: float = 0.0
@@ -70,84 +137,137 @@ class Record:
     error: str = ""
     signature: str = ""
     message: str = ""
+    failure: Mapping[str, Any] | None = None
     strategies: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
-    files: tuple[str, ...] = ()
-    failure: Mapping[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, without secrets."""
-        data: dict[str, Any] = masked(asdict(self))
-        return data
+    files: Mapping[str, str] = field(default_factory=dict)
+    attempts: tuple[PastAttempt, ...] = ()
+    failure_count: int = 0
+    uncounted: int = 0
+    lifetime_attempts: int = 0
+    first_failure: str = ""
+    last_failure: str = ""
+    error_summary: str = ""
+    recovery_strategy: str = ""
+    requeues: int = 0
+    simpler_task: str = ""
+    recovered: str = ""
+    other: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Record:
-        """What `to_dict` gave, by this or an older version of loki.
+    def of(
+        cls,
+        task_id: str,
+        title: str,
+        attempts: Sequence[Attempt],
+        failure: Failure,
+        reason: str,
+        at: str,
+        files: Mapping[str, str],
+        source: Source = "",
+    ) -> DeadLetter:
+        """The dead letter of a loop that ended.
+
+        Args:
+            task_id, title: the task.
+            attempts: of this execution, oldest first.
+            failure: the last failure.
+            reason: retry_budget_exhausted or unrecoverable_error.
+            at: ISO 8601 UTC.
+            files: paths changed, and how: created, modified or deleted.
+            source: how it came to that.
+        """
+        return cls(
+            task_id,
+            title,
+            source=source,
+            at=at,
+            reason=reason,
+            pattern=failure.match.pattern if failure.match else None,
+            kind=failure.kind,
+            confidence=failure.confidence,
+            extension=failure.extension,
+            code=failure.error_code,
+            error=failure.normalized[:ALIKE_CHARACTERS],
+            signature=failure.signature,
+            message=failure.message[:MOST_KEPT],
+            failure=shortened(failure),
+            strategies=tuple(dict.fromkeys(a.strategy_used for a in attempts if a.strategy_used)),
+            mentions=tuple(_mentions(attempts, failure)),
+            files=dict(files),
+        )
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], **known: Any) -> DeadLetter:
+        """What a line of the log or an entry of the queue says, whoever wrote it, and when.
+
+        Args:
+            data: the line or the entry.
+            known: fields that are known otherwise.
 
         Raises:
-            ValueError: it is no dead letter.
+            ValueError: it names no task.
+
+        Example:
+            >>> letter = DeadLetter.read({"task_id": "a", "attempts": [{"error_message": "boom"}, 3]})
+            >>> letter.total_attempts, letter.attempts[0].error_message, letter.failure_count
+            (1, 'boom', 1)
         """
-        known = {name: data[name] for name in (f.name for f in fields(cls)) if name in data}
+        values, past = _values(data), _values(_within(data, PAST))
+        values["task_id"] = data.get("task_id") or data.get("task")
+        values["attempts"] = values.get("attempts") or past.get("attempts", ())
+        values.setdefault("failure_count", len(values["attempts"]))
+        values["requeues"] = past.get("requeues", 0)
+        values["recovered"] = _text(_within(data, "recovered").get("reason")) or ""
+        values.update(known)
+        if not (values["task_id"] and isinstance(values["task_id"], str)):
+            raise ValueError("not a dead letter: it names no task")
+        other = {name: value for name, value in data.items() if name not in _READ}
+        return cls(**values, other=other)
+
+    @property
+    def total_attempts(self) -> int:
+        """Attempts over its life, also those that count no more."""
+        return max(len(self.attempts), self.failure_count, self.lifetime_attempts)
+
+    def recognized(self) -> Failure | None:
+        """The last failure; None where nothing readable is kept of it."""
         try:
-            known["strategies"] = tuple(known.get("strategies") or ())
-            known["files"] = tuple(known.get("files") or ())
-            for name in ("task", "title", "at", "error", "signature", "message"):
-                if name in known:
-                    known[name] = str(known[name] or "")
-            known["confidence"] = float(known.get("confidence") or 0)
-            known["mentions"] = tuple(Mention(**one) for one in known.get("mentions") or ())
-            return cls(**known)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"not a dead letter: {error}") from error
+            return Failure.from_dict(self.failure) if self.failure else None
+        except ValueError:
+            return None
+
+    def with_failure(self, logged: DeadLetter | None) -> DeadLetter:
+        """With what the log says of its last failure.
+
+        Args:
+            logged: what the log says of the task; None: nothing.
+        """
+        if logged is None:
+            return self
+        return replace(self, **{name: getattr(logged, name) for name in _OF_THE_FAILURE})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its line in the log, without secrets; what is not known is left out."""
+        said = {name: value for name, value in asdict(self).items() if value}
+        other, task_id = said.pop("other", {}), said.pop("task_id")
+        data: dict[str, Any] = masked({**other, "version": VERSION, "task": task_id, **said})
+        return data
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A task that ran out of attempts.
+_OF_THE_FAILURE = (
+    "source", "at", "reason", "pattern", "kind", "confidence", "extension", "code", "error", "signature",
+    "message", "failure", "strategies", "mentions", "files",
+)  # fmt: skip
 
-    Attributes:
-        task_id, title: the task.
-        attempts: of this execution, oldest first.
-        failure: the last failure.
-        reason: retry_budget_exhausted or unrecoverable_error.
-        blocked_at: ISO 8601 UTC.
-        files: paths changed, and how: created, modified or deleted.
+
+def past_of(data: Mapping[str, Any]) -> DeadLetter:
+    """What the earlier dead letter of a task said; nothing where it had none.
+
+    Args:
+        data: what the queue's file says of the task.
     """
-
-    task_id: str
-    title: str
-    attempts: Sequence[Attempt]
-    failure: Failure
-    reason: str
-    blocked_at: str
-    files: Mapping[str, str]
-
-    @property
-    def strategies(self) -> list[str]:
-        """What was tried, in order."""
-        return list(dict.fromkeys(a.strategy_used for a in self.attempts if a.strategy_used))
-
-    @property
-    def record(self) -> Record:
-        """What is kept of it."""
-        failure, match = self.failure, self.failure.match
-        return Record(
-            self.task_id,
-            self.title,
-            self.blocked_at,
-            match.pattern if match else None,
-            failure.kind,
-            failure.confidence,
-            failure.extension,
-            failure.error_code,
-            failure.normalized[:ALIKE_CHARACTERS],
-            failure.signature,
-            failure.message[:MOST_KEPT],
-            tuple(self.strategies),
-            tuple(_mentions(self)),
-            tuple(self.files)[:MOST_MENTIONS],
-            shortened(failure),
-        )
+    return DeadLetter(**{"task_id": "", **_values(_within(data, PAST))})
 
 
 def blocked_reason(trigger: str) -> str:
@@ -159,13 +279,13 @@ def alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether two dead letters are similar: same pattern, same extension, same code or error.
 
     Args:
-        a: what `Record.to_dict` gave; older records have the same keys.
+        a: what `DeadLetter.to_dict` gave; older lines have the same keys.
         b: the other one.
     """
     if a.get("pattern") != b.get("pattern") or a.get("extension") != b.get("extension"):
         return False
     same_code = a.get("code") is not None and a.get("code") == b.get("code")
-    return same_code or a.get("error") == b.get("error")
+    return same_code or (a.get("error") or "") == (b.get("error") or "")
 
 
 def is_test_file(path: str) -> bool:
@@ -190,9 +310,65 @@ def shortened(failure: Failure) -> dict[str, Any]:
     return data
 
 
-def _mentions(letter: DeadLetter) -> list[Mention]:
-    failures = [a.recognized() for a in letter.attempts if a.failure and not a.infrastructure]
-    named = [place for f in (*failures, letter.failure) if f for place in _places(f)]
+def attempts_of(life: Sequence[Attempt], before: Sequence[PastAttempt] = ()) -> list[PastAttempt]:
+    """The failed attempts of a task's life as a dead letter has them, numbered anew.
+
+    Args:
+        life: those that loki recorded, oldest first.
+        before: those that an earlier dead letter told of; what loki did not record of them is kept.
+    """
+    recorded = [_attempt(one) for one in life if one.result == "failed"]
+    known = {(one.timestamp, one.error_message) for one in recorded}
+    told = [one for one in before if (one.timestamp, one.error_message) not in known]
+    in_order = sorted((*told, *recorded), key=lambda one: one.timestamp)
+    return [replace(one, attempt_number=number) for number, one in enumerate(in_order, 1)]
+
+
+def strategy_for(error_type: str, *, waits: bool, is_hopeless: bool, needs_person: bool) -> str:
+    """How a task may be recovered: the first of these that holds.
+
+    Args:
+        error_type: of its last attempt.
+        waits: a task that it depends on is not completed.
+        is_hopeless: a criterion to abandon it holds.
+        needs_person: a trigger of an escalation holds.
+
+    Example:
+        >>> strategy_for("test_failure", waits=False, is_hopeless=False, needs_person=False)
+        'retry_with_simpler_approach'
+    """
+    if waits or error_type == "dependency":
+        return DEPENDENCY
+    if is_hopeless:
+        return ABANDON
+    return HUMAN if needs_person else SIMPLER
+
+
+def error_type(failure: Failure | None) -> str:
+    """What kind of error a dead letter calls a failure.
+
+    Example:
+        >>> error_type(Failure.of("ModuleNotFoundError: No module named 'yaml'"))
+        'dependency'
+    """
+    return ERROR_TYPES.get(failure.kind, VALIDATION) if failure else VALIDATION
+
+
+def _attempt(attempt: Attempt) -> PastAttempt:
+    failure = attempt.recognized()
+    return PastAttempt(
+        attempt.attempt,
+        attempt.timestamp,
+        attempt.action[:MOST_TOLD],
+        error_type(failure),
+        (failure.excerpt or failure.said if failure else attempt.error or "")[:MOST_TOLD],
+        attempt.agent or attempt.model or "",
+    )
+
+
+def _mentions(attempts: Sequence[Attempt], last: Failure) -> list[Mention]:
+    failures = [a.recognized() for a in attempts if a.failure and not a.infrastructure]
+    named = [place for f in (*failures, last) if f for place in _places(f)]
     return list(dict.fromkeys(named))[-MOST_MENTIONS:]
 
 
@@ -203,138 +379,85 @@ def _places(failure: Failure) -> Iterator[Mention]:
         yield Mention(failure.path, failure.line)
 
 
-# --- the page -------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
-def render(letter: DeadLetter, similar: int = 0, suggestions: str = "", learning: str = "") -> str:
-    """The page ``dead-letter-<task_id>.md``.
+def _within(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object that a task keeps under a name, in a dead letter also below what was asked."""
+    inner = data.get("task_data")
+    found = data.get(name) or (inner.get(name) if isinstance(inner, Mapping) else None)
+    return found if isinstance(found, Mapping) else {}
 
-    Args:
-        letter: the task.
-        similar: how many tasks have similar dead letters.
-        suggestions: the section drawn from them, Markdown, or "".
-        learning: the section on a candidate for a pattern, Markdown, or "".
-    """
-    match = letter.failure.match
-    head = front_matter(
-        masked(
-            {
-                "entity_name": f"session.current.dead-letter.{letter.task_id}",
-                "namespace": "session.current",
-                "category": "dead-letter",
-                "task_id": letter.task_id,
-                "original_task": letter.title,
-                "total_attempts": len(letter.attempts),
-                "final_pattern": match.pattern if match else None,
-                "strategies_exhausted": letter.strategies,
-                "blocked_at": letter.blocked_at,
-                "blocked_reason": letter.reason,
-                "similar_failures": similar,
-                "error_signature": letter.failure.signature,
-                "tags": ["dead-letter", "blocked"],
-            }
-        )
+
+def _values(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that can be read."""
+    read = {name: reader(data[name]) for name, reader in _READ.items() if reader and name in data}
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)
+
+
+def _number(value: Any) -> float | None:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_one and math.isfinite(value) and value >= 0 else None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    many = value if isinstance(value, list | tuple) else ()
+    return tuple(one for one in many if isinstance(one, str))
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _places_of(value: Any) -> tuple[Mention, ...]:
+    return tuple(
+        Mention(one["path"], _count(one.get("line")), _text(one.get("name")))
+        for one in _objects(value)
+        if isinstance(one.get("path"), str)
     )
-    sections = [
-        f"# Dead letter: {inline(letter.title)}",
-        "## Task description\n\n" + paragraphs(letter.title),
-        "## Error chain\n\n" + error_chain(letter.attempts, last="exhausted"),
-        "## Files modified\n\n"
-        + bullets(f"{code(p)} ({inline(how)})" for p, how in letter.files.items()),
-        suggestions,
-        "## Suggested manual steps\n\n" + numbered(manual_steps(letter)),
-        "## Context for retry\n\n" + bullets(_context(letter)),
-        learning,
-    ]
-    return head + "\n" + "\n\n".join(section for section in sections if section) + "\n"
 
 
-def error_chain(attempts: Sequence[Attempt], last: str = "none left") -> str:
-    """What was done and what came of it, attempt by attempt.
+def _files(value: Any) -> dict[str, str]:
+    """Paths, and how each was changed; earlier versions kept the paths alone."""
+    pairs = value if isinstance(value, Mapping) else dict.fromkeys(_texts(value), "")
+    return {path: how for path, how in pairs.items() if isinstance(how, str)}
 
-    Args:
-        attempts: oldest first.
-        last: what is said of the strategy where none followed.
-    """
-    parts = []
-    answers: dict[str, list[str]] = {}
-    for attempt in attempts:
-        pattern = attempt.pattern_matched or "none"
-        again = " (same)" if attempt.pattern_matched in answers else ""
-        before = answers.setdefault(pattern, [])
-        strategy = attempt.strategy_used
-        other = " (alternate)" if strategy and before and strategy not in before else ""
-        if strategy:
-            before.append(strategy)
-        parts.append(
-            f"### Attempt {attempt.attempt} ({inline(attempt.timestamp[11:19])})\n\n"
-            f"- **Action:** {inline(attempt.action) or 'none'}\n"
-            f"- **Error:** {inline(attempt.error or '') or 'none'}\n"
-            f"- **Pattern:** {inline(pattern)}{again}\n"
-            f"- **Strategy:** {inline(strategy) if strategy else last}{other}"
+
+def _attempts(value: Any) -> tuple[PastAttempt, ...]:
+    """The attempts of a dead letter; one that is no object is left out."""
+    return tuple(
+        PastAttempt(
+            _count(one.get("attempt_number")) or number,
+            _text(one.get("timestamp")) or "",
+            _text(one.get("approach")) or "",
+            _text(one.get("error_type")) or VALIDATION,
+            _text(one.get("error_message")) or "",
+            _text(one.get("agent_id")) or "",
         )
-    return "\n\n".join(parts) or "No attempt was made."
+        for number, one in enumerate(_objects(value), 1)
+    )
 
 
-def numbered(items: Iterable[str]) -> str:
-    """A numbered Markdown list."""
-    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-
-
-def known_of(failure: Failure | None, attempts: Sequence[Attempt]) -> dict[str, str]:
-    """What steps may ask for, Markdown: place, file, test, name and command of a failure."""
-    checks = [check for attempt in attempts for check in attempt.checks if not check.passed]
-    known = {"command": code(checks[-1].command) if checks else "the failing check"}
-    if failure is None:
-        return known
-    function = next((f.function for f in reversed(failure.frames) if f.in_project), None)
-    return known | {
-        "place": _place(failure),
-        "file": code(failure.path) if failure.path else "",
-        "test": code(failure.tests[0]) if failure.tests else "the failing test",
-        "name": code(function) if function else "",
-    }
-
-
-def manual_steps(letter: DeadLetter) -> list[str]:
-    """What a person can do: what is known of the kind of failure, with files and lines."""
-    failure = letter.failure
-    known = known_of(failure, letter.attempts)
-    steps = advice.of(failure.kind).to_do(known)
-    if known["place"] and not any(known["place"] in step for step in steps):
-        steps.insert(0, f"Start at {known['place']}.")
-    other = [m for m in _mentions(letter) if m.path != failure.path]
-    if other:
-        places = list(dict.fromkeys(_shown(m.path, m.line) for m in reversed(other)))
-        steps.append(f"The failures also named {', '.join(places[:3])}.")
-    steps.append(f"{code(f'loki show {letter.task_id}')} tells every attempt.")
-    undo = code(f"loki undo {letter.task_id}")
-    steps.append(f"{undo} restores the files as they were before the task.")
-    return steps
-
-
-def _place(failure: Failure) -> str:
-    return _shown(failure.path, failure.line) if failure.path else ""
-
-
-def _shown(path: str, line: int | None) -> str:
-    return code(f"{path}:{line}" if line else path)
-
-
-def _context(letter: DeadLetter) -> list[str]:
-    errors = list(dict.fromkeys(a.error for a in letter.attempts if a.error))
-    actions = list(dict.fromkeys(inline(a.action) for a in letter.attempts if a.action.strip()))
-    lines = [f"The last error: {inline(str(letter.failure))}"]
-    if len(letter.attempts) > 1:
-        met = "the same one each time" if len(errors) == 1 else f"{len(errors)} different"
-        lines.append(f"Errors met in {len(letter.attempts)} attempts: {met}")
-    if actions:
-        lines.append(f"Tried already: {'; '.join(cut(action, 100) for action in actions[-5:])}")
-    helpless = ", ".join(map(inline, letter.strategies)) or "none"
-    lines.append(f"Strategies that did not help: {helpless}")
-    files = {os.path.basename(path) for path in letter.files}
-    named = letter.failure.path
-    # A test that fails is seldom what should have been changed.
-    if named and files and not is_test_file(named) and os.path.basename(named) not in files:
-        lines.append(f"{code(named)}, where it fails, was not changed in any attempt")
-    return lines
+_READ: Mapping[str, Callable[[Any], Any] | None] = {
+    **dict.fromkeys(("version", "task_id", "task", "task_data", PAST, "recovered"), None),
+    **dict.fromkeys(("title", "description", "source", "at", "reason", "kind"), _text),
+    **dict.fromkeys(("pattern", "extension", "code", "error", "signature", "message"), _text),
+    **dict.fromkeys(("first_failure", "last_failure", "error_summary"), _text),
+    **dict.fromkeys(("recovery_strategy", "simpler_task"), _text),
+    **dict.fromkeys(("failure_count", "uncounted", "lifetime_attempts", "requeues"), _count),
+    "confidence": _number,
+    "strategies": _texts,
+    "mentions": _places_of,
+    "files": _files,
+    "attempts": _attempts,
+    "failure": lambda value: value if value and isinstance(value, Mapping) else None,
+}

@@ -16,8 +16,8 @@ from pathlib import Path
 from loki.base import file, locks
 from loki.base.time import moment
 from loki.memory.candidate import APPROVED, Candidate, Candidates
-from loki.memory.dead_letter import Record
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter import DeadLetter
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.recognition.addition import add_pattern
 from loki.recognition.definition import content
 
@@ -57,7 +57,7 @@ class Review:
         pattern_file: the project's failure-patterns.yml, which need not be there.
     """
 
-    def __init__(self, candidates: Candidates, letters: DeadLetters, pattern_file: Path) -> None:
+    def __init__(self, candidates: Candidates, letters: DeadLetterLog, pattern_file: Path) -> None:
         self._candidates = candidates
         self._letters = letters
         self.pattern_file = pattern_file
@@ -70,7 +70,7 @@ class Review:
         late = then is None or not timedelta(0) <= now - then < EVERY
         return Agenda(tuple(waiting[:AT_MOST]), len(waiting), last, bool(waiting) and late)
 
-    def would_match(self, candidate: Candidate) -> list[Record]:
+    def would_match(self, candidate: Candidate) -> list[DeadLetter]:
         """The dead letters kept here that a candidate's pattern would be the best match of."""
         if candidate.kind != "pattern":
             return []

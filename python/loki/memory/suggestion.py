@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from loki.base.markdown import bullets, code, cut, inline
+from loki.base.markdown import bullets, code, cut, inline, numbered
 from loki.memory import advice
-from loki.memory.dead_letter import Record, is_test_file, numbered
+from loki.memory.dead_letter import DeadLetter, is_test_file
 
 MOST_TOKENS = 200
 """Of the suggestions, as the closed-loop document has it."""
@@ -85,8 +85,8 @@ class Shared:
 
 
 def suggest(
-    letter: Record,
-    similar: Sequence[Record],
+    letter: DeadLetter,
+    similar: Sequence[DeadLetter],
     strategies: Mapping[str, str],
     own: Sequence[str] = (),
     solved: Sequence[Solved] = (),
@@ -101,7 +101,7 @@ def suggest(
         solved: similar tasks that succeeded later, newest first.
 
     Example:
-        >>> one = Record("a", kind="type-error", extension="ts", strategies=("context_expand",))
+        >>> one = DeadLetter("a", kind="type-error", extension="ts", strategies=("context_expand",))
         >>> suggest(one, [one], {}).cause
         'Type system constraints'
     """
@@ -122,7 +122,7 @@ def suggest(
     )
 
 
-def what_is_shared(letters: Sequence[Record]) -> Shared:
+def what_is_shared(letters: Sequence[DeadLetter]) -> Shared:
     """What all of some dead letters have in common."""
     first = letters[0]
     files = _in_all(letters, lambda one: [mention.path for mention in one.mentions])
@@ -138,7 +138,9 @@ def what_is_shared(letters: Sequence[Record]) -> Shared:
     )
 
 
-def _in_all(letters: Sequence[Record], named: Callable[[Record], Iterable[str]]) -> tuple[str, ...]:
+def _in_all(
+    letters: Sequence[DeadLetter], named: Callable[[DeadLetter], Iterable[str]]
+) -> tuple[str, ...]:
     """What every letter names, most often named first; ties by the alphabet."""
     per_letter = [Counter(named(one)) for one in letters]
     common = set.intersection(*(set(counts) for counts in per_letter))
@@ -146,12 +148,12 @@ def _in_all(letters: Sequence[Record], named: Callable[[Record], Iterable[str]])
     return tuple(sorted(total, key=lambda name: (-total[name], name)))
 
 
-def _names(letter: Record) -> list[str]:
+def _names(letter: DeadLetter) -> list[str]:
     found = [m.name for m in letter.mentions if m.name]
     return found + [a or b for a, b in _IDENTIFIER.findall(letter.message)]
 
 
-def _where(letters: Sequence[Record]) -> str:
+def _where(letters: Sequence[DeadLetter]) -> str:
     """The file that most of them name, the lines and the function named most in it."""
     files = Counter(path for one in letters for path in {m.path for m in one.mentions})
     if not files:
@@ -197,7 +199,7 @@ def _approach(
     return f"every strategy was tried; {advice.of(kind).instead}"
 
 
-def _thread(letters: Sequence[Record], shared: Shared) -> str:
+def _thread(letters: Sequence[DeadLetter], shared: Shared) -> str:
     first = letters[0]
     everyone = "Both" if len(letters[1:]) == 1 else f"All {len(letters)}"
     each = everyone.split(maxsplit=1)[0]
@@ -226,7 +228,7 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 # --- the section of the page ----------------------------------------------------------------------
 
 
-def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) -> str:
+def render(suggestion: Suggestion, similar: Sequence[DeadLetter], count: int = 0) -> str:
     """The page's section: suggestions of at most 200 tokens, similar tasks, the common thread.
 
     Args:
@@ -245,7 +247,7 @@ def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) ->
     room = MOST_TOKENS - tokens("## Smart suggestions\n\n" + head) - 2 * len(items)
     share = (room - sum(tokens(name) + 4 for name, _ in items)) // len(items)
     told = [f"**{name}:** {cut(text, share, tokens)}" for name, text in items]
-    listed = sorted(similar, key=lambda one: (one.at, one.task), reverse=True)[:MOST_LISTED]
+    listed = sorted(similar, key=lambda one: (one.at, one.task_id), reverse=True)[:MOST_LISTED]
     lines = [_similar(one) for one in listed]
     if count > len(listed):
         lines.append(f"and {count - len(listed)} older ones")
@@ -256,10 +258,10 @@ def render(suggestion: Suggestion, similar: Sequence[Record], count: int = 0) ->
     )
 
 
-def _similar(record: Record) -> str:
-    brief = cut(inline(record.title), 80) or "no title"
-    error = f": {code(record.message[:80])}" if record.message.strip() else ""
-    return f"{code(record.task)}: {brief}{error} ({inline(record.at[:10]) or 'date unknown'})"
+def _similar(letter: DeadLetter) -> str:
+    brief = cut(inline(letter.title), 80) or "no title"
+    error = f": {code(letter.message[:80])}" if letter.message.strip() else ""
+    return f"{code(letter.task_id)}: {brief}{error} ({inline(letter.at[:10]) or 'date unknown'})"
 
 
 def tokens(text: str) -> int:

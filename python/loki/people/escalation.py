@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loki.base.markdown import bullets, code, cut, fence, inline
+from loki.base.markdown import bullets, code, cut, fence, inline, numbered
 from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import error_chain, known_of, numbered
+from loki.memory.dead_letter_page import error_chain, known_of
 from loki.people.escalation_trigger import NAMES
 from loki.recognition.failure import Failure
 

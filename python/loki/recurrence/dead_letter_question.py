@@ -15,9 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from loki.base.markdown import inline
 from loki.base.secret import mask_secrets
+from loki.memory.dead_letter import DeadLetter
 from loki.memory.quote import block, one_line, quoted
 from loki.recognition.text import clean
-from loki.recurrence.dead_letter import Letter
 from loki.recurrence.dead_letter_review import Answers, Dependency, Scope
 
 INSTRUCTIONS = (
@@ -68,18 +68,17 @@ class _Answer(BaseModel):
     )
 
 
-def question(letter: Letter, dependencies: Sequence[Dependency]) -> str:
+def question(letter: DeadLetter, dependencies: Sequence[Dependency]) -> str:
     """What a reviewer is told and asked: Markdown; what comes from outside stands in fences.
 
     Args:
         letter: the dead letter.
         dependencies: what is known of what it needs.
     """
-    task = letter.task
     needs = "\n".join(f"- {quoted(one.name)}: {inline(one.state)}" for one in dependencies)
     parts = [
-        "# A task that was given up\n\n" + quoted(task.title, 300),
-        block(task.description, ASKED_TOKENS) if task.description.strip() else "",
+        "# A task that was given up\n\n" + quoted(letter.title, 300),
+        block(letter.description, ASKED_TOKENS) if letter.description.strip() else "",
         f"It failed {letter.failure_count} times. In short: {quoted(letter.error_summary, 300)}",
         "# What was tried\n\n" + "\n\n".join(_tried(letter)),
         f"# What it depends on\n\n{needs or 'Nothing that anybody named.'}",
@@ -106,7 +105,7 @@ One object of JSON, and nothing else. A field that you cannot answer from what y
 the task's own words allow several results."""
 
 
-def _tried(letter: Letter) -> Iterator[str]:
+def _tried(letter: DeadLetter) -> Iterator[str]:
     shown = letter.attempts[-MOST_ATTEMPTS:]
     if len(shown) < len(letter.attempts):
         yield f"{len(letter.attempts) - len(shown)} earlier attempts are left out."

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from loki.base.time import moment
+from loki.memory.dead_letter import DEPENDENCY, DeadLetter
 from loki.people.escalation_trigger import Case, Trigger, triggers
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import overlap, same_failure
-from loki.recurrence.dead_letter import DEPENDENCY, Letter
 
 STALE = timedelta(hours=24)
 """After so long the dead letters are reviewed again. Source: the specification."""
@@ -182,7 +182,7 @@ def is_due(metadata: Mapping[str, Any], now: datetime) -> bool:
     return last is None or last > now or now - last > STALE
 
 
-def decide(letter: Letter, facts: Facts) -> Decision:
+def decide(letter: DeadLetter, facts: Facts) -> Decision:
     """What becomes of a dead letter.
 
     Args:
@@ -220,7 +220,7 @@ def _case(facts: Facts) -> Case:
 # --- retry conditions -----------------------------------------------------------------------------
 
 
-def _retry(letter: Letter, facts: Facts) -> Iterator[Decision]:
+def _retry(letter: DeadLetter, facts: Facts) -> Iterator[Decision]:
     said = facts.answers
     if resolved := _resolved(letter, facts.dependencies):
         why = f"now available: {', '.join(one.name for one in resolved)}"
@@ -245,7 +245,7 @@ def _retry(letter: Letter, facts: Facts) -> Iterator[Decision]:
         yield Decision("retry", "bug_fixed", why, (commit.why,), commit=commit.commit)
 
 
-def _resolved(letter: Letter, needed: Sequence[Dependency]) -> list[Dependency]:
+def _resolved(letter: DeadLetter, needed: Sequence[Dependency]) -> list[Dependency]:
     """What has become available since, where nothing that it needs is missing any more."""
     if not needed or any(one.state != "available" for one in needed):
         return []
@@ -253,12 +253,12 @@ def _resolved(letter: Letter, needed: Sequence[Dependency]) -> list[Dependency]:
     return [one for one in needed if one.was_missing or blocked or _is_after(one.since, letter)]
 
 
-def _is_after(at: str, letter: Letter) -> bool:
+def _is_after(at: str, letter: DeadLetter) -> bool:
     when, last = moment(at), moment(letter.last_failure)
     return when is not None and last is not None and when > last
 
 
-def is_new(approach: str, letter: Letter) -> bool:
+def is_new(approach: str, letter: DeadLetter) -> bool:
     """Whether an approach is none of those that were tried, and says anything at all."""
     return bool(approach.strip()) and all(
         overlap(approach, tried.approach) <= SIMILAR for tried in letter.attempts if tried.approach
@@ -268,7 +268,7 @@ def is_new(approach: str, letter: Letter) -> bool:
 # --- criteria to abandon it -----------------------------------------------------------------------
 
 
-def _abandon(letter: Letter, facts: Facts) -> Iterator[Decision]:
+def _abandon(letter: DeadLetter, facts: Facts) -> Iterator[Decision]:
     said = facts.answers
     if letter.requeues and letter.total_attempts >= MOST_ATTEMPTS:
         why = f"{letter.total_attempts} attempts in all; times that it was queued again: {letter.requeues}"
@@ -312,10 +312,10 @@ def same_error(failures: Sequence[tuple[str, Failure]]) -> list[str]:
     return []
 
 
-def is_hopeless(letter: Letter, failures: Sequence[tuple[str, Failure]]) -> bool:
+def is_hopeless(letter: DeadLetter, failures: Sequence[tuple[str, Failure]]) -> bool:
     """Whether a criterion to abandon it holds that its attempts alone tell of."""
     return (
-        next(_abandon(letter, Facts(Case(letter.task.id), failures=tuple(failures))), None)
+        next(_abandon(letter, Facts(Case(letter.task_id), failures=tuple(failures))), None)
         is not None
     )
 

@@ -301,7 +301,7 @@ class Queue:
                 lists.replace(changed)
             return lists.find(id_) or changed
 
-    def bury(self, entry: Mapping[str, Any], claim: Claim | None = None) -> bool:
+    def dead_letter(self, entry: Mapping[str, Any], claim: Claim | None = None) -> bool:
         """Put a task among the dead letters, or change its dead letter.
 
         Args:
@@ -318,7 +318,7 @@ class Queue:
         with self._changing() as lists:
             if claim is not None and queue_moves.held(lists, claim) is None:
                 return False
-            queue_moves.bury(lists, entry, self._now())
+            queue_moves.dead_letter(lists, entry, self._now())
             return True
 
     def requeue(

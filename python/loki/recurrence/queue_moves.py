@@ -9,7 +9,7 @@ in-progress                   release, or its worker died        pending; dead-l
 in-progress of others         take back                          pending
 in-progress                   complete                           completed
 in-progress                   fail                               failed
-anywhere, also nowhere        bury                               dead-letter
+anywhere, also nowhere        dead_letter                        dead-letter
 failed, dead-letter           requeue                            pending
 abandoned                     requeue                            pending
 pending, failed, dead-letter  abandon                            abandoned
@@ -29,9 +29,8 @@ from typing import Any
 from loki.action.task import safe_id
 from loki.base.error import UsageError
 from loki.base.secret import masked
-from loki.recurrence import dead_letter, dead_letter_form, queued_form
+from loki.recurrence import dead_letter_form, queued_form
 from loki.recurrence.claim import Capacity, Claim
-from loki.recurrence.dead_letter import Letter
 from loki.recurrence.dependency import cycle
 from loki.recurrence.queue_lists import Lists, metadata
 from loki.recurrence.queued import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
@@ -139,7 +138,7 @@ def give_back(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
     if not why:
         lists.move(task, "pending")
         return "pending", ""
-    bury(lists, {"task_id": task.id, "error_summary": why}, now, task)
+    dead_letter(lists, {"task_id": task.id, "error_summary": why}, now, task)
     return "dead-letter", why
 
 
@@ -171,7 +170,7 @@ def edit(lists: Lists, id_: str, changes: Mapping[str, Any], now: str) -> Queued
     return found(lists, id_, LISTS)
 
 
-def bury(
+def dead_letter(
     lists: Lists, entry: Mapping[str, Any], now: str, task: QueuedTask | None = None
 ) -> QueuedTask:
     """A task is a dead letter from now on, or its dead letter says something else.
@@ -192,11 +191,7 @@ def bury(
     where = lists.where(said.id)
     known = task or lists.find(said.id) or dead_letter_form.asked(said)
     queue: ListName = where if where in {"pending", "in-progress"} else "in-progress"
-    letter = dead_letter_form.entry(known, original_queue=queue, at=now, summary="")
-    if isinstance(known.raw.get("task_data"), Mapping):  # it is a dead letter, or was one
-        whole = {**letter, **known.raw, **masked(entry)}
-    else:
-        whole = dead_letter_form.with_task({**letter, **masked(entry)}, known)
+    whole = dead_letter_form.entry(known, masked(entry), original_queue=queue, at=now)
     if where == "dead-letter":
         lists.replace(queued_form.read(whole))
     else:
@@ -216,7 +211,8 @@ def requeue(
     """
     letter = found(lists, id_, ("failed", "dead-letter", "abandoned"))
     if lists.where(id_) != "failed":
-        said = {**dead_letter.requeued(Letter.of(letter), now, is_new_approach=reset), **said}
+        before = dead_letter_form.letter_of(letter)
+        said = {**dead_letter_form.requeued(before, now, is_new_approach=reset), **said}
     task = dead_letter_form.task_of(letter)
     task = replace(task, lost=0, lifetime_attempts=0 if reset else task.lifetime_attempts)
     return lists.move(_saying(task, masked(said)), "pending")

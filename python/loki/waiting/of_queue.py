@@ -6,12 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from loki.base.error import UsageError
 from loki.people.request import Option, Request, yes_or_no
 from loki.queueing import queue_of
 from loki.recurrence import dependency
-from loki.recurrence.dead_letter import Letter
-from loki.recurrence.dead_letter_review import Answers, Decision
 from loki.waiting import reviews
 from loki.waiting.kind import Kind, Result, Said
 
@@ -55,27 +52,17 @@ def _dead_letters(_workspace: Workspace, look: Look) -> Iterator[Request]:
 
 def retry(workspace: Workspace, task_id: str, said: Said) -> Result:
     """Try a dead letter again, by what a person said as a new approach."""
-    rule, why = (
-        ("new_approach", "a new approach") if said.words else ("person", "a person wants it")
-    )
-    decision = Decision("retry", rule, why, approach=said.words)
-    return _decided(workspace, task_id, said.by, decision, "queued again")
+    from loki.dead_letters.dead_letters import DeadLetters
+
+    DeadLetters(workspace, by=said.by).retry(task_id, said.words)
+    return Result(f"queued again: {task_id}", GO_ON)
 
 
 def _abandon(workspace: Workspace, one: Request, said: Said) -> Result:
-    return _decided(
-        workspace, one.id, said.by, Decision("abandon", "person", said.note), "abandoned"
-    )
+    from loki.dead_letters.dead_letters import DeadLetters
 
-
-def _decided(workspace: Workspace, id_: str, by: str, decision: Decision, told: str) -> Result:
-    from loki.dead_letters.reviewing import Reviews
-
-    task = queue_of(workspace).find(id_)
-    if task is None:
-        raise UsageError(f"no task {id_!r} in the queue: `loki queue` lists them")
-    Reviews(workspace, by=by).decided(Letter.of(task), Answers(by=by), decision)
-    return Result(f"{told}: {id_}", GO_ON if decision.action == "retry" else "")
+    DeadLetters(workspace, by=said.by).abandon(one.id, said.note)
+    return Result(f"abandoned: {one.id}")
 
 
 DEAD_LETTER = Kind(

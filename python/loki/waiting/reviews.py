@@ -347,9 +347,9 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
     elif isinstance(effect, GiveUp):
         give_up(workspace, effect.task_id, effect.reason)
     elif isinstance(effect, Bury):
-        from loki.waiting.burial import bury
+        from loki.dead_letters.incoming import expire
 
-        bury(workspace, effect.task_id, effect.reason)
+        expire(workspace, effect.task_id, effect.reason)
     else:
         assert isinstance(effect, Notify)
         kind: Any = effect.kind

@@ -84,8 +84,8 @@ def settle(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
     if outcome.status == "failed" and outcome.trigger == "budget":
         return _if(queue.fail(claim, reason, data), "failed"), reason
     if outcome.status == "failed":
-        letter = {"task_id": claim.id, "error_summary": reason, "outcome": data}
-        queue.bury(letter, claim)  # where its record was filed already, that one stays
+        entry = {"task_id": claim.id, "error_summary": reason, "outcome": data}
+        queue.dead_letter(entry, claim)  # where its record was filed already, that one stays
         return _if(queue.where(claim.id) == "dead-letter", "dead-letter"), reason
     if outcome.status == "escalated":
         return give_back(queue, claim, "blocked", _asking(outcome))

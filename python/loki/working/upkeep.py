@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loki.dead_letters.reviewing import Reviewed
+    from loki.dead_letters.dead_letters import Reviewed
     from loki.workspace import Workspace
 
 
@@ -20,7 +20,7 @@ def before_work(workspace: Workspace, told: Callable[[Reviewed], object]) -> Non
     Raises:
         StoreError: they cannot be read or written.
     """
-    from loki.dead_letters.due import review_when_due
+    from loki.dead_letters.daily import review_when_due
     from loki.signalling.following import attend
 
     review_when_due(workspace, told=told)

@@ -16,7 +16,7 @@ import pytest
 from loki.memory.attempt import Attempt
 from loki.memory.candidate import Candidate, Candidates, Source
 from loki.memory.dead_letter import DeadLetter
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -46,8 +46,11 @@ def project(tmp_path: Path) -> Path:
         failure = Failure.of(f"FROB-ERR flange {n} misaligned: sprocket drift {n}", path="a.py")
         attempt = Attempt(1, AT, "x", "failed", error=failure.message, failure=failure.to_dict())
         History(store, f"task-{n}").append(attempt)
-        letter = DeadLetter(f"task-{n}", "Do it", [attempt], failure, "unrecoverable_error", AT, {})
-        DeadLetters(store, PatternSet.default()).keep(letter, f"tasks/task-{n}/dead-letter-{n}.md")
+        letter = DeadLetter.of(
+            f"task-{n}", "Do it", [attempt], failure, "unrecoverable_error", AT, {}
+        )
+        page = f"tasks/task-{n}/dead-letter-{n}.md"
+        DeadLetterLog(store, PatternSet.default()).add(letter, [attempt], page)
     rule = Candidate.rule("Never edit gen/ by hand.", [Source("task-9", "gen/ came back")], AT)
     Candidates(store).propose(rule)
     return tmp_path

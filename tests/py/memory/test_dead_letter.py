@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,11 @@ from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.dead_letter import (
     DeadLetter,
     Mention,
-    Record,
     alike,
     blocked_reason,
-    error_chain,
-    render,
 )
-from loki.memory.dead_letters import LETTERS, DeadLetters
+from loki.memory.dead_letter_log import LETTERS, DeadLetterLog
+from loki.memory.dead_letter_page import error_chain, render
 from loki.memory.history import History
 from loki.memory.page import parse
 from loki.memory.store import ForgivingStore
@@ -44,14 +42,16 @@ def attempt(number: int = 1, result: str = "failed", **fields: Any) -> Attempt:
     return Attempt(number, AT, f"changed part {number}", result, **fields)
 
 
+MADE = [
+    attempt(1, error="one", pattern_matched="type-error", strategy_used="context_expand"),
+    attempt(2, error="two", pattern_matched="type-error", strategy_used="analyze_then_fix"),
+    attempt(3, error="two", pattern_matched="type-error", checks=(CHECK,)),
+]
+
+
 def letter_of(failure: Failure, task: str = "t", title: str = "Add preferences") -> DeadLetter:
-    attempts = [
-        attempt(1, error="one", pattern_matched="type-error", strategy_used="context_expand"),
-        attempt(2, error="two", pattern_matched="type-error", strategy_used="analyze_then_fix"),
-        attempt(3, error="two", pattern_matched="type-error", checks=(CHECK,)),
-    ]
     files = {"src/preferences.ts": "modified", "src/new.ts": "created"}
-    return DeadLetter(task, title, attempts, failure, "retry_budget_exhausted", AT, files)
+    return DeadLetter.of(task, title, MADE, failure, "retry_budget_exhausted", AT, files)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def failure(make_failure: MakeFailure, make_pattern: MakePattern) -> Failure:
 
 
 def test_the_front_matter_is_the_documents(failure: Failure) -> None:
-    fields, _ = parse(render(letter_of(failure), similar=2))
+    fields, _ = parse(render(letter_of(failure), MADE, similar=2))
     assert fields == {
         "entity_name": "session.current.dead-letter.t",
         "namespace": "session.current",
@@ -79,7 +79,7 @@ def test_the_front_matter_is_the_documents(failure: Failure) -> None:
 
 
 def test_the_page_tells_all_that_a_person_needs(failure: Failure) -> None:
-    page = render(letter_of(failure))
+    page = render(letter_of(failure), MADE)
     for part in (
         "# Dead letter: Add preferences",
         "## Task description\n\nAdd preferences\n",
@@ -104,7 +104,7 @@ def test_the_page_tells_all_that_a_person_needs(failure: Failure) -> None:
 def test_manual_steps_name_functions_and_other_places(failure: Failure) -> None:
     frames = (Frame("src/main.ts", 9, "start", True), Frame("src/preferences.ts", 4, "load", True))
     letter = letter_of(replace(failure, frames=(Frame("lib/x.js", 1, "x", False), *frames)))
-    page = render(letter)
+    page = render(letter, MADE)
     assert "Follow `load` to where it is declared." in page
     assert "The failures also named `src/main.ts:9`." in page
     assert "lib/x.js" not in page
@@ -112,8 +112,7 @@ def test_manual_steps_name_functions_and_other_places(failure: Failure) -> None:
 
 def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> None:
     bare = make_failure("it broke", path=None, line=None, error_code=None)
-    letter = DeadLetter("t", "Do it", [], bare, "unrecoverable_error", AT, {})
-    page = render(letter)
+    page = render(DeadLetter.of("t", "Do it", [], bare, "unrecoverable_error", AT, {}), [])
     assert "## Files modified\n\nNone.\n" in page
     assert "No attempt was made." in page
     assert "1. Run the failing check by hand and read its whole output.\n2. `loki show t`" in page
@@ -121,12 +120,13 @@ def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> 
 
 def test_a_failing_test_is_not_asked_to_be_changed(failure: Failure) -> None:
     letter = letter_of(replace(failure, path="tests/preferences.spec.ts"))
-    assert "was not changed in any attempt" not in render(letter)
+    assert "was not changed in any attempt" not in render(letter, MADE)
 
 
 def test_an_error_in_a_file_that_was_never_changed_is_pointed_out(failure: Failure) -> None:
     letter = replace(letter_of(failure), files={"src/other.ts": "modified"})
-    assert "`src/preferences.ts`, where it fails, was not changed in any attempt" in render(letter)
+    page = render(letter, MADE)
+    assert "`src/preferences.ts`, where it fails, was not changed in any attempt" in page
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,13 @@ def test_no_text_breaks_the_page(
 ) -> None:
     failure = Failure.of(error or "x", path=path or None, line=3, tests=[action])
     attempts = [Attempt(1, AT, action, "failed", error=error, pattern_matched=error)]
-    letter = DeadLetter(task, title, attempts, failure, "retry_budget_exhausted", AT, {path: "x"})
+    reason = "retry_budget_exhausted"
+    letter = DeadLetter.of(task, title, attempts, failure, reason, AT, {path: "x"})
     store = ForgivingStore(FileStore(tmp_path))
-    store.put("page.md", render(letter))
+    store.put("page.md", render(letter, attempts))
     fields, body = parse(store.get("page.md") or "")
     assert fields["category"] == "dead-letter"
-    assert set(fields) == set(parse(render(letter_of(failure)))[0])
+    assert set(fields) == set(parse(render(letter_of(failure), MADE))[0])
     headings = [line for line in body.splitlines() if line.startswith("#")]
     assert [line.split()[0] for line in headings] == ["#", *["##"] * 2, "###", *["##"] * 3]
     assert not [line for line in body.splitlines() if line.startswith(("```", "---", "<", "~~~"))]
@@ -183,10 +184,11 @@ def test_no_word_of_others_is_markup_of_the_page() -> None:
     )
     check = CheckRecord(HOSTILE, "test", HOSTILE, False, 1, 3, HOSTILE)
     made = Attempt(1, AT, HOSTILE, "failed", HOSTILE, HOSTILE, HOSTILE, checks=(check,))
-    letter = DeadLetter("t", HOSTILE, [made], failure, "unrecoverable_error", AT, {HOSTILE: "x"})
-    similar = [replace(letter.record, task=HOSTILE)]
-    found = suggest(letter.record, similar, {"auto_fix": HOSTILE}, (), [Solved(HOSTILE, HOSTILE)])
-    headings = headings_of(render(letter, 1, render_suggestion(found, similar)))
+    reason = "unrecoverable_error"
+    letter = DeadLetter.of("t", HOSTILE, [made], failure, reason, AT, {HOSTILE: "x"})
+    similar = [replace(letter, task_id=HOSTILE)]
+    found = suggest(letter, similar, {"auto_fix": HOSTILE}, (), [Solved(HOSTILE, HOSTILE)])
+    headings = headings_of(render(letter, [made], 1, render_suggestion(found, similar)))
     assert headings[0].startswith("Dead letter: ")
     assert headings[1:] == [
         *("Task description", "Error chain", "Attempt 1 (10:15:30)", "Files modified"),
@@ -204,22 +206,40 @@ def test_error_chain_of_an_escalation_says_none_left(make_failure: MakeFailure) 
 
 def test_a_record_comes_back(failure: Failure) -> None:
     frames = (Frame("src/main.ts", 9, "start", True), Frame("lib/x.js", 1, "x", False))
-    record = letter_of(replace(failure, frames=frames)).record
-    assert record.mentions == (
+    letter = replace(letter_of(replace(failure, frames=frames)), source="loop")
+    assert letter.mentions == (
         Mention("src/main.ts", 9, "start"),
         Mention("src/preferences.ts", 4),
     )
-    back = Record.from_dict(json.loads(json.dumps(record.to_dict())))
-    assert back == record
+    line = json.loads(json.dumps(letter.to_dict()))
+    assert line["version"] == 1
+    assert DeadLetter.read(line) == letter
 
 
-def test_a_record_of_an_older_version_loads() -> None:
+def test_what_a_newer_version_says_stays() -> None:
+    line = {"version": 9, "task": "t", "title": "A", "mood": {"is": "good"}}
+    again = DeadLetter.read(line).to_dict()
+    assert again == {**again, **line, "version": 1}
+
+
+def test_a_line_of_an_older_version_is_read() -> None:
     old = {"task": "t", "pattern": "type-error", "extension": "ts", "code": "TS1", "error": "x"}
-    assert Record.from_dict({**old, "signature": "s", "mood": "new field"}).code == "TS1"
-    assert Record.from_dict({**old, "title": None, "confidence": None}).title == ""
-    for wrong in ({"title": "nobody's"}, {**old, "strategies": 5}, {**old, "confidence": "high"}):
+    assert DeadLetter.read({**old, "signature": "s", "mood": "new field"}).code == "TS1"
+    assert DeadLetter.read({**old, "title": None, "confidence": None}).title == ""
+    assert DeadLetter.read({**old, "files": ["a.py"]}).files == {"a.py": ""}
+    for nobody in ({"title": "nobody's"}, {"task": None}, {"task": ["t"]}):
         with pytest.raises(ValueError, match="not a dead letter"):
-            Record.from_dict(wrong)
+            DeadLetter.read(nobody)
+
+
+@pytest.mark.parametrize("odd", [None, 5, "high", [], [7], {}, {"a": 1}, True, float("nan")])
+def test_a_field_that_cannot_be_read_spoils_only_itself(odd: Any) -> None:
+    for name in (one.name for one in fields(DeadLetter) if one.name not in {"task_id", "other"}):
+        read = DeadLetter.read({"task": "t", "signature": "s", "code": "TS1", name: odd})
+        assert read.task_id == "t"
+        assert {read.signature, read.code} & {"s", "TS1"}
+        assert DeadLetter.read(read.to_dict()) == read
+        read.recognized()
 
 
 def test_dead_letters_are_alike_by_pattern_extension_and_code_or_error() -> None:
@@ -256,7 +276,7 @@ class Counting(FileStore):
 
 def keep(store: Any, letter: DeadLetter) -> str:
     page = f"tasks/{letter.task_id}/dead-letter-{letter.task_id}.md"
-    DeadLetters(store, PatternSet.default()).keep(letter, page)
+    DeadLetterLog(store, PatternSet.default()).add(letter, MADE, page)
     return str(store.get(page))
 
 
@@ -276,12 +296,12 @@ def test_a_task_is_not_similar_to_itself(tmp_path: Path, failure: Failure) -> No
     store = FileStore(tmp_path)
     keep(store, letter_of(failure, "one"))
     assert "## Smart suggestions" not in keep(store, letter_of(failure, "one"))
-    assert [r.task for r in DeadLetters(store, PatternSet.default()).records()] == ["one"]
+    assert [one.task_id for one in DeadLetterLog(store, PatternSet.default()).letters()] == ["one"]
 
 
 def test_among_thousands_one_log_is_read(tmp_path: Path, failure: Failure) -> None:
     store = Counting(tmp_path)
-    record = letter_of(failure).record.to_dict()
+    record = letter_of(failure).to_dict()
     lines = [
         json.dumps({**record, "task": f"task-{n}", "code": f"TS{n % 1000}", "error": str(n)})
         for n in range(4000)
@@ -337,8 +357,11 @@ def test_secrets_are_masked(tmp_path: Path, failure: Failure) -> None:
     assert parse(page)[0]["original_task"] == "use the token <secret:github-token>"
 
 
-def test_a_damaged_record_is_skipped(tmp_path: Path, failure: Failure) -> None:
+def test_a_damaged_line_says_what_can_be_read_of_it(tmp_path: Path, failure: Failure) -> None:
     store = FileStore(tmp_path)
-    wrong = {**letter_of(failure, "odd").record.to_dict(), "mentions": [{"nowhere": 1}]}
-    store.append(LETTERS, wrong)
-    assert "## Smart suggestions" not in keep(store, letter_of(failure))
+    line = letter_of(failure, "odd").to_dict()
+    store.append(LETTERS, {**line, "mentions": [{"nowhere": 1}]})
+    store.append(LETTERS, {**line, "task": ["nobody's"]})
+    page = keep(store, letter_of(failure))
+    assert parse(page)[0]["similar_failures"] == 1
+    assert "- `odd`: Add preferences" in page

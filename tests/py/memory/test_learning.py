@@ -17,7 +17,7 @@ from loki.memory import learning
 from loki.memory.attempt import Attempt
 from loki.memory.candidate import Candidates
 from loki.memory.dead_letter import DeadLetter
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.memory.page import parse
 from loki.recognition.failure import Failure
@@ -205,9 +205,10 @@ def test_signals_match_all_sources_and_no_other_failure(
 def keep(store: FileStore, task: str, failure: Failure, patterns: PatternSet = PATTERNS) -> str:
     attempt = Attempt(1, AT, "tried", "failed", error=failure.message, failure=failure.to_dict())
     History(store, task).append(attempt)
-    letter = DeadLetter(task, f"Do {task}", [attempt], failure, "retry_budget_exhausted", AT, {})
+    reason = "retry_budget_exhausted"
+    letter = DeadLetter.of(task, f"Do {task}", [attempt], failure, reason, AT, {})
     page = f"tasks/{task}/dead-letter-{task}.md"
-    DeadLetters(store, patterns).keep(letter, page)
+    DeadLetterLog(store, patterns).add(letter, [attempt], page)
     return store.get(page) or ""
 
 

@@ -15,7 +15,7 @@ import loki
 from loki.base.error import ConfigError, UsageError
 from loki.memory.candidate import DECISIONS, Candidate, Candidates, Source
 from loki.memory.dead_letter import DeadLetter
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.review import AT_MOST, Review, is_put_off
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -39,7 +39,7 @@ def pattern(word: str = "flux capacitor out", id_: str = "flux-out") -> Candidat
 
 def review_of(folder: Path) -> Review:
     store = FileStore(folder)
-    letters = DeadLetters(store, PatternSet.default())
+    letters = DeadLetterLog(store, PatternSet.default())
     return Review(Candidates(store), letters, folder / "failure-patterns.yml")
 
 
@@ -170,13 +170,14 @@ def test_more_than_three_deferrals_are_pointed_out(tmp_path: Path, candidates: C
 def test_what_it_would_match_is_found_among_the_dead_letters(
     tmp_path: Path, candidates: Candidates
 ) -> None:
-    letters = DeadLetters(FileStore(tmp_path), PatternSet.default())
+    letters = DeadLetterLog(FileStore(tmp_path), PatternSet.default())
     for task, message in (("a", "flux capacitor out in 7"), ("b", "all is well but it failed")):
         failure = Failure.of(message, path="a.py")
-        letters.keep(DeadLetter(task, task, [], failure, "retry_budget_exhausted", AT, {}), "p.md")
+        letter = DeadLetter.of(task, task, [], failure, "retry_budget_exhausted", AT, {})
+        letters.add(letter, [], "p.md")
     candidates.propose(pattern())
     (candidate,) = candidates.open()
-    assert [r.task for r in review_of(tmp_path).would_match(candidate)] == ["a"]
+    assert [one.task_id for one in review_of(tmp_path).would_match(candidate)] == ["a"]
     broken = Candidate.pattern({**ENTRY, "strategy": "pray"}, [], AT)
     assert review_of(tmp_path).would_match(broken) == []
     assert review_of(tmp_path).would_match(Candidate.rule("x", [], AT)) == []

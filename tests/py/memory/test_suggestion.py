@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.memory.dead_letter import Mention, Record
+from loki.memory.dead_letter import DeadLetter, Mention
 from loki.memory.suggestion import (
     MOST_TOKENS,
     Solved,
@@ -21,8 +22,8 @@ from loki.memory.suggestion import (
 STRATEGIES = {"dependency_check": "see whether the module is declared"}
 
 
-def record(task: str, *lines: int, message: str = "", **fields: object) -> Record:
-    known: dict[str, object] = {
+def record(task: str, *lines: int, message: str = "", **fields: Any) -> DeadLetter:
+    known: dict[str, Any] = {
         "pattern": "type-error",
         "kind": "type-error",
         "extension": "ts",
@@ -33,7 +34,7 @@ def record(task: str, *lines: int, message: str = "", **fields: object) -> Recor
         "title": f"Add {task}",
         "at": f"2026-04-0{len(task)}T10:00:00.000Z",
     }
-    return Record(task, **{**known, **fields})  # type: ignore[arg-type]
+    return DeadLetter(task, **{**known, **fields})
 
 
 def test_what_all_share_is_the_suggestion() -> None:
@@ -92,7 +93,7 @@ def test_what_solved_a_similar_task_is_suggested_before_anything_else() -> None:
 
 
 def test_without_a_place_what_was_changed_is_worth_a_look() -> None:
-    one, other = record("a", files=("z.py", "y.py")), record("b", files=("z.py",))
+    one, other = record("a", files={"z.py": "", "y.py": ""}), record("b", files={"z.py": ""})
     assert suggest(one, [other], {}).where == "`z.py` (changed in 2 of 2)"
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from loki.recurrence.dead_letter import Letter, PastAttempt
+from loki.memory.dead_letter import DeadLetter, PastAttempt
 from loki.recurrence.dead_letter_question import answers, question
 from loki.recurrence.dead_letter_review import Answers, Dependency, Scope
-from loki.recurrence.queued import QueuedTask
 from support.hostile import HOSTILE, headings_of
 
 NOTHING = Answers(by="bot")
@@ -21,7 +20,7 @@ def test_the_question_shows_what_was_tried_and_needed() -> None:
     tried = tuple(
         PastAttempt(n, "", f"approach {n}", "timeout", f"error {n}") for n in range(1, 11)
     )
-    letter = Letter(QueuedTask("a", "Add a column", "As asked."), 10, attempts=tried)
+    letter = DeadLetter("a", "Add a column", "As asked.", failure_count=10, attempts=tried)
     text = question(letter, [Dependency("numpy", "missing")])
     assert "`Add a column`" in text
     assert "approach 10" in text
@@ -31,9 +30,11 @@ def test_the_question_shows_what_was_tried_and_needed() -> None:
 
 
 def test_nothing_that_others_said_breaks_out_of_its_place() -> None:
-    plain = question(Letter(QueuedTask("a", "A", "b"), attempts=(PastAttempt(1),)), [])
-    hostile = Letter(
-        QueuedTask("a", HOSTILE, HOSTILE),
+    plain = question(DeadLetter("a", "A", "b", attempts=(PastAttempt(1),)), [])
+    hostile = DeadLetter(
+        "a",
+        HOSTILE,
+        HOSTILE,
         error_summary=HOSTILE,
         attempts=(PastAttempt(1, "", HOSTILE, "validation", HOSTILE),),
     )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import loki
+from loki.memory.dead_letter import DeadLetter, PastAttempt
 from loki.people.escalation_trigger import Case
-from loki.recurrence.dead_letter import Letter, PastAttempt
 from loki.recurrence.dead_letter_review import (
     Answers,
     Commit,
@@ -23,7 +23,6 @@ from loki.recurrence.dead_letter_review import (
     is_due,
     same_error,
 )
-from loki.recurrence.queued import QueuedTask
 
 NOW = datetime(2026, 1, 26, 8, 0, tzinfo=timezone.utc)
 LAST = "2026-01-25T14:30:00Z"
@@ -31,7 +30,15 @@ TRIED = tuple(
     PastAttempt(number, LAST, f"rewrote the {what} parser by hand", "test_failure", "boom")
     for number, what in enumerate(("first", "second"), 1)
 )
-LETTER = Letter(QueuedTask("a", "Add a column"), 2, LAST, LAST, "boom", TRIED)
+LETTER = DeadLetter(
+    "a",
+    "Add a column",
+    failure_count=2,
+    first_failure=LAST,
+    last_failure=LAST,
+    error_summary="boom",
+    attempts=TRIED,
+)
 CASE = Case("a", "Add a column")
 FACTS = Facts(CASE)
 SAME = loki.Failure.of(
@@ -39,7 +46,7 @@ SAME = loki.Failure.of(
 )
 
 
-def decided(facts: Facts, letter: Letter = LETTER) -> tuple[str, str]:
+def decided(facts: Facts, letter: DeadLetter = LETTER) -> tuple[str, str]:
     found = decide(letter, facts)
     return found.action, found.rule
 

@@ -78,7 +78,7 @@ def test_a_claim_that_was_lost_changes_nothing(queue: Queue, tmp_path: Path) -> 
         assert not queue.fail(old, "too late")
         assert queue.renew(old) is None
         assert queue.release(old) is None
-        assert not queue.bury({"task_id": "a"}, old)
+        assert not queue.dead_letter({"task_id": "a"}, old)
         assert (tmp_path / "queue" / "in-progress.json").read_bytes() == before
         assert queue.complete(new)
 

@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_told_and_left(
             queue.tasks,
             lambda: queue.submit(QueuedTask("c", "C")),
             lambda: queue.claim(worker),
-            lambda: queue.bury({"task_id": "x"}),
+            lambda: queue.dead_letter({"task_id": "x"}),
         ):
             with pytest.raises(StoreError) as caught:
                 verb()

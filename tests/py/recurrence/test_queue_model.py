@@ -168,7 +168,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def bury(self, data: st.DataObject) -> None:
         if known := self.pick(data, *LISTS):
-            assert self.queue.bury({"task_id": known.id, "error_summary": "no"})
+            assert self.queue.dead_letter({"task_id": known.id, "error_summary": "no"})
             known.where, known.is_blocked = "dead-letter", False
 
     @rule(data=st.data(), reset=st.booleans())

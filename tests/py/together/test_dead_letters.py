@@ -11,8 +11,8 @@ import pytest
 
 import loki
 from loki.agents.command import CommandAgent
-from loki.dead_letters.due import review_when_due
-from loki.dead_letters.reviewing import Reviewed, Reviews
+from loki.dead_letters.daily import review_when_due
+from loki.dead_letters.dead_letters import DeadLetters, Reviewed
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter_review import Answers, Scope
 from loki.recurrence.queued import QueuedTask
@@ -38,7 +38,7 @@ def review(
     workspace: loki.Workspace, answers: Answers | None = None, **more: Any
 ) -> dict[str, Reviewed]:
     said = {"": answers} if answers else {}
-    return {one.task_id: one for one in Reviews(workspace, **more).review(said=said)}
+    return {one.task_id: one for one in DeadLetters(workspace, **more).review(said=said)}
 
 
 def metadata(workspace: loki.Workspace) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_it_is_reviewed_once_a_day(workspace: loki.Workspace) -> None:
 
 def test_a_review_of_one_is_none_of_all(workspace: loki.Workspace) -> None:
     outcome = give_up(workspace)
-    Reviews(workspace).review([outcome.task_id])
+    DeadLetters(workspace).review([outcome.task_id])
     assert metadata(workspace)["last_reviewed"] is None
 
 
@@ -197,7 +197,7 @@ def test_a_module_is_there_now(workspace: loki.Workspace) -> None:
     assert review(workspace)["a"].decision.rule == "dependency_available"
     queue = queue_of(workspace)
     with Worker(workspace.folder) as worker:
-        queue.bury({"task_id": "a", "error_summary": message}, queue.claim(worker))
+        queue.dead_letter({"task_id": "a", "error_summary": message}, queue.claim(worker))
     assert review(workspace)["a"].decision.action == "stay", "it was there, and it failed again"
 
 
@@ -207,7 +207,7 @@ def test_a_variable_is_set_now(workspace: loki.Workspace, monkeypatch: pytest.Mo
     assert review(workspace)["a"].decision.rule == "third_party"
     monkeypatch.setenv("FLUX_ENDPOINT", "there")
     assert review(workspace)["a"].decision.rule == "dependency_available"
-    assert Reviews(workspace).escalations.open() == [], "and nobody is asked any more"
+    assert DeadLetters(workspace).escalations.open() == [], "and nobody is asked any more"
 
 
 def test_a_commit_fixed_what_blocked_it(workspace: loki.Workspace) -> None:
@@ -304,7 +304,7 @@ def test_a_security_critical_task_is_escalated_as_soon_as_it_is_given_up(
     workspace: loki.Workspace,
 ) -> None:
     outcome = give_up(workspace, kind="security")
-    (found,) = Reviews(workspace).escalations.open()
+    (found,) = DeadLetters(workspace).escalations.open()
     assert (found.trigger, found.tasks) == ("security_critical", (outcome.task_id,))
     entry = raw(workspace, outcome.task_id)
     assert entry["recovery_strategy"] == "requires_human_review"
@@ -314,7 +314,7 @@ def test_a_security_critical_task_is_escalated_as_soon_as_it_is_given_up(
     assert "its kind: security" in page
     assert f"loki dead-letters retry {outcome.task_id} --fixed-by COMMIT" in page
     assert review(workspace)[outcome.task_id].page == found.page, "asked once"
-    assert len(Reviews(workspace).escalations.open()) == 1
+    assert len(DeadLetters(workspace).escalations.open()) == 1
 
 
 def test_three_tasks_with_one_root_cause_make_one_escalation(workspace: loki.Workspace) -> None:
@@ -327,12 +327,12 @@ def test_three_tasks_with_one_root_cause_make_one_escalation(workspace: loki.Wor
         **dict.fromkeys("abc", "escalate"),
         "d": "stay",
     }
-    (page,) = Reviews(workspace).escalations.open()
+    (page,) = DeadLetters(workspace).escalations.open()
     assert sorted(page.tasks) == ["a", "b", "c"]
     assert page.trigger == "shared_root_cause"
     write_letters(workspace, [*letters, {**letters[0], "task_id": "e"}])
     review(workspace)
-    (page,) = Reviews(workspace).escalations.open()
+    (page,) = DeadLetters(workspace).escalations.open()
     assert sorted(page.tasks) == ["a", "b", "c", "e"], "a later one joins it"
 
 
@@ -351,7 +351,7 @@ def test_what_the_loop_escalated_counts_for_a_root_cause(workspace: loki.Workspa
     write_letters(workspace, [made])
     found = review(workspace)["c"].decision
     assert found.rule == "shared_root_cause"
-    (page,) = Reviews(workspace).escalations.open()
+    (page,) = DeadLetters(workspace).escalations.open()
     assert set(page.tasks) == {"c", *(outcome.task_id for outcome in outcomes)}
     text = (workspace.folder / page.page).read_text()
     assert "`loki dead-letters retry c --fixed-by COMMIT`" in text, "only those that it takes"
@@ -361,7 +361,7 @@ def test_what_the_loop_escalated_counts_for_a_root_cause(workspace: loki.Workspa
 def test_when_a_condition_comes_true_nobody_is_asked_any_more(workspace: loki.Workspace) -> None:
     outcome = give_up(workspace, kind="security")
     review(workspace, Answers(fixed_by="5fd6e0c"), by="ann")
-    assert Reviews(workspace).escalations.open() == []
+    assert DeadLetters(workspace).escalations.open() == []
     assert places(workspace) == {outcome.task_id: "pending"}
 
 
@@ -399,6 +399,6 @@ def test_a_dry_run_changes_nothing(workspace: loki.Workspace) -> None:
         return {p: p.read_bytes() for p in files if p.is_file()}
 
     before = look()
-    found = Reviews(workspace).review(said={"": Answers(abandon="enough")}, dry_run=True)
+    found = DeadLetters(workspace).review(said={"": Answers(abandon="enough")}, dry_run=True)
     assert [one.decision.action for one in found] == ["abandon"]
     assert look() == before

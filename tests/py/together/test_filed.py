@@ -116,7 +116,7 @@ def test_a_person_gives_any_queued_task_its_checks(project: Path, agent: str) ->
         {"id": "c", "title": "write c.txt"},
     )
     queue.block("c", "the name is not decided")
-    queue.bury({"task_id": "d", "task_data": {"title": "write d.txt"}})
+    queue.dead_letter({"task_id": "d", "task_data": {"title": "write d.txt"}})
     work(project, "--agent-command", agent)
     blocked = queue.find("b")
     assert blocked is not None

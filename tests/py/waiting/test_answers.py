@@ -18,7 +18,7 @@ import loki
 from loki.action.agent import Briefing, Proposal
 from loki.action.change import Change
 from loki.cli.app import app
-from loki.dead_letters.reviewing import Reviews
+from loki.dead_letters.dead_letters import DeadLetters
 from loki.memory.candidate import Candidate, Candidates, Source
 from loki.people.request import Request
 from loki.queueing import queue_of
@@ -95,7 +95,7 @@ def _shared(workspace: loki.Workspace) -> None:
     for one in letters:
         one["attempts"][0]["error_message"] = KEY_ERROR
     write_letters(workspace, letters)
-    Reviews(workspace).review()
+    DeadLetters(workspace).review()
 
 
 def _shared_with_stopped(workspace: loki.Workspace) -> None:
@@ -109,13 +109,13 @@ def _shared_with_stopped(workspace: loki.Workspace) -> None:
     said = "PermissionError: [Errno 13] Permission denied: '/srv/data'"
     made["attempts"][0]["error_message"] = said
     write_letters(workspace, [made])
-    Reviews(workspace).review()
+    DeadLetters(workspace).review()
 
 
 def _foreign(workspace: loki.Workspace) -> None:
     data = {**letter("task-7")["task_data"], "title": "Rotate the signing key"}
     write_letters(workspace, [letter("task-7", task_data=data)])
-    Reviews(workspace).review()
+    DeadLetters(workspace).review()
 
 
 def _foreign_page(workspace: loki.Workspace) -> None:
@@ -149,7 +149,7 @@ def _stuck(workspace: loki.Workspace) -> None:
 def _dead_letter(workspace: loki.Workspace) -> None:
     queue_of(workspace).submit(QueuedTask("gone", "do it at all"))
     entry = {"task_id": "gone", "recovery_strategy": "requires_human_review"}
-    queue_of(workspace).bury({**entry, "error_summary": "it failed 9 times"})
+    queue_of(workspace).dead_letter({**entry, "error_summary": "it failed 9 times"})
 
 
 def _spent(workspace: loki.Workspace) -> None:

@@ -50,7 +50,9 @@ CASES = {
     "dead worker, long life": Case(
         "in-progress", "dead-letter", lambda queue, *_: queue.reap(), False, LONGEST_LIFE
     ),
-    "bury": Case("in-progress", "dead-letter", lambda queue, *_: queue.bury({"task_id": "t"})),
+    "bury": Case(
+        "in-progress", "dead-letter", lambda queue, *_: queue.dead_letter({"task_id": "t"})
+    ),
     "requeue": Case("dead-letter", "pending", lambda queue, *_: queue.requeue("t")),
     "requeue failed": Case("failed", "pending", lambda queue, *_: queue.requeue("t")),
     "abandon": Case("dead-letter", "abandoned", lambda queue, *_: queue.abandon("t", "no")),
@@ -149,7 +151,7 @@ class made:  # noqa: N801 - reads as a function
             if self.case.begin == "failed":
                 queue.fail(claim, "no")
             if self.case.begin == "dead-letter":
-                queue.bury({"task_id": "t", "error_summary": "no"}, claim)
+                queue.dead_letter({"task_id": "t", "error_summary": "no"}, claim)
         return queue, worker, claim
 
     def __exit__(self, *_: object) -> None:

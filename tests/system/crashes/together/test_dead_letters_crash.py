@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.dead_letters.reviewing import Reviews
+from loki.dead_letters.dead_letters import DeadLetters
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter_review import Answers, Scope
 from support.dead_letters import (
@@ -57,12 +57,12 @@ def make(folder: Path) -> loki.Workspace:
 
 
 def look(workspace: loki.Workspace) -> None:
-    Reviews(workspace).review(said=SAID)
+    DeadLetters(workspace).review(said=SAID)
 
 
 def check(workspace: loki.Workspace) -> None:
     assert places(workspace) == AFTERWARDS
-    reviews = Reviews(workspace)
+    reviews = DeadLetters(workspace)
     known = reviews.queue.dead_letter_metadata()
     assert (known["total_recovered"], known["total_abandoned"]) == (2, 1)
     assert known["last_reviewed"]
@@ -111,7 +111,7 @@ def test_a_loop_that_is_killed_as_it_gives_up_is_among_the_dead_letters(tmp_path
         workspace = make_project(folder)
         was = dies(number, lambda: give_up(workspace))
         outcome = give_up(loki.Workspace(folder, clock=workspace.clock)) if was else None
-        Reviews(workspace).review()
+        DeadLetters(workspace).review()
         assert places(workspace) == {workspace.tasks()[0]: "dead-letter"}
         entry = raw(workspace, workspace.tasks()[0])
         assert entry["failure_count"] == len(entry["attempts"]) >= 2
@@ -127,7 +127,7 @@ def test_a_review_at_one_moment_changes_nothing_the_second_time(tmp_path: Path) 
     look(workspace)
     before = {p: p.read_bytes() for p in (workspace.folder / "queue").glob("*.json")}
     pages = {p: p.read_bytes() for p in (workspace.folder / "escalations").iterdir()}
-    Reviews(workspace).review()
+    DeadLetters(workspace).review()
     assert {p: p.read_bytes() for p in (workspace.folder / "queue").glob("*.json")} == before
     assert {p: p.read_bytes() for p in (workspace.folder / "escalations").iterdir()} == pages
 

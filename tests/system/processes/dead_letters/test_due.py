@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.dead_letters.due import LOOK, Daily
+from loki.dead_letters.daily import LOOK, Daily
 from loki.testing import ManualClock
 from support.dead_letters import give_up, make_project
 

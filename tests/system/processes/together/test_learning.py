@@ -54,7 +54,7 @@ def test_what_failed_three_times_in_a_new_way_can_be_learned(project: Path) -> N
     review = workspace.review()
     (candidate,) = review.agenda(workspace.clock.now()).candidates
     assert candidate.document in page
-    tasks = [record.task for record in review.would_match(candidate)]
+    tasks = [record.task_id for record in review.would_match(candidate)]
     assert tasks == [first.task_id, second.task_id, third.task_id]
     review.approve(candidate.id, "ada", workspace.clock.now())
 

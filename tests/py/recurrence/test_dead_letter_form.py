@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import loki
+from loki.memory import dead_letter
 from loki.memory.attempt import Attempt
-from loki.recurrence import dead_letter
-from loki.recurrence.dead_letter import Letter, attempts_of, entry, past_of, strategy_for
+from loki.memory.dead_letter import DeadLetter, attempts_of, past_of, strategy_for
+from loki.recurrence.dead_letter_form import letter_of, of_loop, requeued
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.queued_form import read
 from support.hostile import HOSTILE
@@ -51,7 +52,7 @@ def attempt(number: int, error: str = "it broke here", **more: Any) -> Attempt:
 )
 def test_every_kind_has_an_error_type(kind: str, said: str) -> None:
     assert dead_letter.error_type(loki.Failure.of("x", pattern=kind)) == said
-    made = entry(QueuedTask("a", "A"), [attempt(1, pattern=kind)], "", AT, strategy="")
+    made = of_loop(QueuedTask("a", "A"), [attempt(1, pattern=kind)], "", AT, strategy="")
     assert made["attempts"][0]["error_type"] == said
 
 
@@ -62,7 +63,7 @@ def test_what_has_no_kind_is_validation() -> None:
 
 def test_an_entry_has_every_field() -> None:
     life = [attempt(1), attempt(2), attempt(3, result="interrupted")]
-    made = entry(QueuedTask("a", "A"), life, "it broke here", AT, strategy="dependency_blocked")
+    made = of_loop(QueuedTask("a", "A"), life, "it broke here", AT, strategy="dependency_blocked")
     assert made == {
         "task_id": "a",
         "failure_count": 2,
@@ -82,7 +83,7 @@ def test_an_entry_has_every_field() -> None:
         ],
         "recovery_strategy": "dependency_blocked",
     }
-    empty = entry(QueuedTask("a", "A"), [], "", AT, strategy="")
+    empty = of_loop(QueuedTask("a", "A"), [], "", AT, strategy="")
     assert (empty["first_failure"], empty["last_failure"]) == (AT, AT)
 
 
@@ -106,41 +107,40 @@ def test_each_strategy_has_its_rule(
     assert found == strategy
 
 
-def again(letter: Letter, *, is_new_approach: bool) -> QueuedTask:
+def again(letter: DeadLetter, *, is_new_approach: bool) -> QueuedTask:
     """The task of a dead letter that is queued again, as the queue writes it."""
-    said = dead_letter.requeued(letter, AT, is_new_approach=is_new_approach)
-    return read({"task_id": letter.task.id, "title": "A", **said})
+    said = requeued(letter, AT, is_new_approach=is_new_approach)
+    return read({"task_id": letter.task_id, "title": "A", **said})
 
 
-def letter_of(task: QueuedTask, life: list[Attempt]) -> Letter:
-    made = entry(task, life, "", AT, strategy="")
-    return Letter.of(read({**task.raw, **made}))
+def lived(task: QueuedTask, life: list[Attempt]) -> DeadLetter:
+    made = of_loop(task, life, "", AT, strategy="")
+    return letter_of(read({**task.raw, **made}))
 
 
 def test_a_second_life_goes_on_with_the_first() -> None:
-    first = letter_of(read({"task_id": "a"}), [attempt(1), attempt(2)])
+    first = lived(read({"task_id": "a"}), [attempt(1), attempt(2)])
     task = again(first, is_new_approach=False)
     assert task.raw["recovery_strategy"] == "dependency_resolved"
     assert task.raw["failure_count"] == 2
-    second = letter_of(task, [attempt(1), attempt(2), attempt(3)])
+    second = lived(task, [attempt(1), attempt(2), attempt(3)])
     assert (second.failure_count, second.total_attempts, second.requeues) == (3, 3, 1)
     assert second.first_failure == first.first_failure
 
 
 def test_a_new_approach_begins_to_count_anew_and_forgets_nothing() -> None:
-    first = letter_of(read({"task_id": "a"}), [attempt(1), attempt(2)])
+    first = lived(read({"task_id": "a"}), [attempt(1), attempt(2)])
     task = again(first, is_new_approach=True)
     assert task.raw["failure_count"] == 0
-    second = letter_of(task, [attempt(1), attempt(2), attempt(3)])
+    second = lived(task, [attempt(1), attempt(2), attempt(3)])
     assert (second.failure_count, second.total_attempts) == (1, 3)
-    third = letter_of(again(second, is_new_approach=False), [attempt(n) for n in (1, 2, 3, 4)])
+    third = lived(again(second, is_new_approach=False), [attempt(n) for n in (1, 2, 3, 4)])
     assert (third.failure_count, third.total_attempts, third.requeues) == (2, 4, 2)
 
 
 def test_attempts_that_other_programs_told_of_stay() -> None:
-    told = dead_letter.read_attempts(
-        [{"attempt_number": 9, "timestamp": "2026-01-24T10:00:00Z", "error_message": "old"}]
-    )
+    other = {"attempt_number": 9, "timestamp": "2026-01-24T10:00:00Z", "error_message": "old"}
+    told = letter_of(read({"task_id": "a", "attempts": [other]})).attempts
     merged = attempts_of([attempt(1)], told)
     assert [(one.attempt_number, one.error_message) for one in merged] == [
         (1, "old"),
@@ -160,8 +160,8 @@ def test_attempts_that_other_programs_told_of_stay() -> None:
     ],
 )
 def test_a_field_that_cannot_be_read_spoils_only_itself(raw: dict[str, Any]) -> None:
-    letter = Letter.of(read({"task_id": "a", **raw}))
-    assert letter.task.id == "a"
+    letter = letter_of(read({"task_id": "a", **raw}))
+    assert letter.task_id == "a"
     assert letter.failure_count >= 0
     assert letter.recovery_strategy == ""
-    assert past_of(letter.task).requeues == 0
+    assert past_of(raw).requeues == 0

@@ -1,4 +1,4 @@
-"""The dead letters of a workspace: each is kept, compared with the others, and learned from.
+"""The log of dead letters: each is kept with a page, compared with the others, and learned from.
 
 One log holds what is needed of every dead letter, so that a new one reads one file, not thousands
 of tasks. Attempts of other tasks are read only when a pattern is about to be drawn.
@@ -15,8 +15,10 @@ from typing import Any
 from loki.base.log import tell
 from loki.base.markdown import code
 from loki.memory import learning, suggestion, task_record
+from loki.memory.attempt import Attempt
 from loki.memory.candidate import Candidate, Candidates, Source
-from loki.memory.dead_letter import DeadLetter, Record, alike, render
+from loki.memory.dead_letter import DeadLetter, alike
+from loki.memory.dead_letter_page import render
 from loki.memory.history import History
 from loki.memory.store import Store
 from loki.memory.suggestion import Solved
@@ -43,11 +45,11 @@ WHY = (
 logger = logging.getLogger("loki")
 
 
-class DeadLetters:
-    """The dead letters of a workspace, joined with a store.
+class DeadLetterLog:
+    """What loki keeps of every task that was given up in a workspace, joined with a store.
 
     Args:
-        store: where they are kept.
+        store: where it is kept.
         patterns: the project's patterns.
     """
 
@@ -55,33 +57,33 @@ class DeadLetters:
         self._store = store
         self._patterns = patterns
 
-    def keep(self, letter: DeadLetter, page: str) -> Record:
+    def add(self, letter: DeadLetter, attempts: Sequence[Attempt], page: str) -> None:
         """Write a task's page, keep what later ones need, and propose a pattern where one is due.
 
         Args:
             letter: the task.
+            attempts: of the execution that ended, oldest first.
             page: where its page goes.
         """
-        record, known = letter.record, self.raw()
-        own = record.to_dict()
-        known.pop(record.task, None)  # what became of it before is in its attempts
+        own, known = letter.to_dict(), self.raw()
+        known.pop(letter.task_id, None)  # what became of it before is in its attempts
         similar = [found for one in known.values() if alike(own, one) and (found := _read(one))]
-        candidate = self._learn(letter, record, known)
-        text = render(letter, len(similar), self._suggestions(record, similar), _pointer(candidate))
+        candidate = self._learn(letter, known)
+        suggestions = self._suggestions(letter, similar)
+        text = render(letter, attempts, len(similar), suggestions, _pointer(candidate))
         self._store.put(page, text)
         self._store.append(LETTERS, own)
-        return record
 
-    def records(self) -> list[Record]:
+    def letters(self) -> list[DeadLetter]:
         """The last dead letter of each task, in the order in which they were first written."""
         return [found for one in self.raw().values() if (found := _read(one))]
 
-    def matched_by(self, entry: Mapping[str, Any]) -> list[Record]:
+    def matched_by(self, entry: Mapping[str, Any]) -> list[DeadLetter]:
         """The dead letters that a pattern would be the best match of."""
-        kept = ((record, _failure(record)) for record in self.records())
+        kept = ((letter, letter.recognized()) for letter in self.letters())
         return [
-            record
-            for record, failure in kept
+            letter
+            for letter, failure in kept
             if failure and learning.matches(entry, failure, self._patterns)
         ]
 
@@ -105,41 +107,42 @@ class DeadLetters:
                     at = str(task.get("updated_at") or "")
                     yield {"task": str(task.get("id")), "title": title, "at": at, **likeness}
 
-    def _suggestions(self, record: Record, similar: Sequence[Record]) -> str:
+    def _suggestions(self, letter: DeadLetter, similar: Sequence[DeadLetter]) -> str:
         if not similar:
             return ""
-        pattern = self._patterns.patterns.get(record.pattern or "")
+        pattern = self._patterns.patterns.get(letter.pattern or "")
         own = (pattern.strategy, *(pattern.alternatives or ())) if pattern else ()
-        newest = sorted(similar, key=lambda one: (one.at, one.task))[: -MOST_COMPARED - 1 : -1]
+        newest = sorted(similar, key=lambda one: (one.at, one.task_id))[: -MOST_COMPARED - 1 : -1]
         descriptions = {name: s.description for name, s in self._patterns.strategies.items()}
         solved = list(self._solved(newest))
-        found = suggestion.suggest(record, newest, descriptions, own, solved)
+        found = suggestion.suggest(letter, newest, descriptions, own, solved)
         return suggestion.render(found, newest, len(similar))
 
-    def _solved(self, similar: Sequence[Record]) -> Iterator[Solved]:
-        for record in similar[:MOST_SOLVED]:
-            outcome = task_record.load(self._store, record.task).get("outcome") or {}
+    def _solved(self, similar: Sequence[DeadLetter]) -> Iterator[Solved]:
+        for letter in similar[:MOST_SOLVED]:
+            outcome = task_record.load(self._store, letter.task_id).get("outcome") or {}
             if outcome.get("status") == "success":
-                attempts = History(self._store, record.task).attempts()
+                attempts = History(self._store, letter.task_id).attempts()
                 last = next((a for a in reversed(attempts) if a.result == "success"), None)
                 if last and last.action.strip():
-                    yield Solved(record.task, last.action)
+                    yield Solved(letter.task_id, last.action)
 
     # --- learning -------------------------------------------------------------------------------------
 
     def _learn(
-        self, letter: DeadLetter, record: Record, known: Mapping[str, Mapping[str, Any]]
+        self, letter: DeadLetter, known: Mapping[str, Mapping[str, Any]]
     ) -> Candidate | None:
         """The candidate that a dead letter belongs to, where there are enough like it."""
-        if not learning.is_unmatched(record.confidence):
+        failure = letter.recognized()
+        if failure is None or not learning.is_unmatched(letter.confidence):
             return None
-        others = islice(self._unmatched(letter.failure, known), MOST_COMPARED - 1)
-        alike_ones = [*reversed(list(others)), (record, letter.failure)]
+        others = islice(self._unmatched(failure, known), MOST_COMPARED - 1)
+        alike_ones = [*reversed(list(others)), (letter, failure)]
         if len(alike_ones) < learning.FEWEST:
             return None
         candidates = Candidates(self._store)
-        sources = [Source(one.task, one.message, one.at) for one, _ in alike_ones]
-        matched = self._matched_by(letter.failure, candidates)
+        sources = [Source(one.task_id, one.message, one.at) for one, _ in alike_ones]
+        matched = self._matched_by(failure, candidates)
         if matched and not matched.is_open:
             return None
         if matched:
@@ -148,26 +151,26 @@ class DeadLetters:
         tried = frozenset.intersection(*(frozenset(one.strategies) for one, _ in alike_ones))
         entry = learning.draw(failures, self._others(failures), self._patterns, tried)
         if entry is None:
-            tell(record.task, "no pattern could be drawn")
+            tell(letter.task_id, "no pattern could be drawn")
             return None
-        made = candidates.propose(Candidate.pattern(entry, sources, record.at, body=WHY))
+        made = candidates.propose(Candidate.pattern(entry, sources, letter.at, body=WHY))
         if made:
-            tell(record.task, f"proposed pattern={made.name}")
+            tell(letter.task_id, f"proposed pattern={made.name}")
         return made
 
     def _unmatched(
         self, failure: Failure, known: Mapping[str, Mapping[str, Any]]
-    ) -> Iterator[tuple[Record, Failure]]:
+    ) -> Iterator[tuple[DeadLetter, Failure]]:
         """The newest first."""
         for raw in reversed(list(known.values())):
             if raw.get("extension") != failure.extension or not raw.get("failure"):
                 continue
-            record = _read(raw)
-            if record is None or not learning.is_unmatched(record.confidence):
+            letter = _read(raw)
+            if letter is None or not learning.is_unmatched(letter.confidence):
                 continue
-            other = _failure(record)
+            other = letter.recognized()
             if other and learning.alike(other, failure) and not self._is_known(other):
-                yield record, other
+                yield letter, other
 
     def _is_known(self, failure: Failure) -> bool:
         """Whether a pattern that was added since knows it."""
@@ -198,18 +201,11 @@ class DeadLetters:
         return [f for f in found.values() if not any(learning.alike(f, one) for one in sources)]
 
 
-def _read(raw: Mapping[str, Any]) -> Record | None:
+def _read(raw: Mapping[str, Any]) -> DeadLetter | None:
     try:
-        return Record.from_dict(raw)
+        return DeadLetter.read(raw)
     except ValueError as error:
         logger.warning("%s: skipped a record: %s", LETTERS, error)
-        return None
-
-
-def _failure(record: Record) -> Failure | None:
-    try:
-        return Failure.from_dict(record.failure) if record.failure else None
-    except ValueError:
         return None
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loki.base.error import LokiError
-from loki.memory.dead_letters import LETTERS
+from loki.memory.dead_letter_log import LETTERS
 from loki.recurrence.queue_lists import document
 
 if TYPE_CHECKING:
-    from loki.dead_letters.reviewing import Reviewed
+    from loki.dead_letters.dead_letters import Reviewed
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -47,10 +47,10 @@ def review_when_due(
     store = workspace.store
     if store.get(document("dead-letter")) is None and not any(store.scan(LETTERS)):
         return []  # as nearly always, and quick
-    from loki.dead_letters.reviewing import Reviews
+    from loki.dead_letters.dead_letters import DeadLetters
 
-    reviews = Reviews(workspace, reviewers)
-    return reviews.review(told=told) if reviews.is_due() else []
+    letters = DeadLetters(workspace, reviewers)
+    return letters.review(told=told) if letters.is_due() else []
 
 
 class Daily:

@@ -7,6 +7,7 @@ goes on. Several reviews at once decide alike; the queue lets one of them move a
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 from loki.action.question import Question
 from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.log import tell
-from loki.dead_letters import page
-from loki.dead_letters.facts import FactFinder
-from loki.dead_letters.telling import notify
+from loki.dead_letters import escalation_page
+from loki.dead_letters.fact_finder import FactFinder
+from loki.memory.dead_letter import HUMAN, DeadLetter
 from loki.people.escalations import Escalations, OpenEscalation
 from loki.queueing import queue_of
-from loki.recurrence.dead_letter import HUMAN, Letter
 from loki.recurrence.dead_letter_question import INSTRUCTIONS, answers, question
 from loki.recurrence.dead_letter_review import (
     Answers,
     Decision,
     Facts,
+    Scope,
     decide,
     is_due,
 )
@@ -44,7 +45,7 @@ class Reviewed:
     """What a review made of a dead letter.
 
     Attributes:
-        letter: what it said.
+        letter: what it said; task: as the queue has it.
         facts: what was found about it, and answered.
         decision: what becomes of it.
         page: of its open escalation, or "".
@@ -54,7 +55,8 @@ class Reviewed:
             or it was only to be looked at.
     """
 
-    letter: Letter
+    letter: DeadLetter
+    task: QueuedTask
     facts: Facts
     decision: Decision
     page: str = ""
@@ -65,11 +67,11 @@ class Reviewed:
     @property
     def task_id(self) -> str:
         """The task."""
-        return self.letter.task.id
+        return self.letter.task_id
 
 
-class Reviews:
-    """Reviews the dead letters of a project.
+class DeadLetters:
+    """The dead letters of a project: reviewed, tried again, abandoned.
 
     Args:
         workspace: the project.
@@ -88,6 +90,10 @@ class Reviews:
         self.escalations = Escalations(workspace.strict_store, workspace.clock)
         self._reviewers = reviewers
         self.by = by
+
+    def ids(self) -> list[str]:
+        """The tasks that are dead letters now."""
+        return [task.id for task in self.queue.tasks("dead-letter")]
 
     def is_due(self) -> bool:
         """Whether the dead letters are to be looked at before new work."""
@@ -129,8 +135,8 @@ class Reviews:
         return found
 
     def complete(self) -> None:
-        """Add what the list of dead letters lacks; see `loki.dead_letters.burial.complete`."""
-        from loki.dead_letters.burial import complete
+        """Add what the list of dead letters lacks; see `loki.dead_letters.incoming.complete`."""
+        from loki.dead_letters.incoming import complete
 
         for id_ in complete(self.workspace):
             self._notify("dead_letter", f"given up: {id_}", id_)
@@ -148,16 +154,48 @@ class Reviews:
         looked = self._look(finder, letter, NO_ANSWERS, self._asked(), ask=False)
         return self._carry_out(looked) if looked.decision.action == "escalate" else None
 
-    def decided(self, letter: Letter, said: Answers, decision: Decision) -> Reviewed:
-        """Carry out what a person decided about a dead letter.
+    def retry(
+        self, task_id: str, approach: str = "", *, simpler: str = "", fixed_by: str = ""
+    ) -> Reviewed:
+        """Queue a task again, as a person wants it.
 
         Args:
-            letter: it.
-            said: what the person said.
-            decision: what becomes of it.
+            task_id: the task.
+            approach: a new one: its failures so far count no more.
+            simpler: or a smaller task that is worth having: it is queued instead.
+            fixed_by: or the commit that fixed what blocked it.
+
+        Raises:
+            UsageError: the queue does not know it.
         """
-        finder = FactFinder(self.workspace, self.queue.lists())
-        return self._carry_out(Reviewed(letter, finder.facts(letter, said), decision))
+        if simpler:
+            why = f"a simpler task: {simpler}"
+            decision = Decision("simplify", "simpler_scope", why, scope=Scope(simpler))
+        elif approach:
+            decision = Decision("retry", "new_approach", "a new approach", approach=approach)
+        elif fixed_by:
+            why = f"what blocked it was fixed by {fixed_by}"
+            decision = Decision("retry", "bug_fixed", why, commit=fixed_by)
+        else:
+            decision = Decision("retry", "person", "a person wants it")
+        return self._decided(task_id, decision)
+
+    def abandon(self, task_id: str, reason: str) -> Reviewed:
+        """Give a task up for good, as a person says.
+
+        Raises:
+            UsageError: the queue does not know it.
+        """
+        return self._decided(task_id, Decision("abandon", "person", reason))
+
+    def _decided(self, task_id: str, decision: Decision) -> Reviewed:
+        finder = FactFinder(self.workspace, lists := self.queue.lists())
+        task = lists.find(task_id)
+        if task is None:
+            raise UsageError(f"no task {task_id!r} in the queue: `loki queue` lists them")
+        letter = finder.letter(task)
+        facts = finder.facts(letter, Answers(by=self.by))
+        return self._carry_out(Reviewed(letter, task, facts, decision))
 
     # --- one dead letter ------------------------------------------------------------------------------
 
@@ -168,7 +206,7 @@ class Reviews:
     def _look(
         self,
         finder: FactFinder,
-        letter: Letter,
+        letter: DeadLetter,
         said: Answers,
         asked: Mapping[str, OpenEscalation],
         *,
@@ -183,20 +221,19 @@ class Reviews:
                 facts, answers=facts.answers.over(heard) if said != NO_ANSWERS else heard
             )
             decision = decide(letter, facts)
-        open_ = asked.get(letter.task.id)
-        if open_ is None:
-            return Reviewed(letter, facts, decision)
-        return Reviewed(letter, facts, decision, open_.page, open_.tasks)
+        open_ = asked.get(letter.task_id)
+        page, tasks = (open_.page, open_.tasks) if open_ else ("", ())
+        return Reviewed(letter, finder.task(letter), facts, decision, page, tasks)
 
-    def _ask(self, letter: Letter, facts: Facts) -> Answers:
+    def _ask(self, letter: DeadLetter, facts: Facts) -> Answers:
         """What a reviewer says; nothing where it cannot be asked."""
         from loki.agents.fallback import ask
 
-        task, workspace = letter.task, self.workspace
+        id_, workspace = letter.task_id, self.workspace
         name = ", ".join(str(getattr(one, "name", "a reviewer")) for one in self._reviewers)
         asked = Question(
             question(letter, facts.dependencies),
-            task.id,
+            id_,
             workspace.root,
             instructions=INSTRUCTIONS,
             sees_project=True,
@@ -204,11 +241,9 @@ class Reviews:
         try:
             said = ask(self._reviewers, asked, workspace.ways)
         except (AgentError, BreakerOpen) as error:
-            logger.warning(
-                "dead-letter review of %s: %s could not be asked: %s", task.id, name, error
-            )
+            logger.warning("dead-letter review of %s: %s could not be asked: %s", id_, name, error)
             return NO_ANSWERS
-        return answers(said.text, task.id, name)
+        return answers(said.text, id_, name)
 
     def _carry_out(self, looked: Reviewed) -> Reviewed:
         action, id_ = looked.decision.action, looked.task_id
@@ -230,16 +265,16 @@ class Reviews:
         return replace(done, done=True)
 
     def _retry(self, looked: Reviewed) -> Reviewed:
-        letter, decision = looked.letter, looked.decision
+        decision = looked.decision
         why = {"condition": decision.rule, "reason": decision.reason}
         said: dict[str, Any] = {"recovered": {**why, "by": looked.facts.answers.by}}
         if decision.commit:
             said["fix_commit"] = decision.commit
         if decision.approach:
             said["approach"] = decision.approach
-            said["description"] = _with_approach(letter.task, decision.approach)
+            said["description"] = _with_approach(looked.letter, decision.approach)
         self._answer(looked, "queued again", decision.approach)
-        self.queue.requeue(letter.task.id, said=said, reset=bool(decision.approach))
+        self.queue.requeue(looked.task_id, said=said, reset=bool(decision.approach))
         return looked
 
     def _abandon(self, looked: Reviewed) -> Reviewed:
@@ -248,10 +283,9 @@ class Reviews:
         return looked
 
     def _simplify(self, looked: Reviewed) -> Reviewed:
-        letter, scope = looked.letter, looked.decision.scope
+        task, scope = looked.task, looked.decision.scope
         assert scope is not None
-        task = letter.task
-        new = f"{task.id}-simpler-{letter.total_attempts}"
+        new = f"{task.id}-simpler-{looked.letter.total_attempts}"
         simpler = QueuedTask(
             new,
             scope.title,
@@ -269,21 +303,23 @@ class Reviews:
         )
         if self.queue.where(new) is None:  # else somebody was killed before they could say so
             self.queue.submit(simpler)
-        self.queue.bury({"task_id": task.id, "simpler_task": new})
+        self.queue.dead_letter({"task_id": task.id, "simpler_task": new})
         self._answer(looked, f"a simpler task was made of it: {new}", scope.title)
         return replace(looked, new_task=new)
 
     def _escalate(self, looked: Reviewed) -> Reviewed:
-        raw, trigger = looked.letter.task.raw, looked.decision.trigger
+        raw, trigger = looked.task.raw, looked.decision.trigger
         needed = {looked.task_id, *(trigger.others if trigger else ())}
         is_told = raw.get("escalation") == looked.page and raw.get("recovery_strategy") == HUMAN
         if is_told and needed <= set(looked.asked):
             return looked
         before = self.escalations.of(looked.task_id)
-        name = self.escalations.ask(page.escalation(self.workspace, looked))
-        self.queue.bury({"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name})
+        name = self.escalations.ask(escalation_page.escalation(self.workspace, looked))
+        self.queue.dead_letter(
+            {"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name}
+        )
         if before is None:
-            text = f"{looked.letter.task.title}: {looked.decision.reason}"
+            text = f"{looked.letter.title}: {looked.decision.reason}"
             self._notify("escalation", text, looked.task_id, name)
         return replace(looked, page=name)
 
@@ -293,9 +329,19 @@ class Reviews:
         self.escalations.answer(looked.task_id, f"{what}{by and f', by {by}'}", words)
 
     def _notify(self, kind: NotificationKind, text: str, task_id: str, page: str = "") -> None:
-        notify(self.workspace, kind, text, task_id, page)
+        """Tell people; who cannot be told finds it in ``loki status`` all the same.
+
+        Of a loop's own end they are told where it ends (`loki.waiting.reviews.ended`).
+        """
+        from loki.waiting.escalated import id_for
+        from loki.waiting.notify import notifier
+
+        about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
+        if kind == "escalation":
+            about, answer = id_for(page, task_id), "loki status"
+        notifier(self.workspace).notify(kind, text, task_id=task_id, id=about, answer=answer)
 
 
-def _with_approach(task: QueuedTask, approach: str) -> str:
+def _with_approach(letter: DeadLetter, approach: str) -> str:
     how = f"Go about it in this way, which was not tried yet: {approach.strip()}"
-    return "\n\n".join(filter(None, (task.description.strip(), how)))
+    return "\n\n".join(filter(None, (letter.description.strip(), how)))

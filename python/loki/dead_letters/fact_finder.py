@@ -14,13 +14,15 @@ from loki.action.git import git, git_folder
 from loki.action.words import which
 from loki.base.time import isoformat, moment
 from loki.memory import task_record
-from loki.memory.dead_letters import DeadLetters
+from loki.memory.dead_letter import DeadLetter
+from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.people.escalation_trigger import Case, shared_causes
 from loki.people.escalations import Escalations
 from loki.recognition.failure import Failure, recognize
-from loki.recurrence.dead_letter import Letter
+from loki.recurrence.dead_letter_form import letter_of
 from loki.recurrence.dead_letter_review import Answers, Commit, Dependency, Facts
+from loki.recurrence.queued import QueuedTask
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
@@ -42,12 +44,15 @@ class FactFinder:
     Args:
         workspace: the project.
         lists: the queue's lists.
+
+    Attributes:
+        letters: the dead letters of the queue by task, with what the log says of their failures.
     """
 
     def __init__(self, workspace: Workspace, lists: Lists) -> None:
         self._workspace, self._lists = workspace, lists
         self._store = workspace.store
-        self.letters = {task.id: Letter.of(task) for task in lists.of("dead-letter")}
+        self.letters = {task.id: self.letter(task) for task in lists.of("dead-letter")}
 
     @property
     def now(self) -> str:
@@ -58,18 +63,30 @@ class FactFinder:
         """The list that a task stands in; None: the queue does not know it."""
         return self._lists.where(task_id)
 
-    def facts(self, letter: Letter, answers: Answers | None = None) -> Facts:
+    def task(self, letter: DeadLetter) -> QueuedTask:
+        """The task of a dead letter, as the queue has it."""
+        return self._lists.find(letter.task_id) or QueuedTask(letter.task_id, letter.title)
+
+    def letter(self, task: QueuedTask) -> DeadLetter:
+        """What the queue and the log say of a task."""
+        return letter_of(task, self.logged.get(task.id))
+
+    def facts(
+        self, letter: DeadLetter, answers: Answers | None = None, task: QueuedTask | None = None
+    ) -> Facts:
         """What is known of a dead letter besides itself.
 
         Args:
             letter: the dead letter.
             answers: what people and reviewers said.
+            task: its task; None: as the queue has it.
         """
-        life = self.life(letter.task.id)
+        task = task or self.task(letter)
+        life = self.life(letter.task_id)
         last = self.last_failure(letter)
         return Facts(
-            self._case(letter, life, last),
-            tuple(self._dependencies(letter, last)),
+            self._case(task, life, last),
+            tuple(self._dependencies(task, last)),
             tuple(self._commits(letter, last)),
             tuple(_met(letter, life)),
             str(self._lists.where(letter.simpler_task) or "") if letter.simpler_task else "",
@@ -80,16 +97,14 @@ class FactFinder:
         """The attempts of a task's life that loki recorded."""
         return History(self._store, task_id).attempts() if _is_id(task_id) else []
 
-    def last_failure(self, letter: Letter) -> Failure | None:
+    def last_failure(self, letter: DeadLetter) -> Failure | None:
         """What it failed with last: as loki kept it, else as its last error reads."""
-        kept = self._kept.get(letter.task.id)
-        if kept is not None:
+        if (kept := letter.recognized()) is not None:
             return kept
         said = letter.attempts[-1].error_message if letter.attempts else letter.error_summary
         return recognize(said, patterns=self._workspace.patterns) if said.strip() else None
 
-    def _case(self, letter: Letter, life: Sequence[Attempt], last: Failure | None) -> Case:
-        task = letter.task
+    def _case(self, task: QueuedTask, life: Sequence[Attempt], last: Failure | None) -> Case:
         ran = [str(one.get("command") or "") for made in life for one in made.commands]
         files = [path for made in life for path in made.files_modified]
         return Case(
@@ -107,11 +122,10 @@ class FactFinder:
     # --- one root cause -------------------------------------------------------------------------------
 
     @cached_property
-    def _kept(self) -> Mapping[str, Failure]:
-        """The last failure of each task that loki gave up."""
-        records = DeadLetters(self._store, self._workspace.patterns).records()
-        found = ((record.task, record.failure) for record in records)
-        return {task: failure for task, data in found if data and (failure := _failure(data))}
+    def logged(self) -> Mapping[str, DeadLetter]:
+        """What the log says of each task that loki gave up."""
+        letters = DeadLetterLog(self._store, self._workspace.patterns).letters()
+        return {letter.task_id: letter for letter in letters}
 
     @cached_property
     def _causes(self) -> Mapping[str, tuple[str, ...]]:
@@ -126,8 +140,8 @@ class FactFinder:
 
     # --- dependencies ---------------------------------------------------------------------------------
 
-    def _dependencies(self, letter: Letter, last: Failure | None) -> Iterator[Dependency]:
-        for name in letter.task.dependencies:
+    def _dependencies(self, task: QueuedTask, last: Failure | None) -> Iterator[Dependency]:
+        for name in task.dependencies:
             yield self._named(name)
         if last is None:
             return
@@ -202,14 +216,14 @@ class FactFinder:
 
     # --- commits --------------------------------------------------------------------------------------
 
-    def _commits(self, letter: Letter, last: Failure | None) -> Iterator[Commit]:
+    def _commits(self, letter: DeadLetter, last: Failure | None) -> Iterator[Commit]:
         """Commits since its last failure that name the task, or touch what fails, oldest first."""
         since = moment(letter.last_failure)
         if since is None:
             return
         own = {frame.path for frame in last.frames if frame.in_project} if last else set()
         failing = {path for path in (*own, last.path if last else None) if path}
-        names = re.compile(rf"(?<![\w-]){re.escape(letter.task.id)}(?![\w-])")
+        names = re.compile(rf"(?<![\w-]){re.escape(letter.task_id)}(?![\w-])")
         for commit, message, files in self._log:
             at = moment(commit.at)
             if at is None or at <= since:
@@ -245,7 +259,7 @@ def _because(commit: Commit, why: str) -> Commit:
     return Commit(commit.commit, commit.subject, commit.at, why)
 
 
-def _met(letter: Letter, life: Sequence[Attempt]) -> Iterator[tuple[str, Failure]]:
+def _met(letter: DeadLetter, life: Sequence[Attempt]) -> Iterator[tuple[str, Failure]]:
     """(approach, failure) of the attempts that count, oldest first."""
     failed = [one for one in life if one.result == "failed" and not one.infrastructure]
     if failed:
@@ -256,13 +270,6 @@ def _met(letter: Letter, life: Sequence[Attempt]) -> Iterator[tuple[str, Failure
     for told in letter.attempts[-letter.failure_count :] if letter.failure_count else ():
         if told.error_message.strip():
             yield told.approach, recognize(told.error_message)
-
-
-def _failure(data: Mapping[str, object]) -> Failure | None:
-    try:
-        return Failure.from_dict(data)
-    except ValueError:
-        return None
 
 
 def _top(missing: Missing) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from loki.dead_letters.facts import FactFinder
+from loki.dead_letters.fact_finder import FactFinder
 from loki.memory.attempt import Attempt
+from loki.memory.dead_letter import PastAttempt
 from loki.people.escalation import Escalation, Option, options
 from loki.queueing import queue_of
-from loki.recurrence.dead_letter import Letter
 
 if TYPE_CHECKING:
-    from loki.dead_letters.reviewing import Reviewed
+    from loki.dead_letters.dead_letters import Reviewed
     from loki.workspace import Workspace
 
 
@@ -25,13 +25,11 @@ def escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
     """
     letter, decision = looked.letter, looked.decision
     finder = FactFinder(workspace, queue_of(workspace).lists())
-    life = finder.life(letter.task.id) or [
-        _told(letter, index) for index in range(len(letter.attempts))
-    ]
+    life = finder.life(letter.task_id) or list(map(_told, letter.attempts))
     others = decision.trigger.others if decision.trigger else ()
     return Escalation(
-        letter.task.id,
-        letter.task.title,
+        letter.task_id,
+        letter.title,
         decision.rule,
         decision.reason,
         looked.facts.case.failure,
@@ -39,7 +37,7 @@ def escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
         tuple(dict.fromkeys(path for one in life for path in one.files_modified)),
         others=others,
         evidence=decision.evidence,
-        ways=ways(letter.task.id, tuple(one for one in others if one in finder.letters))
+        ways=ways(letter.task_id, tuple(one for one in others if one in finder.letters))
         + tuple(_go_on(one) for one in others if one not in finder.letters),
         failures=letter.failure_count,
     )
@@ -92,9 +90,8 @@ def _go_on(task_id: str) -> Option:
     return Option(f"Go on with {task_id}", by_hand.command, "It stopped for the same reason.")
 
 
-def _told(letter: Letter, index: int) -> Attempt:
+def _told(one: PastAttempt) -> Attempt:
     """An attempt that another program told of, as loki's own pages show attempts."""
-    one = letter.attempts[index]
     return Attempt(
         one.attempt_number,
         one.timestamp,
