@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ import loki
 from loki.queueing import queue_of
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import QueuedTask
-
-LOKI = (sys.executable, "-m", "loki")
+from support.command import Ended
+from support.command import loki as command
 
 AGENT = """#!/bin/sh
 # Reads its briefing, and says which task it is for, when it begins, and when it ends.
@@ -58,15 +56,9 @@ def submit(project: Path, names: Iterable[str], **said: Any) -> Queue:
     return queue
 
 
-def work(project: Path, *options: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """``loki work`` in a process of its own."""
-    return subprocess.run(
-        [*LOKI, "work", "--project", str(project), *options],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+def work(project: Path, *options: str) -> Ended:
+    """``loki work``."""
+    return command("work", "--project", str(project), *options)
 
 
 def where(queue: Queue) -> dict[str, str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from loki.cli.app import app
+from support import command
 
 START = datetime(2026, 4, 4, 10, 0, 30, tzinfo=timezone.utc)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -24,7 +21,7 @@ def at(text: str) -> datetime:
 
 
 class Smoke:
-    """A project with recurring tasks; each command whose work matters is a process of its own.
+    """A project with recurring tasks, and the command that looks after it.
 
     Attributes:
         root: the project; now: the time at which the next command starts.
@@ -66,28 +63,21 @@ class Smoke:
 
     def loki(self, *words: str, status: int = 0) -> str:
         """Run ``loki``, which must end with ``status``; what it printed."""
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("LOKI_")
-        }
+        environment = dict.fromkeys(name for name in os.environ if name.startswith("LOKI_"))
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        done = subprocess.run(
-            [sys.executable, "-m", "loki", *words],
-            cwd=self.root,
-            env={**environment, "LOKI_NOW": self.now.isoformat(), "COLUMNS": "200", "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
+        said = {"LOKI_NOW": self.now.isoformat(), "COLUMNS": "200", "PATH": path}
+        code, out, self.said = command.loki(
+            *words, cwd=self.root, environment={**environment, **said}
         )
-        assert done.returncode == status, (words, done.stdout, done.stderr)
-        self.said = done.stderr
-        return done.stdout
+        assert code == status, (words, out, self.said)
+        return out
 
     def here(self, *words: str) -> str:
-        """The same in this process, which is quicker: for what a scenario begins with, and looks at."""
-        environment = {"LOKI_NOW": self.now.isoformat()}
-        done = CliRunner(env=environment).invoke(app, [*words, "--project", str(self.root)])
-        assert done.exit_code == 0, (words, done.output)
-        return done.stdout
+        """The same with the test's variables and from its folder, and what was said is as before."""
+        said = {"LOKI_NOW": self.now.isoformat()}
+        code, out, err = command.loki(*words, "--project", str(self.root), environment=said)
+        assert code == 0, (words, out, err)
+        return out
 
     def add(self, id_: str = "backup", *words: str, script: str = "exit 3") -> None:
         """A recurring task of a shell; every minute where nothing else is said."""

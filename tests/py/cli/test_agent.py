@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import replay
-from support.project import CHECK, RIGHT, make_project
+from support import command, replay
+from support.project import QUICK, RIGHT, make_project
 
-TASK = ("run", "--task", "make add add", "--check", CHECK)
+TASK = ("run", "--task", "make add add", "--check", QUICK)
 
 
 @pytest.fixture
@@ -23,18 +21,10 @@ def bin_(tmp_path: Path) -> Path:
     return folder
 
 
-def loki(*arguments: str, cwd: Path, bin_: Path) -> tuple[int, str, str]:
+def loki(*arguments: str, cwd: Path, bin_: Path) -> command.Ended:
     """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
+    path = f"{bin_}:{os.environ['PATH']}"
+    return command.loki(*arguments, cwd=cwd, environment={"PATH": path, "COLUMNS": "200"})
 
 
 def test_a_preset_works(tmp_path: Path, bin_: Path) -> None:
@@ -85,7 +75,7 @@ def test_a_preset_works_for_a_stage(tmp_path: Path, bin_: Path) -> None:
     root = make_project(tmp_path / "project", git=True)
     (root / "mend.yml").write_text(
         "name: mend\nversion: 1\nstages:\n"
-        f"  - {{id: fix, agent: writer, description: make add add, checks: [{CHECK!r}]}}\n"
+        f"  - {{id: fix, agent: writer, description: make add add, checks: [{QUICK!r}]}}\n"
     )
     words = ("pipeline", "run", "mend.yml", "--agent", "writer=claude")
     code, out, err = loki(*words, cwd=root, bin_=bin_)

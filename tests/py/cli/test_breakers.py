@@ -1,28 +1,21 @@
-"""`loki breakers` as its users meet it: real processes beside the one that uses the breakers."""
+"""`loki breakers` as its users meet it, beside who uses the breakers."""
 
 from __future__ import annotations
 
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import loki
+from support import command
 
-LOKI = (sys.executable, "-m", "loki", "breakers")
 
-
-def run(project: Path, *arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [*LOKI, *arguments], cwd=project, capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
+def run(project: Path, *arguments: str) -> command.Ended:
+    return command.loki("breakers", *arguments, cwd=project)
 
 
 def data(project: Path, *arguments: str) -> Any:
@@ -102,7 +95,11 @@ def test_a_wrong_name_is_answered_with_the_nearest(tmp_path: Path, breakers: lok
 def test_watch_tells_each_change(tmp_path: Path, breakers: loki.Breakers) -> None:
     """Of all processes, until Ctrl-C."""
     watching = subprocess.Popen(
-        [*LOKI, "watch", "--interval", "10ms"], cwd=tmp_path, stdout=-1, stderr=-1, text=True
+        [*command.LOKI, "breakers", "watch", "--interval", "10ms"],
+        cwd=tmp_path,
+        stdout=-1,
+        stderr=-1,
+        text=True,
     )
     assert watching.stdout
     assert [watching.stdout.readline().split()[0] for _ in range(3)][1:] == [

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: real processes, real checks, read line by line."""
+"""The command line as its users meet it: real checks, read line by line, and stopped as a process."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.project import CHECK, RIGHT, WRONG, make_project
+from support.command import LOKI, loki
+from support.project import CHECK, QUICK, RIGHT, WRONG, make_project
 
-LOKI = (sys.executable, "-m", "loki")
 AGENT = shlex.join(
     ["sh", "-c", "cat > /dev/null; sed -i 's/a - b/a + b/' calc.py; echo turned the sign"]
 )
-TASK = ("run", "--task", "make add add", "--check", CHECK)
+TASK = ("run", "--task", "make add add", "--check", QUICK)
 
 
 @pytest.fixture
@@ -28,21 +27,12 @@ def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "calc", git=True)
 
 
-def loki(*arguments: str, cwd: Path, data: bytes = b"") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [*LOKI, *arguments], cwd=cwd, input=data, capture_output=True, check=False
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
 def as_json(text: str) -> Any:
     return json.loads(text)
 
 
 def test_run_show_undo(project: Path) -> None:
-    code, out, err = loki(*TASK, "--agent-command", AGENT, cwd=project)
+    code, out, err = loki(*TASK[:-1], CHECK, "--agent-command", AGENT, cwd=project)
     assert code == 0, err
     assert "success after 1 attempt: every check passes." in out
     assert "restore: loki undo make-add-add-" in out
@@ -188,7 +178,7 @@ def test_explain(project: Path) -> None:
         assert part in out
     assert "seen" not in out
     wrong = shlex.join(["sh", "-c", "echo '# no' >> calc.py"])
-    loki(*TASK, "--agent-command", wrong, "--max-attempts", "1", cwd=project)
+    loki(*TASK[:-1], CHECK, "--agent-command", wrong, "--max-attempts", "1", cwd=project)
     (project / "build.log").write_bytes(output)
     code, out, _ = loki("explain", "build.log", cwd=project)
     assert "seen   once here, last in make-add-add-" in out

@@ -14,20 +14,9 @@ from typing import Any
 import pytest
 
 import loki
+from support.command import LOKI
+from support.command import loki as call
 from support.dead_letters import commit, give_up, letter, make_project, places, raw, write_letters
-
-
-def call(*arguments: str, cwd: Path) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", *arguments],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def shown(*arguments: str, cwd: Path) -> str:
@@ -197,7 +186,7 @@ def test_nothing_that_a_file_says_reaches_the_terminal(workspace: loki.Workspace
 def on_a_terminal(typed: list[str], cwd: Path) -> str:
     """What a person sees who types these lines."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "loki", "dead-letters", "review"]
+    command = [*LOKI, "dead-letters", "review"]
     work = subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     os.write(ours, "".join(f"{line}\n" for line in typed).encode())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-DEMO = (sys.executable, "-m", "loki", "demo")
+from support.command import loki
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +15,9 @@ def demo(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, dict[str, list[dict[str, object]]], str]:
     folder = tmp_path_factory.mktemp("demo") / "till"
-    done = subprocess.run(
-        [*DEMO, "--json", "--directory", str(folder)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout), done.stderr
+    code, out, err = loki("demo", "--json", "--directory", str(folder))
+    assert code == 0, err
+    return folder, json.loads(out), err
 
 
 def test_every_task_ends_as_it_should(
@@ -60,8 +56,6 @@ def test_one_sees_what_it_promises(
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
-    done = subprocess.run(
-        [*DEMO, "--directory", str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "expected a new or an empty folder" in done.stderr
+    code, _, err = loki("demo", "--directory", str(tmp_path))
+    assert code == 2
+    assert "expected a new or an empty folder" in err

@@ -13,23 +13,18 @@ from typing import Any
 
 import pytest
 
-import loki
+from loki import recognize
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
 from loki.stores.files import FileStore
+from support.command import LOKI, Ended, loki
 
-LOKI = (sys.executable, "-m", "loki", "explain")
 ERROR = 'shop/till.py:3: error: Name "price" is not defined  [name-defined]\n'
 OUTPUT = "".join(f"step {n} done\n" for n in range(1, 12)) + ERROR
 
 
-def explain(*arguments: str | Path, cwd: Path, data: bytes = b"") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [*LOKI, *map(str, arguments)], cwd=cwd, input=data, capture_output=True, check=False
-    )
-    assert b"Traceback (most" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+def explain(*arguments: str | Path, cwd: Path, data: bytes = b"") -> Ended:
+    return loki("explain", *map(str, arguments), cwd=cwd, data=data)
 
 
 def as_json(*arguments: str | Path, cwd: Path, data: bytes = b"") -> dict[str, Any]:
@@ -86,7 +81,7 @@ def test_what_may_not_be_read(tmp_path: Path) -> None:
     humbly = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
     if os.geteuid() == 0 and not shutil.which(humbly[0]):
         pytest.skip("needs setpriv, or a user that is not the superuser")
-    command = [*(humbly if os.geteuid() == 0 else []), *LOKI, str(file)]
+    command = [*(humbly if os.geteuid() == 0 else []), *LOKI, "explain", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"loki: cannot read {file}: Permission denied\n"
@@ -187,7 +182,7 @@ def test_nothing_in_it_moves_the_cursor(tmp_path: Path) -> None:
 
 
 def _remember(root: Path, task: str, number: int, result: str, text: str | None) -> None:
-    failure = loki.recognize(text) if text else None
+    failure = recognize(text) if text else None
     History(FileStore(root / ".loki"), task).append(
         Attempt(
             attempt=number,
@@ -224,11 +219,14 @@ def test_an_explanation_goes_to_a_file(tmp_path: Path) -> None:
     assert (code, out, err) == (0, "", "")
     assert (tmp_path / "why.txt").read_text() == explain("--text", OUTPUT, cwd=tmp_path)[1]
     script = "echo 'TypeError: x is no till' >&2; exit 5"
-    code, out, err = explain("--json", "-o", "why.json", "--", "sh", "-c", script, cwd=tmp_path)
-    assert (code, out, err) == (5, "", "TypeError: x is no till\n")
+    command = [*LOKI, "explain", "--json", "-o", "why.json", "--"]  # its streams are the process's
+    done = subprocess.run(
+        [*command, "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "TypeError: x is no till\n")
     said = json.loads((tmp_path / "why.json").read_text())
     assert (said["exit_code"], said["source"], said["verdict"]) == (5, "command", "failed")
-    assert explain("--json", "-o", "why.json", "--", "true", cwd=tmp_path)[0] == 0
+    subprocess.run([*command, "true"], cwd=tmp_path, check=True)
     assert json.loads((tmp_path / "why.json").read_text())["verdict"] == "passed"
 
 

@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,19 +15,16 @@ from loki.agents.command import CommandAgent
 from loki.cli.pipeline import _agents
 from loki.pipeline import Pipeline
 from loki.workspace import Workspace
+from support import command
 from support.stages import AFTER, BEFORE, PIPELINE, make
 
-LOKI = (sys.executable, "-m", "loki", "pipeline")
 PLANNER = "sh -c 'cat > /dev/null; echo write three'"
 CODER = "sh -c 'cat > /dev/null; echo three > answer.txt; echo wrote it'"
 AGENTS = ("--agent", f"architect={PLANNER}", "--agent-command", CODER)
 
 
-def loki(*arguments: str, cwd: Path) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run([*LOKI, *arguments], cwd=cwd, capture_output=True, check=False, text=True)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
+def loki(*arguments: str, cwd: Path) -> command.Ended:
+    return command.loki("pipeline", *arguments, cwd=cwd)
 
 
 @pytest.fixture
@@ -113,9 +109,8 @@ def test_an_agent_without_a_name_works_for_all_others(tmp_path: Path) -> None:
     code, _, _ = loki("run", "answer.yml", "--agent", PLANNER, cwd=project)
     assert code == 3
     coder = "sh -c 'A=three; cat > /dev/null; echo $A > answer.txt'"
-    command = [*LOKI[:3], "approve", "--resume", "--agent", coder]
-    done = subprocess.run(command, cwd=project, capture_output=True, check=False, text=True)
-    assert done.returncode == 0, done.stderr
+    done = command.loki("approve", "--resume", "--agent", coder, cwd=project)
+    assert done.code == 0, done.err
     assert (project / "answer.txt").read_text() == AFTER
 
 
@@ -186,9 +181,9 @@ def test_usage(project: Path, arguments: tuple[str, ...], reason: str) -> None:
 
 def test_ctrl_c_and_the_same_command_again(project: Path) -> None:
     hanging = "sh -c 'echo asked > ../asked; exec sleep 600'"
-    command = [*LOKI, "run", "answer.yml", "--agent", f"architect={PLANNER}"]
+    run = [*command.LOKI, "pipeline", "run", "answer.yml", "--agent", f"architect={PLANNER}"]
     work = subprocess.Popen(
-        [*command, "--agent-command", hanging],
+        [*run, "--agent-command", hanging],
         cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert work.stderr is not None

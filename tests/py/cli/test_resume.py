@@ -7,15 +7,13 @@ import os
 import pty
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support.project import RIGHT, WRONG, make_project
+from support.command import LOKI, loki
+from support.project import QUICK, RIGHT, WRONG, make_project
 
-LOKI = (sys.executable, "-m", "loki")
-CHECK = f"{sys.executable} check_add.py"
 AGENT = shlex.join(
     [
         "sh",
@@ -24,23 +22,12 @@ AGENT = shlex.join(
         'else echo "# $LOKI_ATTEMPT" >> calc.py; fi',
     ]
 )
-RUN = ("run", "--task", "make add add", "--check", CHECK, "--agent-command", AGENT)
+RUN = ("run", "--task", "make add add", "--check", QUICK, "--agent-command", AGENT)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    root = make_project(tmp_path / "calc")
-    (root / "check_add.py").write_text("from calc import add\n\nassert add(2, 3) == 5, add(2, 3)\n")
-    return root
-
-
-def loki(*arguments: str, cwd: Path, data: str = "") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [*LOKI, *arguments], cwd=cwd, input=data, capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
+    return make_project(tmp_path / "calc")
 
 
 def on_a_terminal(*arguments: str, cwd: Path, typed: str) -> tuple[int, str]:
@@ -180,7 +167,7 @@ def test_a_task_of_the_library_needs_an_agent_only_where_it_has_something_to_do(
     from loki import run as run_loki
 
     outcome = run_loki(
-        "make add add", agent=lambda _: {}, checks=[CHECK], path=str(project), max_attempts=1
+        "make add add", agent=lambda _: {}, checks=[QUICK], path=str(project), max_attempts=1
     )
     assert outcome.status == "failed"
     code, out, _ = loki("resume", "make", cwd=project)

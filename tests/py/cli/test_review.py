@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,9 @@ from loki.memory.history import History
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from loki.stores.files import FileStore
+from support.command import LOKI, loki
 
 AT = "2026-04-04T10:15:30.000Z"
-
-
-def loki(*arguments: str, cwd: Path) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", *arguments],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture
@@ -180,7 +167,7 @@ def on_terminal(project: Path, answers: str) -> str:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "loki", "review", "--by", "ada"],
+        [*LOKI, "review", "--by", "ada"],
         cwd=project,
         env=environment,
         stdin=theirs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,14 @@ from loki.action.check import Check
 from loki.action.check_runner import CheckRunner
 from loki.base.error import UsageError
 from loki.recognition.pattern import PatternSet
+from support.command import loki
 
 
 def _run(project: Path, script: str, *more: str) -> tuple[int, dict[str, Any], str]:
     agent = f"{sys.executable} -c {script!r}"
-    command = [
-        sys.executable,
-        "-m",
-        "loki",
-        "run",
-        "--json",
-        "--task",
-        "raise the limit in app.toml",
-    ]
-    ran = subprocess.run(
-        [*command, "--kind", "config_change", "--agent-command", agent, *more],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ran.returncode, json.loads(ran.stdout or "{}"), ran.stderr
+    run = ("run", "--json", "--task", "raise the limit in app.toml", "--kind", "config_change")
+    code, out, err = loki(*run, "--agent-command", agent, *more, cwd=project)
+    return code, json.loads(out or "{}"), err
 
 
 def test_it_is_done_once_what_was_changed_parses(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from support import command
 from support.llm_service import Broken, LLMService, Received, Said, broken
 from support.project import QUICK, RIGHT, WRONG, make_project
 
@@ -24,18 +24,10 @@ def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "calc")
 
 
-def loki(*arguments: str, cwd: Path, **environment: str) -> tuple[int, str, str]:
+def loki(*arguments: str, cwd: Path, **environment: str) -> command.Ended:
     """Exit code, stdout and stderr, in an environment without keys."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC_", "OPENAI_"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", *arguments],
-        cwd=cwd,
-        env={**kept, **environment},
-        capture_output=True,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    keys = [name for name in os.environ if name.startswith(("ANTHROPIC_", "OPENAI_"))]
+    return command.loki(*arguments, cwd=cwd, environment={**dict.fromkeys(keys), **environment})
 
 
 def test_run_and_resume_with_the_same_model(project: Path) -> None:
@@ -68,7 +60,7 @@ def test_ctrl_c_ends_a_call_that_hangs(project: Path) -> None:
 
     with LLMService(answer) as service:
         run = subprocess.Popen(
-            [sys.executable, "-m", "loki", *RUN, "--agent", MODEL],
+            [*command.LOKI, *RUN, "--agent", MODEL],
             cwd=project,
             env={**os.environ, "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url},
             stdout=subprocess.PIPE,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from support.command import LOKI, Ended, loki
 from support.project import RIGHT, WRONG, make_project
 
-LOKI = (sys.executable, "-m", "loki")
 NAME = "agent/agent.sh"
 CHECK = "grep 'a + b' calc.py"
 
@@ -60,18 +60,8 @@ class Shop:
         agent = ("--agent-command", str(self.agent))
         return [*LOKI, "run", "--task", task, "--check", CHECK, *agent, *arguments]
 
-    def run(self, *arguments: str, task: str = "make add add") -> tuple[int, str, str]:
-        """Exit code, stdout and stderr."""
-        done = subprocess.run(
-            self.command(*arguments, task=task),
-            cwd=self.project,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,  # a loop that waits where it should pause would do so for ever
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode, done.stdout, done.stderr
+    def run(self, *arguments: str, task: str = "make add add") -> Ended:
+        return loki(*self.command(*arguments, task=task)[len(LOKI) :], cwd=self.project)
 
     def breaker(self) -> dict[str, Any]:
         return json.loads(self.state.read_text())[NAME]  # type: ignore[no-any-return]
@@ -135,12 +125,10 @@ def test_what_it_says_of_a_breaker_can_be_done(shop: Shop) -> None:
     _, out, _ = shop.run()
     (line,) = [line for line in out.splitlines() if line.startswith("breaker: loki ")]
     words = line.removeprefix("breaker: loki ").split()
-    shown = subprocess.run([*LOKI, *words], cwd=shop.project, capture_output=True, check=False)
-    assert (shown.returncode, b"OPEN" in shown.stdout) == (0, True)
-    done = subprocess.run([*LOKI, "show"], cwd=shop.project, capture_output=True, check=False)
-    assert b"paused" in done.stdout
-    close = [*LOKI, "breakers", "close", NAME]
-    subprocess.run(close, cwd=shop.project, capture_output=True, check=True)
+    shown = loki(*words, cwd=shop.project)
+    assert (shown.code, "OPEN" in shown.out) == (0, True)
+    assert "paused" in loki("show", cwd=shop.project).out
+    assert loki("breakers", "close", NAME, cwd=shop.project).code == 0
     assert shop.run()[0] == 0
 
 
@@ -226,10 +214,7 @@ def test_a_wrong_command_is_no_outage(shop: Shop) -> None:
 
 
 def test_the_help_says_it(shop: Shop) -> None:
-    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [*LOKI, "run", "--help"], capture_output=True, text=True, check=True, env=env
-    )
-    assert "--wait" in done.stdout
-    assert "6 paused" in done.stdout
+    told = loki("run", "--help", environment={"COLUMNS": "200", "NO_COLOR": "1"}).out
+    assert "--wait" in told
+    assert "6 paused" in told
     assert shop.calls() == 0

@@ -12,7 +12,8 @@ import pytest
 
 import loki
 from loki.recurrence.queued import QueuedTask
-from support.crew import LOKI, make_agent, outcomes, overlaps, submit, where, work
+from support import command
+from support.crew import make_agent, outcomes, overlaps, submit, where, work
 from support.project import QUICK, RIGHT, make_project
 
 
@@ -26,15 +27,15 @@ def test_it_works_off_the_queue(project: Path, tmp_path: Path) -> None:
     queue = submit(project, ["one", "two", "three"])
     done = work(project, "--agent-command", agent, "--workers", "2", "--json")
 
-    assert done.returncode == 0, done.stderr
-    assert outcomes(done.stdout) == dict.fromkeys(("one", "two", "three"), "completed")
+    assert done.code == 0, done.err
+    assert outcomes(done.out) == dict.fromkeys(("one", "two", "three"), "completed")
     assert where(queue) == dict.fromkeys(("one", "two", "three"), "completed")
     assert all((project / f"{name}.txt").exists() for name in ("one", "two", "three"))
     assert overlaps(log) == []
-    assert "begun" in done.stderr
-    assert "completed after 1 attempt" in done.stderr
+    assert "begun" in done.err
+    assert "completed after 1 attempt" in done.err
     again = work(project, "--agent-command", agent)
-    assert (again.returncode, "Nothing to work on" in again.stdout) == (0, True)
+    assert (again.code, "Nothing to work on" in again.out) == (0, True)
 
 
 def test_what_another_program_has_in_progress_is_not_waited_for(
@@ -46,7 +47,7 @@ def test_what_another_program_has_in_progress_is_not_waited_for(
     theirs = [{"id": "theirs", "title": "long gone"}]
     (project / ".loki/queue/in-progress.json").write_text(json.dumps(theirs))
     done = work(project, "--agent-command", agent)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert where(queue) == {"mine": "completed", "after": "pending", "theirs": "in-progress"}
 
 
@@ -56,7 +57,7 @@ def test_priorities_and_dependencies_hold(project: Path, tmp_path: Path) -> None
     submit(project, ["middle"])
     submit(project, ["high"], priority="high")
     done = work(project, "--agent-command", agent, "--workers", "1")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     order = [line.split()[1] for line in log.read_text().splitlines() if line.startswith("begin")]
     assert order[0] == "high"
     assert set(where(queue).values()) == {"completed"}
@@ -77,8 +78,8 @@ def test_each_end_has_its_place_and_the_most_severe_is_the_exit_code(
     before = (project / "calc.py").read_bytes()
     done = work(project, "--agent-command", agent, "--json")
 
-    assert done.returncode == 4, done.stderr
-    assert outcomes(done.stdout) == {
+    assert done.code == 4, done.err
+    assert outcomes(done.out) == {
         "fine": "completed",
         "hopeless": "dead-letter",
         "asks": "blocked",
@@ -101,8 +102,8 @@ def test_who_cannot_work_is_refused_before_anything_is_claimed(project: Path) ->
     queue = submit(project, ["one", "two"])
     for words in (("--agent-command", "./no-such-agent"), ("--agent", "nobody")):
         done = work(project, *words)
-        assert done.returncode == 2, done.stderr
-        assert "agent" in done.stderr
+        assert done.code == 2, done.err
+        assert "agent" in done.err
     assert [task.blocked for task in queue.tasks("pending")] == [None, None]
 
 
@@ -111,11 +112,11 @@ def test_tasks_that_name_nobody_wait_for_who_brings_an_agent(project: Path, tmp_
     queue = submit(project, ["one", "two"])
     queue.submit(QueuedTask("own", "make own", checks=("test -f own.txt",), agent_command=agent))
     done = work(project)
-    assert done.returncode == 3
-    assert "2 tasks name nobody who works on it: expected --agent or --agent-command" in done.stdout
+    assert done.code == 3
+    assert "2 tasks name nobody who works on it: expected --agent or --agent-command" in done.out
     assert where(queue) == {"one": "pending", "two": "pending", "own": "completed"}
     assert all(task.blocked is None for task in queue.tasks("pending"))
-    assert work(project, "--agent-command", agent).returncode == 0
+    assert work(project, "--agent-command", agent).code == 0
     assert set(where(queue).values()) == {"completed"}
 
 
@@ -126,7 +127,7 @@ def test_an_agent_beside_the_project_is_found_from_its_copies(
     queue = submit(project, ["one"])
     name = os.path.relpath(agent, project)
     assert name.startswith("../")
-    assert work(project, "--agent-command", name).returncode == 0
+    assert work(project, "--agent-command", name).code == 0
     assert where(queue) == {"one": "completed"}
 
 
@@ -136,12 +137,12 @@ def test_a_task_that_is_approved_goes_on_and_lands(project: Path, tmp_path: Path
     queue.submit(
         QueuedTask("asks", "make asks", kind="feature", checks=("true", "approval: looks right"))
     )
-    assert work(project, "--agent-command", agent).returncode == 3
+    assert work(project, "--agent-command", agent).code == 3
     loki.Workspace(project).approve("asks", "looks right")
     queue.unblock("asks")
     done = work(project, "--agent-command", agent)
 
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert where(queue) == {"asks": "completed"}
     assert (project / "asks.txt").exists()
     assert log.read_text().count("begin") == 1
@@ -155,7 +156,16 @@ def test_an_interrupt_gives_the_tasks_in_flight_back(
     agent, _ = make_agent(tmp_path, f"touch {started}; sleep 60")
     queue = submit(project, ["one", "two"])
     loki_ = subprocess.Popen(
-        [*LOKI, "work", "--project", str(project), "--workers", "1", "--agent-command", agent],
+        [
+            *command.LOKI,
+            "work",
+            "--project",
+            str(project),
+            "--workers",
+            "1",
+            "--agent-command",
+            agent,
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -172,7 +182,7 @@ def test_an_interrupt_gives_the_tasks_in_flight_back(
     assert [attempt.result for attempt in attempts] == ["interrupted"]
 
     quick, _ = make_agent(tmp_path)
-    assert work(project, "--agent-command", quick).returncode == 0
+    assert work(project, "--agent-command", quick).code == 0
     assert set(where(queue).values()) == {"completed"}
 
 
@@ -190,7 +200,7 @@ def test_max_tasks_and_tasks_that_name_their_own_agent(project: Path, tmp_path: 
     agent, _ = make_agent(tmp_path)
     queue = submit(project, ["one", "two"], agent_command=agent)
     done = work(project, "--max-tasks", "1")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert sorted(where(queue).values()) == ["completed", "pending"]
 
 
@@ -198,7 +208,7 @@ def test_a_person_goes_on_with_what_a_worker_could_not_end(project: Path, tmp_pa
     agent, _ = make_agent(tmp_path)
     queue = submit(project, [])
     queue.submit(QueuedTask("half", "make half", checks=(QUICK,), max_attempts=1))
-    assert work(project, "--agent-command", agent).returncode == 4
+    assert work(project, "--agent-command", agent).code == 4
     assert not (project / "half.txt").exists()
     shown = run_loki(project, "show", "half")
     assert "unfinished-half.patch" in shown
@@ -213,10 +223,8 @@ def test_a_person_goes_on_with_what_a_worker_could_not_end(project: Path, tmp_pa
 
 
 def run_loki(project: Path, *words: str) -> str:
-    done = subprocess.run(
-        [*LOKI, *words, "--project", str(project)], capture_output=True, text=True, check=False
-    )
-    return done.stdout + done.stderr
+    done = command.loki(*words, "--project", str(project))
+    return done.out + done.err
 
 
 def test_what_an_open_breaker_keeps_waiting_is_said(project: Path, tmp_path: Path) -> None:
@@ -226,12 +234,12 @@ def test_what_an_open_breaker_keeps_waiting_is_said(project: Path, tmp_path: Pat
     loki.Workspace(project).breakers()["api/claude"].open()
 
     done = work(project, "--agent-command", agent)
-    assert done.returncode == 6
-    assert "1 completed" in done.stdout
-    assert "2 tasks wait while a circuit breaker is open (loki breakers)" in done.stdout
-    assert "one, two" in done.stdout
+    assert done.code == 6
+    assert "1 completed" in done.out
+    assert "2 tasks wait while a circuit breaker is open (loki breakers)" in done.out
+    assert "one, two" in done.out
     again = work(project, "--agent-command", agent, "--json")
-    assert json.loads(again.stdout)["held_up"] == ["one", "two"]
-    told = work(project, "--agent-command", agent).stdout
+    assert json.loads(again.out)["held_up"] == ["one", "two"]
+    told = work(project, "--agent-command", agent).out
     assert "Nothing to work on" not in told
     assert "2 tasks wait" in told

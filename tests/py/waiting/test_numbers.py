@@ -19,7 +19,8 @@ from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.signalling import signals_of
 from loki.waiting.inbox import requests
 from loki.waiting.numbers import DOCUMENT, numbered
-from support.crew import LOKI, make_agent, submit, where
+from support.command import LOKI
+from support.crew import make_agent, submit, where
 from support.triage import NOW, failing
 
 

@@ -99,5 +99,5 @@ def test_they_work_in_a_fresh_project_and_in_an_agents_copy(
     program.write_text(f"#!/bin/sh -e\ncat > /dev/null\n{gives}\ntouch a.txt\n")
     program.chmod(0o755)
     done = work(workspace.root, "--agent-command", str(program), "--max-tasks", "1")
-    assert where(queue).pop("a") == "completed", done.stderr
+    assert where(queue).pop("a") == "completed", done.err
     assert any("the login takes a token" in task.title for task in queue.tasks("pending"))

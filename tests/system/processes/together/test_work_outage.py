@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from support.crew import LOKI, make_agent, outcomes, submit, where, work
+from support.command import LOKI
+from support.crew import make_agent, outcomes, submit, where, work
 
 
 @pytest.fixture
@@ -40,13 +41,13 @@ def test_only_what_is_urgent_goes_out_while_a_breaker_is_open(
     trip(project)
     done = work(project, "--agent-command", agent, "--json")
 
-    assert done.returncode == 6, done.stderr
-    assert outcomes(done.stdout) == {"now": "completed"}
+    assert done.code == 6, done.err
+    assert outcomes(done.out) == {"now": "completed"}
     pending = dict.fromkeys(("waits", "waits-too", "behind"), "pending")
     assert where(queue) == {"now": "completed", **pending}
 
     loki.Workspace(project).breakers()["api/other"].close()
-    assert work(project, "--agent-command", agent, "--workers", "2").returncode == 0
+    assert work(project, "--agent-command", agent, "--workers", "2").code == 0
     assert set(where(queue).values()) == {"completed"}
     assert log.read_text().count("begin") == 4
 
@@ -60,8 +61,8 @@ def test_a_task_whose_agent_is_down_is_paused_and_nothing_of_it_is_lost(project:
     queue = submit(project, ["one"])
     done = work(project, "--agent-command", str(down), "--json")
 
-    assert done.returncode == 6, done.stderr
-    assert outcomes(done.stdout) == {"one": "paused"}
+    assert done.code == 6, done.err
+    assert outcomes(done.out) == {"one": "paused"}
     assert where(queue) == {"one": "pending"}
     assert queue.tasks("pending")[0].blocked is None
 
@@ -87,7 +88,7 @@ def test_nobody_takes_over_before_the_last_program_of_a_killed_worker_is_gone(
 
     quick, _ = make_agent(tmp_path, stubborn.replace('trap "" TERM; ', "") + ":")
     done = work(project, "--agent-command", quick)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert where(queue) == {"one": "completed"}
     said = [line.split()[0] for line in log.read_text().splitlines()]
     assert said == ["begin", "begin", "end"]
@@ -111,7 +112,7 @@ def test_workers_on_one_file_land_one_after_the_other(project: Path, tmp_path: P
     done = work(project, "--agent-command", str(agent), "--workers", "4")
 
     # A landing is in the way of three others at most, three times at most.
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert where(queue) == dict.fromkeys(names, "completed")
     assert sorted((project / "log.txt").read_text().split()) == names
     assert sorted(path.stem for path in project.glob("t-*.txt")) == names

@@ -18,7 +18,8 @@ from loki.memory import task_record
 from loki.queueing import queue_of
 from loki.recurrence.queue import Queue
 from loki.recurrence.queued import QueuedTask
-from support.crew import LOKI, is_running, where
+from support.command import LOKI
+from support.crew import is_running, where
 from support.working import in_copy
 
 AGENT = "#!/bin/sh\ncat > /dev/null\necho x > a.txt\necho $$ > {pid}\n{then}\n"

@@ -13,7 +13,8 @@ import pytest
 import loki
 from loki.action import pipeline_record
 from loki.pipeline import Pipeline
-from support.crew import LOKI, is_running
+from support.command import LOKI
+from support.crew import is_running
 
 FILE = """\
 version: 1
