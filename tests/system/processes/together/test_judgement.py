@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -20,7 +19,8 @@ from loki.action.agent import ReviewRequest, Verdict
 from loki.action.check import Check
 from loki.base.error import AgentError
 from loki.testing import ManualClock
-from support.project import CHECK, RIGHT, WRONG, make_project
+from support import command
+from support.project import QUICK, RIGHT, WRONG, make_project
 
 APPROVAL = "approval: the name is good"
 REVIEW = "review: the code is simple"
@@ -71,7 +71,7 @@ def nobody(briefing: loki.Briefing) -> dict[str, str]:
 
 
 def test_a_person_approves_and_the_task_is_done(project: Path) -> None:
-    outcome, _ = work(project, RIGHT, checks=(CHECK, APPROVAL))
+    outcome, _ = work(project, RIGHT, checks=(QUICK, APPROVAL))
     assert (outcome.status, outcome.trigger, outcome.exit_code) == ("escalated", "approval", 3)
     assert outcome.awaiting == ("the name is good",)
     page = (project / ".loki" / str(outcome.page)).read_text()
@@ -88,7 +88,7 @@ def test_a_person_approves_and_the_task_is_done(project: Path) -> None:
 
 
 def test_an_approval_of_other_content_is_void(project: Path) -> None:
-    work(project, RIGHT, checks=(CHECK, APPROVAL))
+    work(project, RIGHT, checks=(QUICK, APPROVAL))
     workspace = loki.Workspace(project)
     workspace.approve("t", "the name is good")
     (project / "calc.py").write_text(RIGHT + "# and more\n")
@@ -98,7 +98,7 @@ def test_an_approval_of_other_content_is_void(project: Path) -> None:
 
 
 def test_what_is_rejected_goes_back_to_the_agent(project: Path) -> None:
-    work(project, RIGHT, checks=(CHECK, APPROVAL))
+    work(project, RIGHT, checks=(QUICK, APPROVAL))
     workspace = loki.Workspace(project)
     workspace.approve("t", "the name is good", approved=False, note="call it plus")
     told = []
@@ -114,33 +114,28 @@ def test_what_is_rejected_goes_back_to_the_agent(project: Path) -> None:
 
 
 def test_running_it_again_asks_again_for_the_approval_alone(project: Path) -> None:
-    work(project, RIGHT, checks=(CHECK, APPROVAL))
-    outcome, told = work(project, checks=(CHECK, APPROVAL))
+    work(project, RIGHT, checks=(QUICK, APPROVAL))
+    outcome, told = work(project, checks=(QUICK, APPROVAL))
     assert (outcome.trigger, told) == ("approval", [])
 
 
 def test_only_what_is_waited_for_can_be_approved(project: Path) -> None:
-    work(project, RIGHT, checks=(CHECK, APPROVAL))
+    work(project, RIGHT, checks=(QUICK, APPROVAL))
     with pytest.raises(loki.UsageError, match="it waits for: 'the name is good'"):
         loki.Workspace(project).approve("t", "the nam is good")
-    work(project, RIGHT, checks=(CHECK,), id="u")
+    work(project, RIGHT, checks=(QUICK,), id="u")
     with pytest.raises(loki.UsageError, match="waits for none"):
         loki.Workspace(project).approve("u", "x")
 
 
 def test_approval_at_the_command_line(project: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "loki", *arguments]
-        return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-
     agent = "sh -c \"sed -i 's/a - b/a + b/' calc.py\""
-    first = run(
-        "run", "--task", "add", "--check", CHECK, "--check", APPROVAL, "--agent-command", agent
-    )
-    assert first.returncode == 3, first.stderr
-    assert "approve" in first.stdout
-    done = run("resume", "add", "--approve", "the name is good")
-    assert done.returncode == 0, done.stderr
+    run = ("run", "--task", "add", "--check", QUICK, "--check", APPROVAL)
+    first = command.loki(*run, "--agent-command", agent, cwd=project)
+    assert first.code == 3, first.err
+    assert "approve" in first.out
+    done = command.loki("resume", "add", "--approve", "the name is good", cwd=project)
+    assert done.code == 0, done.err
 
 
 # --- reviewers ----------------------------------------------------------------------------------------
@@ -149,7 +144,7 @@ def test_approval_at_the_command_line(project: Path) -> None:
 def test_a_reviewer_rejects_and_approves(project: Path) -> None:
     critic = Critic(Verdict(False, "too clever"), Verdict(True, "plain"))
     clever = "add = lambda a, b: a + b\n"
-    outcome, told = work(project, clever, RIGHT, checks=(CHECK, REVIEW), reviewer=critic)
+    outcome, told = work(project, clever, RIGHT, checks=(QUICK, REVIEW), reviewer=critic)
     assert outcome.status == "success"
     assert "rejected by critic: too clever" in told[1]
     first = critic.asked[0]
@@ -161,21 +156,21 @@ def test_a_reviewer_rejects_and_approves(project: Path) -> None:
 def test_a_reviewer_is_not_asked_for_nothing(project: Path) -> None:
     """Not before there is work, and not about work that fails its checks."""
     critic = Critic(Verdict(True))
-    outcome, _ = work(project, WRONG + "# x\n", RIGHT, checks=(CHECK, REVIEW), reviewer=critic)
+    outcome, _ = work(project, WRONG + "# x\n", RIGHT, checks=(QUICK, REVIEW), reviewer=critic)
     assert outcome.status == "success"
     assert len(critic.asked) == 1
 
 
 @pytest.mark.parametrize("answer", [None, "APPROVED", Verdict("yes"), Verdict(1)])  # type: ignore[arg-type]
 def test_anything_but_a_clear_yes_approves_nothing(project: Path, answer: Any) -> None:
-    outcome, _ = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=Critic(answer))
+    outcome, _ = work(project, RIGHT, checks=(QUICK, REVIEW), reviewer=Critic(answer))
     assert outcome.status == "failed"
 
 
 def test_a_reviewer_that_cannot_be_reached_is_infrastructure(project: Path) -> None:
     """The same is reviewed again after a wait; no attempt is used up by it."""
     critic = Critic(AgentError("no network"), Verdict(True))
-    outcome, told = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=critic)
+    outcome, told = work(project, RIGHT, checks=(QUICK, REVIEW), reviewer=critic)
     assert outcome.status == "success"
     assert len(told) == 1
     assert len(critic.asked) == 2
@@ -188,13 +183,13 @@ def test_an_async_reviewer(project: Path) -> None:
         async def review(self, request: ReviewRequest) -> Verdict:
             return Verdict(bool(request.diff), "fine")
 
-    outcome, _ = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=Slow())
+    outcome, _ = work(project, RIGHT, checks=(QUICK, REVIEW), reviewer=Slow())
     assert outcome.status == "success"
 
 
 def test_a_reviewer_with_a_bug_does_not_end_the_run(project: Path) -> None:
     critic = Critic(ZeroDivisionError("by zero"), Verdict(True))
-    outcome, told = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=critic)
+    outcome, told = work(project, RIGHT, checks=(QUICK, REVIEW), reviewer=critic)
     assert outcome.status == "success"
     assert (len(told), len(critic.asked)) == (1, 2)
     first, _ = loki.Workspace(project).history("t").attempts()
@@ -216,7 +211,7 @@ def test_an_async_reviewer_is_ended_with_the_run(project: Path) -> None:
                 ended.set()
             return Verdict(True)
 
-    outcome, _ = work(project, RIGHT, checks=(CHECK, REVIEW), reviewer=Stuck())
+    outcome, _ = work(project, RIGHT, checks=(QUICK, REVIEW), reviewer=Stuck())
     assert outcome.status == "interrupted"
     assert ended.is_set()
 

@@ -6,24 +6,22 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-LOKI = [sys.executable, "-m", "loki"]
+from support import command
+from support.command import LOKI
+
 START = "2026-04-04T10:00:00Z"
 
 
 def loki(project: Path, *words: str, now: str = START, code: int = 0) -> str:
     """What the command says at a time; it ends with this code."""
-    done = subprocess.run(
-        [*LOKI, *words], cwd=project, env={**os.environ, "LOKI_NOW": now}, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout
-    return done.stdout
+    done = command.loki(*words, cwd=project, environment={"LOKI_NOW": now})
+    assert done.code == code, done
+    return done.out + done.err
 
 
 def data(project: Path, *words: str, now: str = START) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import loki
+from support import command
 from support.project import QUICK, RIGHT, make_project
 
 
@@ -188,16 +188,10 @@ def test_a_command_is_asked_once_more_only_where_that_is_wanted(
 ) -> None:
     script = tmp_path / "agent.py"
     script.write_text(AGENT)
-    command = shlex.join([sys.executable, str(script)])
-    run = ["run", "--task", "make add add", "--check", QUICK, "--agent-command", command]
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", *run, *flag],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    agent = shlex.join([sys.executable, str(script)])
+    run = ["run", "--task", "make add add", "--check", QUICK, "--agent-command", agent]
+    done = command.loki(*run, *flag, cwd=project)
+    assert done.code == 0, done.err
     (kept,) = noted(project)
     said = kept["why"] == "I multiplied where I had to add."
     assert said is bool(flag)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from support.command import Ended, loki
 from support.secrets import Labelled, secrets
 
 SPLIT = 3
@@ -40,21 +40,11 @@ def make(root: Path, cases: list[Labelled], script: str) -> Path:
     return project
 
 
-def loki(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "loki", *words],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def run(project: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def run(project: Path, *more: str) -> Ended:
     agent = shlex.join([sys.executable, str(project.parent / "agent.py")])
     return loki(
-        project, "run", "--task", "answer yes", "--check", "sh check.sh", "--agent-command", agent,
-        "--kind", "bug_fix", "--complexity", "low", "--max-attempts", "3", *more,
+        "run", "--task", "answer yes", "--check", "sh check.sh", "--agent-command", agent,
+        "--kind", "bug_fix", "--complexity", "low", "--max-attempts", "3", *more, cwd=project,
     )  # fmt: skip
 
 
@@ -84,16 +74,16 @@ def test_a_run_that_ends_as_a_dead_letter(tmp_path: Path, number: int) -> None:
     )
     project = make(tmp_path, cases, script)
     ran = run(project)
-    assert ran.returncode in {3, 4, 5}, ran.stderr
+    assert ran.code in {3, 4, 5}, ran.err
     task = next((project / ".loki" / "tasks").iterdir()).name
     said = [
-        loki(project, *words).stdout
+        loki(*words, cwd=project).out
         for words in (
             ["show", task], ["show", task, "--json"], ["history"], ["history", "--json"],
             ["report"], ["report", "--json"],
         )
     ]  # fmt: skip
-    found = leaks(project, cases, ran.stdout, ran.stderr, *said)
+    found = leaks(project, cases, ran.out, ran.err, *said)
     assert not found, "\n".join(found)
 
 
@@ -108,9 +98,6 @@ def test_a_secret_in_the_message_of_the_failure_itself(tmp_path: Path) -> None:
             'echo "app.py:1: ValueError: no login with $(cat NOISE)"\nexit 1\n',
         )
         ran = run(project)
-        explained = subprocess.run(
-            [sys.executable, "-m", "loki", "explain", "--json", str(tmp_path / str(i) / "noise.txt")],
-            cwd=project, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        json.loads(explained.stdout)
-        assert not leaks(project, [case], ran.stdout, ran.stderr, explained.stdout)
+        explained = loki("explain", "--json", str(tmp_path / str(i) / "noise.txt"), cwd=project)
+        json.loads(explained.out)
+        assert not leaks(project, [case], ran.out, ran.err, explained.out)

@@ -14,6 +14,7 @@ import pytest
 import loki
 from loki.people.signals import Signals
 from loki.testing import ScriptedLLM
+from support import command
 from support.project import QUICK, RIGHT, make_project
 from support.signals import TESTS, queued
 
@@ -132,15 +133,10 @@ def test_what_an_agent_says_is_ready_is_tested_once_its_task_has_succeeded(
     note = "echo add adds > .loki/signals/DOCS_NEEDED"
     done = work(project, agent(tmp_path, ready, note, MEND))
     assert json.loads(done.stdout)["status"] == "success", done.stderr
-    ticked = subprocess.run(
-        [sys.executable, "-m", "loki", "tick"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "signal FEATURE_READY adding: " in ticked.stderr
-    assert "passed: TESTS_PASSED adding" in ticked.stderr
+    ticked = command.loki("tick", cwd=project)
+    assert ticked.code == 0
+    assert "signal FEATURE_READY adding: " in ticked.err
+    assert "passed: TESTS_PASSED adding" in ticked.err
     assert [task.title for task in queued(project)] == ["Document: add adds"]
     assert pending(project) == []
 
