@@ -144,14 +144,12 @@ def approve(
         by: who decides, or "".
         note: why.
     """
-    from loki.people.approval import Approval, Approvals
-    from loki.people.command_approval import PREFIX, CommandApprovals
+    from loki.people.approval import PREFIX, Approval, Approvals
 
-    at = isoformat(workspace.clock.now())
+    at, who = isoformat(workspace.clock.now()), by or user()
+    approvals = Approvals(workspace.strict_store, str(record["id"]))
     if criterion.startswith(PREFIX):
-        commands = CommandApprovals(workspace.strict_store, str(record["id"]))
-        words = commands.words(criterion)
-        return commands.decide(words, decision, by or user(), at, note.strip())
+        return approvals.decide(approvals.words(criterion), decision, who, at, note.strip())
     awaited = record.get("approval") or {}
     names = awaited.get("criteria") or []
     if criterion not in names:
@@ -161,17 +159,17 @@ def approve(
             f"{hint(criterion, names)}"
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
-    approval = Approval(criterion, decision, by or user(), at, str(awaited["digest"]), note.strip())
-    Approvals(workspace.strict_store, str(record["id"])).add(approval)
+    approval = Approval(criterion, decision, who, at, str(awaited["digest"]), note.strip())
+    approvals.add(approval)
     return approval
 
 
 def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
     """What people said, and which commands they approved since the task stopped."""
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
 
     since, id_ = str(record.get("updated_at") or ""), str(record["id"])
-    commands = CommandApprovals(workspace.store, id_)
+    commands = Approvals(workspace.store, id_)
     said = (context, *reviews.answers(workspace, id_, since), commands.told(since))
     return "\n".join(filter(None, said))
 
@@ -181,11 +179,11 @@ def heard(workspace: Workspace, task_id: str) -> list[str]:
 
     It holds wherever the task stands: never begun, interrupted, given up and tried again.
     """
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
 
     told = (
         *reviews.answers(workspace, task_id),
-        CommandApprovals(workspace.store, task_id).told(""),
+        Approvals(workspace.store, task_id).told(""),
     )
     found: list[str] = []
     for words in map(mask_secrets, reversed(list(filter(None, told)))):

@@ -85,7 +85,6 @@ def performer(
     from loki.decision import context_clear
     from loki.memory import task_record
     from loki.people.approval import Approvals
-    from loki.people.command_approval import CommandApprovals
     from loki.people.human_reviews import HumanReviews
     from loki.people.signals import Signals
     from loki.waiting.reviews import reviewing
@@ -102,7 +101,7 @@ def performer(
         patterns,
         config.execute.allow_commands,
         loop.command_timeout,
-        CommandApprovals(store, spec.id),
+        Approvals(store, spec.id),
         cancelled,
         workspace.folder,
         store,

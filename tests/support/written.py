@@ -42,14 +42,9 @@ from loki.memory.sign import Approach, Seen, Sighting
 from loki.memory.sign_text import render_page
 from loki.memory.test_run import TestFailure, TestRun
 from loki.memory.tried import Approach as Tried
-from loki.people import (
-    answered,
-    approval,
-    escalation,
-    human_review_page,
-    stage_approval,
-)
+from loki.people import answered, escalation, request_page
 from loki.people.human_review import HumanReview
+from loki.people.request import Option
 from loki.pytest_plugin import report_file
 from loki.recognition.failure import Failure
 from loki.recurrence import dead_letter_question, triage_prompt
@@ -167,7 +162,7 @@ def escalated(data: str) -> str:
 
 def reviewed_letter(data: str) -> str:
     """As a review of a dead letter asks, with ways of its own."""
-    way = escalation.Option(data, data, "Costs nothing.")
+    way = Option(data, data, "Costs nothing.")
     return escalation.render(
         escalation.Escalation(data, data, data, data, None, [tried(data)], [], ways=(way,))
     )
@@ -184,19 +179,17 @@ def answered_page(data: str) -> str:
 
 def approved(data: str) -> str:
     asked = [("c", data), (data.strip() or "d", data)]
-    return approval.render(approval.ApprovalRequest(data, data, asked, [data], data, data))
+    return request_page.approval_page(data, data, asked, [data], data, data)
 
 
 def human_review(data: str) -> str:
     review = HumanReview(data, data, data, data, data, data, data, True, (data,))
-    return human_review_page.render(review, data, [data], data)
+    return request_page.review_page(review, data, [data], data)
 
 
 def stage_approved(data: str) -> str:
-    return stage_approval.render(
-        stage_approval.StageApproval(
-            data, data, data, data, data, data, data, ["Change files."], [data], [data], data
-        )
+    return request_page.stage_page(
+        data, data, data, data, data, data, data, ["Change files."], [data], [data]
     )
 
 
@@ -333,11 +326,11 @@ PAGES: dict[str, Callable[[str], str]] = {
     "memory/ledger": ledgered,
     "memory/sign_text": signs_page,
     "people/answered": answered_page,
-    "people/approval": approved,
-    "people/escalation": escalated,
-    "people/escalation: of a dead letter": reviewed_letter,
-    "people/human_review_page": human_review,
-    "people/stage_approval": stage_approved,
+    "people/request_page: an escalation": escalated,
+    "people/request_page: an escalation of a dead letter": reviewed_letter,
+    "people/request_page": human_review,
+    "people/request_page: criteria": approved,
+    "people/request_page: a stage": stage_approved,
     "pytest_plugin/report_file": test_report,
     "recurrence/dead_letter_question": asked_of_letter,
     "recurrence/triage_prompt": triaged,

@@ -22,7 +22,7 @@ from loki.action.ward import ward_of
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.base.there import there
 from loki.memory.attempt import shorten
-from loki.people.command_approval import CommandApprovals
+from loki.people.approval import Approvals
 from loki.people.irreversible import irreversible
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -51,7 +51,7 @@ class Executor:
     patterns: PatternSet
     allowed: Sequence[str] = ()
     command_seconds: float = 600.0
-    approvals: CommandApprovals | None = None
+    approvals: Approvals | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def recover(self) -> None:
@@ -171,7 +171,7 @@ class Executor:
 
     def _refused(self, command: tuple[str, ...], shown: str) -> str:
         """Why a command is not run, or "": it is on the list, or a person approved its very words."""
-        said = self.approvals.standing(command) if self.approvals else None
+        said = self.approvals.of_command(command) if self.approvals else None
         # A person's no to what cannot be taken back holds whatever the list says.
         is_barred = said is not None and not said.approved and irreversible(command, str(self.root))
         if self.is_allowed(command) and not is_barred:

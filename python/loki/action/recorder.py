@@ -23,11 +23,10 @@ from loki.memory.signs import Signs
 from loki.memory.store import Store
 from loki.memory.tried import Tried
 from loki.people.answered import sentence, with_answer
-from loki.people.approval import ApprovalRequest
-from loki.people.approval import render as render_approval
 from loki.people.escalation import Escalation
 from loki.people.escalations import Escalations
 from loki.people.human_review import HUMAN_REVIEW
+from loki.people.request_page import approval_page
 from loki.recognition.pattern import PatternSet
 
 Findings = tuple[Mapping[str, Any], ...]
@@ -236,16 +235,9 @@ class Recorder:
     def _approval_page(self, outcome: Outcome) -> str:
         own = {check.name: check.description for check in self.task.checks}
         described = {**self.described, **own}
-        return render_approval(
-            ApprovalRequest(
-                self.task.id,
-                self.task.title,
-                [(name, described.get(name, name)) for name in outcome.awaiting],
-                outcome.files,
-                self.diff(),
-                self.digest(),
-            )
-        )
+        criteria = [(name, described.get(name, name)) for name in outcome.awaiting]
+        task, changed = self.task, (outcome.files, self.diff(), self.digest())
+        return approval_page(task.id, task.title, criteria, *changed)
 
     def save_task(self, outcome: Outcome | None, letter: DeadLetter | None = None) -> None:
         """Keep what the task is and how it stands."""

@@ -28,10 +28,10 @@ from loki.memory import store as documents
 from loki.memory.history import log_name
 from loki.memory.store import Store
 from loki.people import review_trigger
-from loki.people.command_approval import CommandApprovals
+from loki.people.approval import Approvals
 from loki.people.human_review import HumanReview, Standing
-from loki.people.human_review_page import render
 from loki.people.human_reviews import LONGEST, HumanReviews
+from loki.people.request_page import review_page
 from loki.people.review_trigger import (
     COST,
     FAILED_RUNS,
@@ -78,13 +78,13 @@ class Reviewing:
     allowed: Callable[[tuple[str, ...]], bool] = lambda _: True
     asked: Asked = lambda: None
     told: Callable[[Outcome], None] = lambda _: None
-    _commands: CommandApprovals = field(init=False)
+    _approvals: Approvals = field(init=False)
     _is_begun: bool = field(default=False, init=False)
     _change: Change | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Join the rooms."""
-        self._commands = CommandApprovals(self.store, self.task.id)
+        self._approvals = Approvals(self.store, self.task.id)
 
     def before(self, effect: Effect) -> ReviewNeeded | None:
         """What a person has to decide before an effect is performed; None: nothing."""
@@ -112,7 +112,7 @@ class Reviewing:
         if review is None:
             return None
         diff = self._change.diff(Tree.scan(Path(self.root))) if self._change else ""
-        return render(review, self.task.title, outcome.files, mask_secrets(diff))
+        return review_page(review, self.task.title, outcome.files, mask_secrets(diff))
 
     def ended(self, outcome: Outcome) -> None:
         """Ask what has to be asked of a task that has ended."""
@@ -237,10 +237,10 @@ class Reviewing:
 
     def _decided(self, words: Sequence[str]) -> bool:
         """Whether a person decided on exactly these words; a no is the executor's to say."""
-        return self._commands.standing(words) is not None
+        return self._approvals.of_command(words) is not None
 
     def _approved(self, words: Sequence[str]) -> bool:
-        said = self._commands.standing(words)
+        said = self._approvals.of_command(words)
         return said is not None and said.approved
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def is_command(name: str) -> bool:
     """Whether what is approved is a command, not a criterion."""
-    from loki.people.command_approval import PREFIX
+    from loki.people.approval import PREFIX
 
     return name.startswith(PREFIX)
 
@@ -33,10 +33,10 @@ def ask_commands(workspace: Workspace, task_id: str, prompt: Callable[[str], str
     Returns:
         Whether one was approved: the task can go on. Enter leaves a command undecided.
     """
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
 
     any_approved = False
-    for name in CommandApprovals(workspace.store, task_id).undecided():
+    for name in Approvals(workspace.store, task_id).undecided():
         if holds_mask(name):
             continue  # its words are not kept: whoever knows them says them with --approve
         shown = written_out(name.partition(" ")[2])
@@ -51,11 +51,11 @@ def ask_commands(workspace: Workspace, task_id: str, prompt: Callable[[str], str
 
 def how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
     from loki.stores import open_store
 
     return [
         f"the agent wants to run {written_out(name.partition(' ')[2])!r}; to allow exactly this: "
         f"loki resume {task_id} --approve {shlex.quote(written_out(name))}"
-        for name in CommandApprovals(open_store(project / ".loki"), task_id).undecided()
+        for name in Approvals(open_store(project / ".loki"), task_id).undecided()
     ]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from loki.dead_letters.fact_finder import FactFinder
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import PastAttempt
-from loki.people.escalation import Escalation, Option, options
+from loki.people.escalation import Escalation, options
+from loki.people.request import Option
 from loki.queueing import queue_of
 
 if TYPE_CHECKING:

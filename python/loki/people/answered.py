@@ -9,7 +9,8 @@ import re
 
 from loki.base.markdown import inline, quotation
 from loki.memory.intervention import ABORT, Intervention
-from loki.people.escalation import ALSO, AWAITING, TASK
+from loki.people.escalation import ALSO, TASK
+from loki.people.request_page import AWAITING
 
 ANSWERED = "### Answered"
 DONE = "**Answered Task ID:** "
@@ -81,7 +82,7 @@ def with_task(page: str, task_id: str) -> str:
     """The page that asks about one more task, too."""
     lines = page.split("\n")
     last = max(i for i, line in enumerate(head(page)) if _names_open(line))
-    return "\n".join([*lines[: last + 1], f"{ALSO}{inline(task_id)}", *lines[last + 1 :]])
+    return "\n".join([*lines[: last + 1], f"**{ALSO}:** {inline(task_id)}", *lines[last + 1 :]])
 
 
 def _partly(page: str, shown: str, answer: str) -> str:
@@ -100,4 +101,4 @@ def head(page: str) -> list[str]:
 
 
 def _names_open(line: str) -> bool:
-    return line.startswith((TASK, ALSO))
+    return line.startswith((f"**{TASK}:** ", f"**{ALSO}:** "))

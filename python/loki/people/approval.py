@@ -1,11 +1,15 @@
-"""What a person approved or rejected of a task: ``tasks/<id>/approvals.jsonl``.
+"""What a person approved or rejected of a task, and which commands it asks for.
 
-A decision is about one criterion and about one content: what the task had made of the project then.
-Where the content is another one, the decision says nothing any more.
+A decision (``tasks/<id>/approvals.jsonl``) is about one criterion and about one content: what the task
+had made of the project then. Where the content is another one, the decision says nothing any more.
+A command that is not on the list (``[execute] allow_commands``) is not run. It is kept that it was
+asked for (``tasks/<id>/commands.jsonl``); whoever approves it, approves exactly these words, for this task.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,8 +17,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from loki.base.error import UsageError
-from loki.base.markdown import bullets, code, fence, inline
 from loki.memory.store import Store
+
+PREFIX = "command: "
+"""What the name of a command has before it where criteria are named, ``loki resume --approve``."""
 
 logger = logging.getLogger("loki")
 
@@ -61,26 +67,50 @@ class Approval:
         return found
 
 
+def named(words: Sequence[str]) -> str:
+    """What a command is approved by.
+
+    Example:
+        >>> named(["pip", "install", "left pad"])
+        "command: pip install 'left pad'"
+    """
+    return PREFIX + shlex.join(words)
+
+
+def digest(words: Sequence[str]) -> str:
+    """Of exactly these words; where one of them is different, nobody has approved that command."""
+    return hashlib.sha256(json.dumps(list(words)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Approvals:
-    """The decisions about one task, oldest first.
+    """The decisions about one task, oldest first, and the commands that it asks for.
 
     Args:
         store: where memory is kept.
         task_id: the task.
 
     Example:
-        >>> from loki.testing import MemoryStore
+        >>> from loki.stores.memory import MemoryStore
         >>> approvals = Approvals(MemoryStore(), "t")
         >>> approvals.add(Approval("the text reads well", True, "ann", "2026-04-04T10:00:00Z", "d1"))
         >>> approvals.standing("the text reads well", "d1").by
         'ann'
         >>> approvals.standing("the text reads well", "d2") is None
         True
+        >>> approvals.ask(["make", "install"])
+        >>> approvals.undecided()
+        ['command: make install']
+        >>> approvals.decide(["make", "install"], True, "ann", "2026-04-04T10:00:00Z").approved
+        True
+        >>> approvals.of_command(["make", "install", "-k"]) is None
+        True
     """
 
     def __init__(self, store: Store, task_id: str) -> None:
         self._store = store
+        self._task_id = task_id
         self._log = f"tasks/{task_id}/approvals.jsonl"
+        self._commands = f"tasks/{task_id}/commands.jsonl"
 
     def add(self, approval: Approval) -> None:
         """Keep a decision; a later one about the same takes its place.
@@ -110,61 +140,84 @@ class Approvals:
         about = [a for a in self.all() if a.criterion == criterion and a.digest == digest]
         return about[-1] if about else None
 
+    # --- commands ---------------------------------------------------------------------------------
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
-    """What a person is asked to approve.
+    def ask(self, words: Sequence[str]) -> None:
+        """Keep that a proposal wants to run this."""
+        if digest(words) not in self._asked():
+            self._store.append(self._commands, {"command": named(words), "digest": digest(words)})
 
-    Attributes:
-        task_id, title: the task.
-        criteria: (name, what has to hold) of each.
-        files: paths changed.
-        diff: the change, in the unified format.
-        digest: of what the task has made of the project: what an approval is about.
-    """
+    def asked(self) -> list[str]:
+        """The commands that were asked for, first asked first; as approvals name them, secrets masked."""
+        return list(self._asked().values())
 
-    task_id: str
-    title: str
-    criteria: Sequence[tuple[str, str]]
-    files: Sequence[str]
-    diff: str
-    digest: str
+    def undecided(self) -> list[str]:
+        """Those of them that nobody has decided on."""
+        asked = self._asked()
+        decided = {one.digest for one in self.all()} if asked else ()
+        return [name for one, name in asked.items() if one not in decided]
 
+    def words(self, name: str) -> tuple[str, ...]:
+        """The words of a command that was asked for.
 
-def render(request: ApprovalRequest) -> str:
-    """The page: what to approve, of which change, and how."""
-    resume = f"loki resume {request.task_id}"
-    asked = "\n".join(
-        f"- **{inline(name)}**" + (f": {inline(said)}" if said != name else "")
-        for name, said in request.criteria
-    )
-    approve = "\n".join(
-        f"- {code(f'{resume} --approve {shlex.quote(name)}')}" for name, _ in request.criteria
-    )
-    first = shlex.quote(request.criteria[0][0]) if request.criteria else "CRITERION"
-    undo = code(f"loki undo {request.task_id}")
-    reject = code(f'{resume} --reject {first} --note "what is wrong"')
-    return f"""\
-## Approval: {inline(request.title)}
+        Args:
+            name: as approvals name it.
 
-**Task ID:** {inline(request.task_id)}
-**Trigger:** approval: every other check passes; these criteria wait for a person:
+        Raises:
+            UsageError: the task did not ask for exactly these words.
+        """
+        try:
+            words = tuple(shlex.split(name.removeprefix(PREFIX)))
+        except ValueError:
+            words = ()
+        if digest(words) not in self._asked():
+            asked = ", ".join(map(repr, self.asked())) or "none"
+            raise UsageError(
+                f"task {self._task_id} does not ask to run {name!r}: expected one of the commands that "
+                f"it asked for, word by word: {asked}"
+            )
+        return words
 
-{asked}
+    def decide(
+        self, words: Sequence[str], approved: bool, by: str, at: str, note: str = ""
+    ) -> Approval:
+        """Keep a person's decision about exactly these words.
 
-### What was changed
+        Args:
+            words: the command's.
+            approved: yes or no.
+            by: who decides.
+            at: when, ISO 8601 UTC.
+            note: why; where it is a no, the agent is told.
 
-{bullets(map(code, request.files))}
+        Raises:
+            StoreError: it could not be kept.
+        """
+        approval = Approval(named(words), approved, by, at, digest(words), note)
+        self.add(approval)
+        return approval
 
-{fence(request.diff.rstrip(), "diff")}
+    def of_command(self, words: Sequence[str]) -> Approval | None:
+        """The last decision about exactly these words; None where there is none."""
+        return {one.digest: one for one in self.all()}.get(digest(words))
 
-### Awaiting
+    def told(self, since: str) -> str:
+        """What the agent is told of commands that a person approved; "" where there is none.
 
-Look at the change, then say yes or no to each:
+        Args:
+            since: only of decisions at or after this, ISO 8601 UTC.
+        """
+        last = {one.digest: one for one in self.all()}
+        names = [
+            name.removeprefix(PREFIX)
+            for one, name in self._asked().items()
+            if one in last and last[one].approved and last[one].at >= since
+        ]
+        said = (
+            "A person approved this command, for exactly these words; propose it where you need it"
+        )
+        return "\n".join(f"{said}: {name}" for name in names)
 
-{approve}
-
-Not good enough: {reject}; the agent is told the note and works on. An approval is of exactly this
-change ({code(request.digest[:12])}): once anything of it is different, it is asked for again.
-{undo} restores the files as they were.
-"""
+    def _asked(self) -> dict[str, str]:
+        records = self._store.records(self._commands)
+        return {str(one.get("digest", "")): str(one.get("command", "")) for one in records}

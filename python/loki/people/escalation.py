@@ -18,6 +18,8 @@ from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter_page import error_chain, known_of
 from loki.people.escalation_trigger import NAMES
+from loki.people.request import Option
+from loki.people.request_page import page, ways
 from loki.recognition.failure import Failure
 
 MAX_PLACES = 8
@@ -26,9 +28,8 @@ MAX_PLACES = 8
 MAX_NAME = 120
 """Characters of a task's id in the name of its page: file systems take 255 bytes."""
 
-AWAITING = "### Awaiting"
-TASK, ALSO = "**Task ID:** ", "**Also Task ID:** "
-"""What the lines that name a page's tasks begin with: the first one's, and those of the others."""
+TASK, ALSO = "Task ID", "Also Task ID"
+"""What names a page's tasks: the first one, and the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +67,6 @@ class Escalation:
     evidence: Sequence[str] = ()
     ways: Sequence[Option] = ()
     failures: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One way to go on.
-
-    Attributes:
-        name: what it is called.
-        command: what does it.
-        cost: what speaks for and against it.
-    """
-
-    name: str
-    command: str
-    cost: str
 
 
 def options(task_id: str, run: str = "") -> tuple[Option, Option, Option]:
@@ -140,51 +126,25 @@ def render(escalation: Escalation) -> str:
     count = failed if escalation.failures is None else escalation.failures
     told = _advice(escalation)
     steps = told.to_do(known_of(escalation.failure, escalation.attempts))
-    ways = "three options" if not escalation.ways else "options"
-    return f"""\
-## Escalation: {inline(escalation.title)}
-
-{_tasks(escalation)}
-**Failure Count:** {count}
-**Trigger:** {inline(escalation.trigger) or "none given"}: {inline(escalation.reason)}
-
-### Failure Summary
-
-{_summary(escalation.failure, escalation.answer)}
-{_evidence(escalation.evidence)}
-### Attempts Log
-
-{error_chain(escalation.attempts)}
-
-### Agent Analysis
-
-{_analysis(escalation.attempts)}
-
-Files changed so far, left as they are:
-
-{bullets(map(code, escalation.files))}
-{_said(escalation.said)}
-### Guidance
-
-{_guidance(escalation, told, steps)}
-
-### Recommended Options
-
-{_options(escalation, steps[0])}
-
-{AWAITING}
-
-Decide {told.decide}{_at_stake(escalation)}; then take one of the {ways}.
-"""
-
-
-def _tasks(escalation: Escalation) -> str:
-    first = f"{TASK}{inline(escalation.task_id)}"
-    return "\n".join([first, *(f"{ALSO}{inline(task)}" for task in escalation.others)])
-
-
-def _evidence(evidence: Sequence[str]) -> str:
-    return f"\nWhy a person is asked:\n\n{bullets(map(_line, evidence))}\n" if evidence else ""
+    options_ = "options" if escalation.ways else "three options"
+    why = f"{inline(escalation.trigger) or 'none given'}: {inline(escalation.reason)}"
+    return page(
+        f"Escalation: {inline(escalation.title)}",
+        [
+            (TASK, inline(escalation.task_id)),
+            *((ALSO, inline(task)) for task in escalation.others),
+            ("Failure Count", str(count)),
+            ("Trigger", why),
+        ],
+        [
+            ("Failure Summary", _summary(escalation)),
+            ("Attempts Log", error_chain(escalation.attempts)),
+            ("Agent Analysis", _analysis(escalation)),
+            ("Guidance", _guidance(escalation, told, steps)),
+        ],
+        _options(escalation, steps[0]),
+        f"Decide {told.decide}{_at_stake(escalation)}; then take one of the {options_}.",
+    )
 
 
 def _advice(escalation: Escalation) -> advice.Advice:
@@ -195,16 +155,31 @@ def _advice(escalation: Escalation) -> advice.Advice:
     return advice.of(*found, *kinds, escalation.trigger)
 
 
-def _summary(failure: Failure | None, answer: str) -> str:
-    if failure is None:
-        return "No check has failed."
-    then = f"\n\nAfter that, {_line(answer)}." if answer else ""
-    place = f" at {code(failure.place)}" if failure.place else ""
-    return f"{inline(failure.said)}{place}\n\n{fence(failure.excerpt)}{then}"
+def _summary(escalation: Escalation) -> str:
+    failure, answer = escalation.failure, escalation.answer
+    told = "No check has failed."
+    if failure is not None:
+        then = f"\n\nAfter that, {_line(answer)}." if answer else ""
+        place = f" at {code(failure.place)}" if failure.place else ""
+        told = f"{inline(failure.said)}{place}\n\n{fence(failure.excerpt)}{then}"
+    return _with(told, "Why a person is asked", escalation.evidence)
 
 
-def _analysis(attempts: Sequence[Attempt]) -> str:
-    """What each strategy led to, in the attempt after it."""
+def _with(text: str, name: str, lines: Sequence[str]) -> str:
+    return f"{text}\n\n{name}:\n\n{bullets(map(_line, lines))}" if lines else text
+
+
+def _analysis(escalation: Escalation) -> str:
+    """What each strategy led to, in the attempt after it; the files; what people said before."""
+    led_to = "No strategy was tried: this kind of failure is not retried automatically."
+    if lines := _strategies(escalation.attempts):
+        led_to = bullets(lines)
+    changed = bullets(map(code, escalation.files))
+    told = f"{led_to}\n\nFiles changed so far, left as they are:\n\n{changed}"
+    return _with(told, "Said by a person before, and it was not enough", escalation.said)
+
+
+def _strategies(attempts: Sequence[Attempt]) -> list[str]:
     lines = []
     for before, after in pairwise(attempts):
         if not before.strategy_used:
@@ -216,15 +191,7 @@ def _analysis(attempts: Sequence[Attempt]) -> str:
         else:
             came = f"attempt {after.attempt} failed otherwise: {_line(after.error)}"
         lines.append(f"{code(before.strategy_used)} answered attempt {before.attempt}; {came}.")
-    if not lines:
-        return "No strategy was tried: this kind of failure is not retried automatically."
-    return bullets(lines)
-
-
-def _said(said: Sequence[str]) -> str:
-    if not said:
-        return ""
-    return f"\nSaid by a person before, and it was not enough:\n\n{bullets([_line(s) for s in said])}\n"
+    return lines
 
 
 def _guidance(escalation: Escalation, told: advice.Advice, steps: Sequence[str]) -> str:
@@ -261,17 +228,11 @@ def _place(path: str, line: int | None) -> str:
 
 def _options(escalation: Escalation, first: str) -> str:
     if escalation.ways:
-        return "\n".join(
-            f"{number}. **{inline(way.name)}.** {code(way.command)}\n   {way.cost}"
-            for number, way in enumerate(escalation.ways, 1)
-        )
+        return ways(escalation.ways)
     by_hand, *others = options(escalation.task_id, escalation.run)
-    parts = [f"1. **{by_hand.name}.** {first} Then: {code(by_hand.command)}\n   {by_hand.cost}"]
-    parts += [
-        f"{number}. **{option.name}.** {code(option.command)}\n   {option.cost}"
-        for number, option in enumerate(others, 2)
-    ]
-    return "\n".join(parts)
+    mend = f"1. **{by_hand.name}.** {first} Then: {code(by_hand.command)}\n   {by_hand.follows}"
+    rest = ways(others, first=2)
+    return f"{mend}\n{rest}"
 
 
 def _at_stake(escalation: Escalation) -> str:

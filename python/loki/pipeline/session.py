@@ -45,7 +45,7 @@ from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.memory import task_record
 from loki.memory.intervention import Intervention, from_record, words_of
-from loki.people.stage_approval import StageApproval, render
+from loki.people.request_page import stage_page
 from loki.pipeline import flow
 from loki.session import Task
 
@@ -289,7 +289,7 @@ class PipelineSession:
             for id_, view in state.stages.items()
             if view.status in SETTLED
         ]
-        asked = StageApproval(
+        text = stage_page(
             state.run,
             state.spec.name,
             stage.id,
@@ -300,11 +300,10 @@ class PipelineSession:
             powers_of(stage, self.workspace),
             done,
             [one.file or one.name for one in given],
-            f"loki pipeline resume {state.run}",
         )
         page = state.of(effect.stage).page
         assert page is not None
-        self.workspace.store.put(page, render(asked))
+        self.workspace.store.put(page, text)
 
     def _roll_back(self, effect: RollBack) -> Event:
         try:

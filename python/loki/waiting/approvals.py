@@ -58,12 +58,12 @@ def _criterion(task: str, record: Mapping[str, Any], criterion: str, look: Look)
 def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
     from loki.action.resumption import DONE, status_of
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
 
     for task, record in look.records.items():
         aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
         if record and status_of(record) not in DONE and not aborted:
-            for name in CommandApprovals(workspace.store, task).undecided():
+            for name in Approvals(workspace.store, task).undecided():
                 yield _command(task, record, name)
 
 

@@ -28,7 +28,8 @@ from loki.people.human_review import (
     told,
 )
 from loki.people.human_reviews import Decision, HumanReviews
-from loki.people.request import Evidence, Option, Request
+from loki.people.request import Evidence, Request
+from loki.people.request_page import options_of
 from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
 from loki.queueing import queue_of
 from loki.waiting.kind import Kind, Result, Said
@@ -232,7 +233,7 @@ def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str,
 
 def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     """What a decision is about: a command, by its very words; criteria, of the content shown."""
-    from loki.people.command_approval import CommandApprovals
+    from loki.people.approval import Approvals
 
     review, yes = decision.review, decision.answer is Standing.APPROVED
     if not yes and decision.answer is not Standing.REJECTED:
@@ -240,7 +241,7 @@ def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     about = review.extra.get("about")
     about = about if isinstance(about, Mapping) else {}
     if review.reason == IRREVERSIBLE and (words := _strings(about.get("command"))):
-        commands = CommandApprovals(workspace.strict_store, review.task_id)
+        commands = Approvals(workspace.strict_store, review.task_id)
         commands.decide(words, yes, decision.by, decision.at, decision.note)
     if is_about_done(review):
         for criterion in _strings(about.get("criteria")):
@@ -288,24 +289,13 @@ def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
             str(record.get("title") or review.task_id or review.reason),
             review.asked,
             review.timestamp,
-            tuple(_options(review, can_end=bool(record) and not record.get("run"))),
+            options_of(review, can_end=bool(record) and not record.get("run")),
             review.task_id,
             isoformat(until) if until else "",
             "its task becomes a dead letter" if review.blocking else "it is withdrawn",
             page=look.page_of(review.task_id),
             evidence=tuple(evidence),
         )
-
-
-def _options(review: HumanReview, *, can_end: bool) -> Iterator[Option]:
-    id_ = shlex.quote(review.id)
-    yield Option("approve", f"loki approve {id_}", "the task goes on with exactly what was shown")
-    yield Option("reject", f'loki reject {id_} --note "why"', "the agent looks for another way")
-    if not is_about_done(review):
-        told = "every later briefing has it, and the agent proposes anew"
-        yield Option("say more", f'loki approve {id_} --context "…"', told)
-    if can_end:
-        yield Option("give up", f"loki reject {id_} --abort", "its files are restored")
 
 
 def _approve(workspace: Workspace, one: Request, said: Said) -> Result:

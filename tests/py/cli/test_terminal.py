@@ -14,7 +14,7 @@ import pytest
 from loki.memory.attempt import Attempt
 from loki.people.escalation import Escalation
 from loki.people.escalations import Escalations
-from loki.people.stage_approval import StageApproval, render
+from loki.people.request_page import stage_page
 from loki.recognition.failure import Failure
 from loki.workspace import Workspace
 from support.hostile import make_hostile
@@ -58,10 +58,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     history.end(1, {"status": "escalated", "reason": TITLE}, title=TITLE, at=attempt.timestamp)
     asked = Escalation("t", TITLE, "same_failure", TITLE, failure, [attempt], [TITLE], [TITLE])
     Escalations(workspace.store, workspace.clock).ask(asked)
-    stage = StageApproval(
-        "ship-1", TITLE, "deploy_", "ship-1.deploy_", TITLE, "agent", TITLE, [], [], [], "x"
+    stage = stage_page(
+        "ship-1", TITLE, "deploy_", "ship-1.deploy_", TITLE, "agent", TITLE, [], [], []
     )
-    workspace.store.put("escalations/20260404T100000.000Z-ship.md", render(stage))
+    workspace.store.put("escalations/20260404T100000.000Z-ship.md", stage)
     return root
 
 

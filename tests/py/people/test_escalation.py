@@ -69,7 +69,7 @@ def test_the_page_has_every_part() -> None:
     for option in options("fix-login-1a2b3c"):
         assert f"**{option.name}.**" in page
         assert f"`{option.command}`" in page
-        assert option.cost in page
+        assert option.follows in page
 
 
 def test_it_says_what_each_strategy_led_to() -> None:

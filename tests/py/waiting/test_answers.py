@@ -299,7 +299,7 @@ def test_one_request_is_shown_whole(project: Path) -> None:
     assert "  severity high" in shown
     assert "then its task becomes a dead letter" in shown
     assert "  instead  a smaller model" in shown
-    assert "1. approve: the task goes on with exactly what was shown" in shown
+    assert "1. approve: The task goes on with exactly what is shown." in shown
     (data,) = json.loads(run("inbox", "--json").output)
     assert data["evidence"][-1] == {"kind": "instead", "text": "a smaller model"}
     assert json.loads(run("status", "--json").output)["waiting"] == [data]

@@ -14,7 +14,7 @@ import pytest
 import loki
 from loki.action.change import Change
 from loki.base.error import UsageError
-from loki.people.command_approval import CommandApprovals, digest, named
+from loki.people.approval import Approvals, digest, named
 from loki.stores.files import FileStore
 
 INSTALL = ("touch", "installed file")
@@ -46,7 +46,7 @@ def test_what_nobody_allowed_is_not_run_and_the_person_is_told(workspace: loki.W
     error = str(workspace.history(outcome.task_id).attempts()[0].error)
     assert "is not allowed here" in error
     assert "a person can approve it" in error
-    commands = CommandApprovals(workspace.store, outcome.task_id)
+    commands = Approvals(workspace.store, outcome.task_id)
     assert commands.undecided() == ["command: touch 'installed file'"]
 
 
@@ -119,13 +119,13 @@ def test_a_command_with_a_secret_is_kept_without_it(tmp_path: Path) -> None:
     store = FileStore(tmp_path / ".loki")
     words = ("curl", "--header", "Authorization: Bearer abcdef0123456789")
     workspace = loki.Workspace(tmp_path)
-    commands = CommandApprovals(workspace.store, "t")
+    commands = Approvals(workspace.store, "t")
     commands.ask(words)
     commands.ask(words)
     assert "abcdef" not in (tmp_path / ".loki/tasks/t/commands.jsonl").read_text()
     assert commands.asked() == ["command: curl --header 'Authorization: Bearer <secret>'"]
     commands.decide(commands.words(named(words)), True, "ann", "2026-04-04T10:00:00Z")
-    said = CommandApprovals(store, "t").standing(words)
+    said = Approvals(store, "t").of_command(words)
     assert said is not None
     assert said.approved
 
@@ -152,7 +152,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         [sys.executable, "-m", *approve, *agent_, "--max-attempts", "1"], cwd=project, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert CommandApprovals(workspace.store, outcome.task_id).undecided() == []
+    assert Approvals(workspace.store, outcome.task_id).undecided() == []
 
 
 def test_a_person_at_the_terminal_is_asked(
@@ -170,6 +170,6 @@ def test_a_person_at_the_terminal_is_asked(
 
     assert not ask_commands(workspace, id_, leave)
     assert "touch 'installed file'" in shown[0]
-    assert CommandApprovals(workspace.store, id_).undecided()
+    assert Approvals(workspace.store, id_).undecided()
     assert ask_commands(workspace, id_, lambda _: "y")
-    assert not CommandApprovals(workspace.store, id_).undecided()
+    assert not Approvals(workspace.store, id_).undecided()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from loki.people.stage_approval import StageApproval, render
+from loki.people.request_page import stage_page
 from support.hostile import HOSTILE, headings_of
 
 
 def test_names_of_files_and_what_was_done_stay_in_their_place() -> None:
-    asked = StageApproval(
+    page = stage_page(
         "ship-1",
         "ship",
         "deploy",
@@ -18,9 +18,8 @@ def test_names_of_files_and_what_was_done_stay_in_their_place() -> None:
         ["Run commands: `make`."],
         [f"plan: success, changed {HOSTILE}"],
         [HOSTILE],
-        "loki pipeline resume ship-1",
     )
-    assert headings_of(render(asked)) == [
+    assert headings_of(page) == [
         "Approval: stage deploy of ship-1",
         "What would be done",
         "What has been done so far",
