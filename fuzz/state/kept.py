@@ -12,7 +12,7 @@ from loki.base.error import StoreError
 from loki.memory import sound
 from loki.recurrence import queue_file
 
-DERIVED = frozenset({"state/waiting.json", "state/queue.db"})
+DERIVED = frozenset({"state/queue.db"})
 """Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
 
 OWN_READER = ("run/", "state/sessions/", "state/test-history.json", "recurring/")

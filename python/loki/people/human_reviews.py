@@ -1,7 +1,7 @@
 """The requests for a person's decision of a project, and what was decided.
 
 The requests are the signal ``HUMAN_REVIEW_NEEDED``, one after the other; what became of them stands in
-``logs/human-reviews.jsonl``, to which is only ever added. The first answer in that log counts: so two
+``logs/requests.jsonl`` (`loki.people.request_log`). The first answer in that log counts: so two
 people who answer at once, or a process that is killed between its answer and the end of the signal,
 leave one answer.
 """
@@ -20,6 +20,7 @@ from loki.base.secret import masked
 from loki.base.time import isoformat, moment
 from loki.memory.store import Masked
 from loki.people.human_review import (
+    HUMAN_REVIEW,
     NOTHING,
     TIMEOUT,
     Answered,
@@ -29,14 +30,13 @@ from loki.people.human_review import (
     id_of,
     step,
 )
+from loki.people.request_log import LOG, RequestLog
 from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED, Signal, render
 from loki.people.signals import Signals
 
 if TYPE_CHECKING:
     from loki.base.time import Clock
     from loki.memory.store import Store
-
-LOG = "logs/human-reviews.jsonl"
 
 NOBODY = "nobody"
 """Who decides where the time is up."""
@@ -91,9 +91,9 @@ class Decision:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
+        """What its line in the log says, besides the id."""
         return {
-            "id": self.id,
+            "kind": HUMAN_REVIEW,
             "task_id": self.review.task_id,
             "answer": self.answer.value,
             "by": self.by,
@@ -123,10 +123,10 @@ class HumanReviews:
     """
 
     def __init__(self, store: Store, clock: Clock, timeout: timedelta = TIMEOUT) -> None:
-        self._store = store
         self._clock = clock
         self._timeout = timeout
         self._signals = Signals(store, clock)
+        self._log = RequestLog(store, clock)
 
     def ask(
         self,
@@ -257,23 +257,23 @@ class HumanReviews:
 
     def untold(self) -> list[HumanReview]:
         """Open requests of which nobody has said that people were told."""
-        told = {r.get("id") for r in self._store.scan(LOG) if r.get("event") == "told"}
+        told = self._log.ids("told")
         return [one for one in self.open() if one.id not in told]
 
     def told(self, id_: str) -> None:
         """People were told of a request."""
-        self._store.append(LOG, {"event": "told", "id": id_, "at": isoformat(self._clock.now())})
+        self._log.add("told", id_)
 
     # --- what follows from a decision: carried out once, also where a process is killed ---------
 
     def undone(self) -> list[Decision]:
         """Decisions of which nobody has said that what follows from them is done."""
-        done = {r.get("id") for r in self._store.scan(LOG) if r.get("event") == "done"}
+        done = self._log.ids("done")
         return [one for one in self.decisions() if one.id not in done]
 
     def done(self, id_: str) -> None:
         """What follows from a decision is done."""
-        self._store.append(LOG, {"event": "done", "id": id_, "at": isoformat(self._clock.now())})
+        self._log.add("done", id_)
 
     # --- how it is kept -----------------------------------------------------------------------------
 
@@ -305,9 +305,7 @@ class HumanReviews:
 
     def _decided(self) -> dict[str, Decision]:
         found: dict[str, Decision] = {}
-        for record in self._store.scan(LOG):
-            if record.get("event") != "decided":
-                continue
+        for record in self._log.all("decided"):
             try:
                 decision = Decision.from_record(record)
             except ValueError as error:
@@ -319,7 +317,7 @@ class HumanReviews:
     def _keep(self, review: HumanReview, answer: Standing, by: str, note: str) -> Decision:
         at = isoformat(self._clock.now())
         mine = Decision(review.id, answer, by, at, note.strip()[:LONGEST], review, token_hex(8))
-        self._store.append(LOG, masked({"event": "decided", **mine.to_dict()}))
+        self._log.add("decided", review.id, **mine.to_dict())
         first = self._decided()[review.id]
         self._remove(review.id)
         if first.token != mine.token:

@@ -16,7 +16,7 @@ from loki.people.signal import MERGE_REQUESTED
 from loki.queueing import queue_of
 from loki.signalling import merging, signals_of
 from loki.waiting import approvals, escalated, numbers, of_queue, of_recurring, reviews
-from loki.waiting.kind import Kind, Result, Said
+from loki.waiting.kind import Answer, Kind, Result, Said
 from loki.waiting.look import Look
 from loki.waiting.rules import RULE
 from loki.waiting.stopped import STOPPED
@@ -130,7 +130,7 @@ def requests(workspace: Workspace, look: Look | None = None) -> list[Request]:
         >>> requests(Workspace(tempfile.mkdtemp()))
         []
     """
-    look, left = look or Look(workspace), numbers.left(workspace)
+    look, left = look or Look(workspace), numbers.log_of(workspace).left()
     found: list[Request] = []
     for kind in KINDS.values():
         new = sorted(kind.find(workspace, look), key=lambda one: (one.since, one.id))
@@ -193,7 +193,7 @@ def approve(workspace: Workspace, one: Request, said: Said) -> Result:
             f"{one.id} wants a yes or a no: expected no --context; `loki reject {one.id} --note "
             '"what is missing"` tells the agent'
         )
-    return _followed(workspace, one, KINDS[one.kind].yes(workspace, one, said))
+    return _answered(workspace, one, said, "approved", KINDS[one.kind].yes)
 
 
 def reject(workspace: Workspace, one: Request, said: Said) -> Result:
@@ -207,13 +207,32 @@ def reject(workspace: Workspace, one: Request, said: Said) -> Result:
     Raises:
         UsageError: it waits no longer, or a reason is missing.
     """
-    return _followed(workspace, one, KINDS[one.kind].no(workspace, one, said))
+    return _answered(
+        workspace, one, said, "aborted" if said.abort else "rejected", KINDS[one.kind].no
+    )
 
 
 def wants_why(one: Request) -> bool:
     """Whether a no to something has to say why: somebody is told, or looks it up later."""
     says = any("--note" in option.command for option in one.options)
     return says and KINDS[one.kind].wants_why
+
+
+def _answered(workspace: Workspace, one: Request, said: Said, how: str, does: Answer) -> Result:
+    result = does(workspace, one, said)
+    if one.kind != "human_review":  # whose decision stands there before anything follows from it
+        numbers.log_of(workspace).add(
+            "answered",
+            one.id,
+            kind=one.kind,
+            tasks=one.tasks,
+            question=one.question,
+            target=one.target,
+            answer=how,
+            by=said.by,
+            note=said.words,
+        )
+    return _followed(workspace, one, result)
 
 
 def _followed(workspace: Workspace, one: Request, result: Result) -> Result:

@@ -288,7 +288,7 @@ def test_a_kill_at_any_write_loses_no_request_and_no_answer(folder: Path, at: in
 def test_a_damaged_log_loses_no_request(folder: Path) -> None:
     here = reviews(folder)
     asked = here.ask(reason="cost_limit", task_id="t")
-    log = folder / "logs/human-reviews.jsonl"
+    log = folder / "logs/requests.jsonl"
     log.parent.mkdir(exist_ok=True)
     torn = f'{{"event":"decided","id":"{asked.id}"}}\n'
     log.write_text(torn + '{"event":"decided"}\n[]\n{"ev')

@@ -13,12 +13,13 @@ from typer.testing import CliRunner, Result
 
 import loki
 from loki.cli.app import app
+from loki.people.request_log import LOG, OLDER_NUMBERS
 from loki.queueing import queue_of
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.recurring_tasks import RecurringTasks
 from loki.signalling import signals_of
 from loki.waiting.inbox import requests
-from loki.waiting.numbers import DOCUMENT, numbered
+from loki.waiting.numbers import log_of, numbered
 from support.command import LOKI
 from support.crew import make_agent, submit, where
 from support.triage import NOW, failing
@@ -46,7 +47,7 @@ def block(workspace: loki.Workspace, *names: str, why: str = "it is not decided"
 def shown(workspace: loki.Workspace) -> dict[str, int]:
     """By id, the number that `loki status` shows."""
     assert run("status").exit_code == 0
-    found = json.loads(run("status", "--json").output)["waiting"]
+    found = json.loads(run("status", "--json").stdout)["waiting"]
     return {one["id"]: one["number"] for one in found}
 
 
@@ -91,14 +92,52 @@ def test_what_is_left_alone_is_shown_again_once_it_has_changed(workspace: loki.W
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"given": {"x": [1]}, "next": "2", "left": 3}', '{"given": 7}']
-)
-def test_a_file_that_somebody_broke_does_no_harm(workspace: loki.Workspace, text: str) -> None:
+    "text",
+    ["", "{", "[]", '{"given": {"x": [1]}, "next": "2", "left": 3}', '{"given": 7}',
+     '{"event": "numbered", "key": [], "number": "1"}\n{"event": "numbered", "number": true}\n{"ev'],
+)  # fmt: skip
+@pytest.mark.parametrize("file", [LOG, OLDER_NUMBERS])
+def test_a_file_that_somebody_broke_does_no_harm(
+    workspace: loki.Workspace, file: str, text: str
+) -> None:
     block(workspace, "a")
-    (workspace.folder / "state").mkdir(exist_ok=True)
-    (workspace.folder / DOCUMENT).write_text(text)
+    (workspace.folder / file).parent.mkdir(exist_ok=True)
+    (workspace.folder / file).write_text(text)
     assert shown(workspace) == {"a": 1}
     assert run("approve", "1").exit_code == 0
+
+
+def test_numbers_of_before_there_was_a_log_mean_the_same(workspace: loki.Workspace) -> None:
+    block(workspace, "a", "b")
+    keys = {one.id: one.key for one in requests(workspace)}
+    older = {"next": 8, "given": {keys["a"]: [7, "blocked a"]}, "left": [keys["b"]]}
+    (workspace.folder / "state").mkdir(exist_ok=True)
+    (workspace.folder / OLDER_NUMBERS).write_text(json.dumps(older))
+    assert shown(workspace) == {"a": 7}
+    block(workspace, "c")
+    assert shown(workspace) == {"a": 7, "c": 8}
+
+
+def test_a_number_is_given_once_whoever_writes_it_again(workspace: loki.Workspace) -> None:
+    block(workspace, "a", "b")
+    assert shown(workspace) == {"a": 1, "b": 2}
+    log = log_of(workspace)
+    log.add("numbered", "blocked b", key="theirs", number=1)
+    log.add("numbered", "blocked a", key=requests(workspace)[0].key, number=9)
+    assert shown(workspace) == {"a": 1, "b": 2}
+
+
+def test_every_answer_stands_in_the_log(workspace: loki.Workspace) -> None:
+    block(workspace, "a")
+    shown(workspace)
+    assert run("approve", "1", "the name is a.txt", "--by", "ann").exit_code == 0
+    (line,) = log_of(workspace).all("answered")
+    said = {name: line[name] for name in ("id", "kind", "answer", "by", "note", "tasks")}
+    assert said == {
+        "id": "a", "kind": "blocked", "answer": "approved", "by": "ann", "note": "the name is a.txt",
+        "tasks": ["a"],
+    }  # fmt: skip
+    assert "May it go on?" in line["question"]
 
 
 NUMBERS = """
