@@ -81,7 +81,7 @@ def performer(
     from loki.action.regression import RegressionCheck
     from loki.action.work import Work
     from loki.answering import heard
-    from loki.dead_letters.incoming import listener
+    from loki.dead_letters.incoming import listener, source_of
     from loki.decision import context_clear
     from loki.memory import task_record
     from loki.people.approval import Approvals
@@ -121,6 +121,7 @@ def performer(
         changes=executor.changes,
         digest=work.digest,
         diff=work.diff,
+        source=lambda: source_of(workspace, spec.id, spec.run),
         answers=lambda: heard(workspace, spec.id),
     )
     recorder.ended = listener(workspace, spec, lambda: recorder.agent)

@@ -68,7 +68,7 @@ def edit(workspace: Workspace, id_: str, changes: Mapping[str, Any]) -> tuple[Qu
         UsageError: it could not begin so, a command holds a secret, or it is completed or unknown.
     """
     from loki.recurrence import dead_letter_form
-    from loki.working.settle import CANNOT
+    from loki.working.finish import CANNOT
 
     queue = queue_of(workspace)
     if (known := queue.find(id_)) is not None:

@@ -13,7 +13,7 @@ from loki.base.log import tell
 from loki.base.time import Clock, isoformat
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import DeadLetter, blocked_reason
+from loki.memory.dead_letter import DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.memory.intervention import Intervention, last_attempt_before, words_of
@@ -53,6 +53,7 @@ class Recorder:
         digest, diff: of what the task has made of the project.
         ended: told how the task ended, with its dead letter where it has one, before that is kept;
             told again where somebody was killed in between.
+        source: tells how the task came to be worked on.
         answers: what people answered to questions about the task, oldest first.
         review_page: the page of what a person is asked to decide; None: there is none.
         described: what criteria ask that are none of the task's own, by name.
@@ -74,6 +75,7 @@ class Recorder:
     digest: Callable[[], str] = lambda: ""
     diff: Callable[[], str] = lambda: ""
     ended: Callable[[Outcome, DeadLetter | None], None] = lambda _outcome, _letter: None
+    source: Callable[[], Source] = lambda: "loop"
     answers: Callable[[], Sequence[str]] = tuple
     review_page: Callable[[Outcome], str | None] = lambda _: None
     described: Mapping[str, str] = field(default_factory=dict)
@@ -179,7 +181,7 @@ class Recorder:
                 reason,
                 now,
                 files,
-                "pipeline" if task.run else "loop",
+                self.source(),
             )
             DeadLetterLog(self.store, self.patterns).add(letter, made, outcome.page)
         if outcome.trigger == "approval" and outcome.page:
@@ -192,7 +194,7 @@ class Recorder:
             self.escalations.answer(self.task.id, "the task succeeded")
         self.ended(outcome, letter)
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
-        self.save_task(outcome, letter)
+        self.save_task(outcome)
 
     def answered(self, outcome: Mapping[str, Any]) -> None:
         """Note a person's answer on the page that asked for it.
@@ -239,7 +241,7 @@ class Recorder:
         task, changed = self.task, (outcome.files, self.diff(), self.digest())
         return approval_page(task.id, task.title, criteria, *changed)
 
-    def save_task(self, outcome: Outcome | None, letter: DeadLetter | None = None) -> None:
+    def save_task(self, outcome: Outcome | None) -> None:
         """Keep what the task is and how it stands."""
         data = {
             "version": 1,
@@ -253,7 +255,6 @@ class Recorder:
             "tree": self.tree,
             "outcome": outcome.to_dict() if outcome else None,
             "approval": self._awaited(outcome),
-            "dead_letter": letter.to_dict() if letter else None,
         }
         task_record.save(self.store, data)
 

@@ -19,10 +19,8 @@ from loki.analysis.failures import in_short
 from loki.base.error import StoreError
 from loki.base.time import isoformat, moment
 from loki.decision.transition_log import RECOVERIES, TRANSITIONS
-from loki.memory import metrics, task_record
+from loki.memory import dead_letter_log, metrics, task_record
 from loki.memory.call import Calls
-from loki.memory.dead_letter import DeadLetter
-from loki.memory.dead_letter_log import LETTERS
 from loki.memory.history import log_name
 from loki.memory.run import open_runs
 from loki.recurrence import queue_file
@@ -200,12 +198,7 @@ def dead_letters(store: FileStore) -> pa.Table:
 
 
 def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
-    for data in store.scan(LETTERS):
-        try:
-            letter = DeadLetter.read(data)
-        except ValueError as error:
-            logger.warning("%s: skipped a record: %s", LETTERS, error)
-            continue
+    for letter in dead_letter_log.scan(store):
         own = ("title", "pattern", "kind", "confidence", "signature", "strategies")
         row = {name: getattr(letter, name) for name in own}
         known = {"task": letter.task_id, "error": letter.message or letter.error}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import typer
 
 from loki.base.error import UsageError
 from loki.cli.common import amount
-from loki.cli.dead_letter_text import told, whole
-
-if TYPE_CHECKING:
-    from loki.dead_letters.dead_letters import DeadLetters, Reviewed
-    from loki.recurrence.dead_letter_review import Answers
+from loki.cli.dead_letter_text import in_full, in_short
+from loki.dead_letters.dead_letters import DeadLetters, Reviewed
+from loki.recurrence.dead_letter_review import Answers, Scope
 
 _CHOICES = (
     "[enter] as loki says, [n]ew approach, [s]impler scope, [f]ixed by a commit, [a]bandon, "
@@ -33,7 +30,7 @@ def go_through(letters: DeadLetters, tasks: Sequence[str] | None) -> None:
     if not found:
         typer.echo("No dead letters: no task was given up.")
     for number, one in enumerate(found, 1):
-        typer.echo(f"\n{number} of {len(found)}  {told(one)}")
+        typer.echo(f"\n{number} of {len(found)}  {in_short(one)}")
         if not _ask(letters, one):
             typer.echo(f"{amount(len(found) - number + 1, 'dead letter')} left for another time.")
             return
@@ -48,48 +45,27 @@ def _ask(letters: DeadLetters, one: Reviewed) -> bool:
         if answer in {"k", "q"}:
             return bool(answer == "k")
         if answer == "d":
-            typer.echo("\n" + whole(one, letters.workspace))
-            continue
-        if answer and answer not in _ANSWERS:
+            typer.echo("\n" + in_full(one, letters.workspace))
+        elif answer and answer not in _ANSWERS:
             typer.echo("Say n, s, f, a, d, k or q, or press enter.")
-            continue
-        try:
-            said = {one.task_id: _ANSWERS[answer]()} if answer else {}
-            done = letters.review([one.task_id], said)
-        except UsageError as error:
-            typer.secho(str(error), fg="red")
-            continue
-        for now in done:
-            typer.echo(told(now, decided=True))
-        if answer and any(now.decision.action == "stay" for now in done):
-            typer.echo("That changes nothing: it was tried already, or says nothing.")
-            continue
-        return True
+        elif _decide(letters, one, answer):
+            return True
 
 
-def _approach() -> Answers:
-    from loki.recurrence.dead_letter_review import Answers
-
-    return Answers(new_approach=_words("How is it to be gone about?"))
-
-
-def _simpler() -> Answers:
-    from loki.recurrence.dead_letter_review import Answers, Scope
-
-    title = _words("Which smaller task is worth having?")
-    return Answers(simpler_scope=Scope(title, _words("What does it leave out?", needed=False)))
-
-
-def _fixed() -> Answers:
-    from loki.recurrence.dead_letter_review import Answers
-
-    return Answers(fixed_by=_words("Which commit fixed it?"))
-
-
-def _abandon() -> Answers:
-    from loki.recurrence.dead_letter_review import Answers
-
-    return Answers(abandon=_words("Why?"))
+def _decide(letters: DeadLetters, one: Reviewed, answer: str) -> bool:
+    """Do what the person said; whether that changed anything."""
+    try:
+        said = {one.task_id: _ANSWERS[answer]()} if answer else {}
+        done = letters.review([one.task_id], said)
+    except UsageError as error:
+        typer.secho(str(error), fg="red")
+        return False
+    for now in done:
+        typer.echo(in_short(now, decided=True))
+    if answer and any(now.decision.action == "stay" for now in done):
+        typer.echo("That changes nothing: it was tried already, or says nothing.")
+        return False
+    return True
 
 
 def _words(question: str, *, needed: bool = True) -> str:
@@ -100,8 +76,13 @@ def _words(question: str, *, needed: bool = True) -> str:
 
 
 _ANSWERS: dict[str, Callable[[], Answers]] = {
-    "n": _approach,
-    "s": _simpler,
-    "f": _fixed,
-    "a": _abandon,
+    "n": lambda: Answers(new_approach=_words("How is it to be gone about?")),
+    "s": lambda: Answers(
+        simpler_scope=Scope(
+            _words("Which smaller task is worth having?"),
+            _words("What does it leave out?", needed=False),
+        )
+    ),
+    "f": lambda: Answers(fixed_by=_words("Which commit fixed it?")),
+    "a": lambda: Answers(abandon=_words("Why?")),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,25 +18,32 @@ if TYPE_CHECKING:
 WIDTH = 100
 """Characters of what others said in one line; chosen to fit a screen."""
 
-_COLORS = {"retry": "green", "simplify": "green", "abandon": "red", "escalate": "yellow"}
-
-_DONE = {
-    "retry": "queued again",
-    "simplify": "a simpler task was queued",
-    "abandon": "abandoned",
-    "escalate": "waits for a person",
-    "stay": "stays",
+_ACTIONS = {
+    "retry": ("green", "can be queued again", "queued again", "next    loki work"),
+    "simplify": (
+        "green",
+        "a simpler task can be queued",
+        "a simpler task was queued",
+        "next    loki work does {new}; this one stays until that is completed",
+    ),
+    "abandon": (
+        "red",
+        "to be abandoned",
+        "abandoned",
+        "kept    its attempts, pages and edits; loki undo {id} restores the files",
+    ),
+    "escalate": (
+        "yellow",
+        "needs a person",
+        "waits for a person",
+        "next    read the page; then loki dead-letters retry {id} or abandon {id} --reason …",
+    ),
+    "stay": (None, "stays", "stays", ""),
 }
-_WOULD = {
-    "retry": "can be queued again",
-    "simplify": "a simpler task can be queued",
-    "abandon": "to be abandoned",
-    "escalate": "needs a person",
-    "stay": "stays",
-}
+"""By what was decided: a color, how it is said before and after it is done, and what to do next."""
 
 
-def told(one: Reviewed, *, decided: bool = False) -> str:
+def in_short(one: Reviewed, *, decided: bool = False) -> str:
     """A dead letter in a few lines: what it is, what becomes of it and why, what to do.
 
     Args:
@@ -45,45 +51,32 @@ def told(one: Reviewed, *, decided: bool = False) -> str:
         decided: a review was carried out; else it was only looked at.
     """
     letter, decision = one.letter, one.decision
-    what = (_DONE if decided else _WOULD)[decision.action]
+    color, would, done, next_ = _ACTIONS[decision.action]
+    what = done if decided else would
     if decided and not one.done:
         what = "is no dead letter any more: somebody else was quicker"
-    shown = typer.style(what, fg=_COLORS.get(decision.action))
-    lines = [
-        f"{typer.style(line(one.task_id), bold=True)}: {shown}: {line(decision.reason, WIDTH)}"
-    ]
-    lines.append(f"  what    {line(letter.title, WIDTH)}")
+    head = f"{typer.style(line(one.task_id), bold=True)}: {typer.style(what, fg=color)}"
     last = f", last {line(letter.last_failure[:16])}" if letter.last_failure else ""
-    lines.append(
-        f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: "
-        f"{line(letter.error_summary or 'not told', WIDTH)}"
-    )
+    summary = line(letter.error_summary or "not told", WIDTH)
+    lines = [
+        f"{head}: {line(decision.reason, WIDTH)}",
+        f"  what    {line(letter.title, WIDTH)}",
+        f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: {summary}",
+    ]
     lines += [f"  because {line(text, WIDTH)}" for text in decision.evidence if text]
     if one.page:
         lines.append(f"  page    .loki/{line(one.page)}")
-    lines += [f"  {text}" for text in (_next(one) if decided and one.done else ())]
+    if next_ and decided and one.done:
+        lines.append("  " + next_.format(id=shlex.quote(one.task_id), new=one.new_task))
     return "\n".join(lines)
 
 
-def say(one: Reviewed) -> None:
+def echo(one: Reviewed) -> None:
     """Tell of a dead letter that was reviewed beside other work, on stderr."""
-    typer.echo(told(one, decided=True), err=True)
+    typer.echo(in_short(one, decided=True), err=True)
 
 
-def _next(one: Reviewed) -> Iterator[str]:
-    """What to do next."""
-    id_ = shlex.quote(one.task_id)
-    if one.decision.action == "retry":
-        yield "next    loki work"
-    elif one.decision.action == "simplify":
-        yield f"next    loki work does {one.new_task}; this one stays until that is completed"
-    elif one.decision.action == "abandon":
-        yield f"kept    its attempts, pages and edits; loki undo {id_} restores the files"
-    elif one.decision.action == "escalate":
-        yield f"next    read the page; then loki dead-letters retry {id_} or abandon {id_} --reason …"
-
-
-def whole(one: Reviewed, workspace: Workspace) -> str:
+def in_full(one: Reviewed, workspace: Workspace) -> str:
     """Everything that is known of a dead letter.
 
     Args:
@@ -91,11 +84,8 @@ def whole(one: Reviewed, workspace: Workspace) -> str:
         workspace: the project.
     """
     letter, facts = one.letter, one.facts
-    lines = [told(one)]
-    recovery = letter.recovery_strategy or "not told"
-    lines.append(
-        f"  recover {line(recovery)}; brought back {amount(letter.requeues, 'time')} before"
-    )
+    recovery, back = letter.recovery_strategy or "not told", amount(letter.requeues, "time")
+    lines = [in_short(one), f"  recover {line(recovery)}; brought back {back} before"]
     lines += [
         f"  needs   {line(needed.name)}: {needed.state}: {line(needed.evidence)}"
         for needed in facts.dependencies
@@ -105,8 +95,7 @@ def whole(one: Reviewed, workspace: Workspace) -> str:
         for commit in facts.commits
     ]
     if letter.simpler_task:
-        state = facts.simpler_state or "gone"
-        lines.append(f"  simpler {line(letter.simpler_task)}: {state}")
+        lines.append(f"  simpler {line(letter.simpler_task)}: {facts.simpler_state or 'gone'}")
     for tried in letter.attempts:
         head = f"attempt {tried.attempt_number}  {line(tried.timestamp)}  {line(tried.error_type)}"
         lines.append(f"\n{head}{tried.agent_id and f'  by {line(tried.agent_id)}'}")

@@ -6,21 +6,20 @@ import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
-from loki.cli.dead_letter_text import as_data, told, whole
+from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loki.dead_letters.dead_letters import DeadLetters, Reviewed
-    from loki.workspace import Workspace
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -38,6 +37,8 @@ app = typer.Typer(
         '`loki dead-letters abandon fix-login --reason "the login page is gone"`'
     ),
 )
+
+NONE = "No dead letters: no task was given up."
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Of the tasks, or how they begin.")]
 SomeIds = Annotated[
@@ -90,23 +91,18 @@ def _list(project: Path, json: bool) -> None:
     known = letters.queue.dead_letter_metadata()
     if json:
         show_json({"tasks": [as_data(one) for one in found], "metadata": known})
-        return
-    if not found:
-        typer.echo("No dead letters: no task was given up.")
-        return
-    typer.echo(_head(found, known, is_due=letters.is_due()))
-    for one in found:
-        typer.echo("\n" + told(one))
-    typer.echo("\nGo through them: loki dead-letters review")
-
-
-def _head(found: Sequence[Reviewed], known: Mapping[str, Any], *, is_due: bool) -> str:
-    last = line(str(known.get("last_reviewed") or "never"))
-    due = ", so a review is due" if is_due else ""
-    return (
-        f"{amount(len(found), 'dead letter')}; {line(str(known.get('total_recovered')))} recovered and "
-        f"{line(str(known.get('total_abandoned')))} abandoned so far. Last review: {last}{due}."
-    )
+    elif not found:
+        typer.echo(NONE)
+    else:
+        last, due = known.get("last_reviewed"), ", so a review is due" if letters.is_due() else ""
+        counts = [line(str(known.get(f"total_{name}"))) for name in ("recovered", "abandoned")]
+        typer.echo(
+            f"{amount(len(found), 'dead letter')}; {counts[0]} recovered and {counts[1]} abandoned "
+            f"so far. Last review: {line(str(last or 'never'))}{due}."
+        )
+        for one in found:
+            typer.echo("\n" + in_short(one))
+        typer.echo("\nGo through them: loki dead-letters review")
 
 
 @app.command()
@@ -126,7 +122,7 @@ def show(
     if json:
         show_json(as_data(found, whole=True))
     else:
-        typer.echo(whole(found, letters.workspace))
+        typer.echo(in_full(found, letters.workspace))
 
 
 @app.command()
@@ -197,18 +193,21 @@ def review(
         confidence=confidence,
         readings=tuple(reading or ()),
     )
-    if if_due and not letters.is_due():
-        _show([], letters, json, "The last review is not 24 hours ago: nothing to do.")
-        return
-    ids = _found(letters, tasks or ()) or None
     is_scripted = json or dry_run or given != Answers() or reviewer or reviewer_command or if_due
-    if not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
+    found: Sequence[Reviewed] = ()
+    nothing = NONE
+    if if_due and not letters.is_due():
+        nothing = "The last review is not 24 hours ago: nothing to do."
+    elif not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
         from loki.cli.dead_letter_dialog import go_through
 
-        go_through(letters, ids)
-        return
-    found = letters.review(ids, {"": given}, dry_run=dry_run)
-    _show(found, letters, json, "No dead letters: no task was given up.", dry_run=dry_run)
+        return go_through(letters, _found(letters, tasks or ()) or None)
+    else:
+        ids = _found(letters, tasks or ()) or None
+        found = letters.review(ids, {"": given}, dry_run=dry_run)
+    if not (found or json):
+        typer.echo(nothing)
+    return _show(found, letters, json, dry_run=dry_run)
 
 
 @app.command()
@@ -265,23 +264,15 @@ def _found(letters: DeadLetters, tasks: Sequence[str]) -> list[str]:
 
 
 def _show(
-    found: Sequence[Reviewed],
-    letters: DeadLetters,
-    json: bool,
-    nothing: str = "",
-    *,
-    dry_run: bool = False,
+    found: Sequence[Reviewed], letters: DeadLetters, json: bool, *, dry_run: bool = False
 ) -> None:
     if json:
         known = letters.queue.dead_letter_metadata()
         show_json(
             {"reviewed": [as_data(one) for one in found], "metadata": known, "dry_run": dry_run}
         )
-        return
-    for one in found:
-        typer.echo(told(one, decided=not dry_run))
-    if not found and nothing:
-        typer.echo(nothing)
+    for one in () if json else found:
+        typer.echo(in_short(one, decided=not dry_run))
 
 
 def _letters(
@@ -292,17 +283,11 @@ def _letters(
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
-    workspace = Workspace(project)
-    return DeadLetters(
-        workspace, _reviewers(workspace, reviewer, reviewer_command), by.strip() or user()
-    )
-
-
-def _reviewers(workspace: Workspace, name: str | None, command: str | None) -> list[object]:
-    from loki.cli.agent import agent_said
-
-    if name is None and command is None:
-        return []
-    if name is not None and command is not None:
+    workspace, reviewers = Workspace(project), list[object]()
+    if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
-    return [agent_said(workspace, name, command)]
+    if reviewer is not None or reviewer_command is not None:
+        from loki.cli.agent import agent_said
+
+        reviewers = [agent_said(workspace, reviewer, reviewer_command)]
+    return DeadLetters(workspace, reviewers, by.strip() or user())

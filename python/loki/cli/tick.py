@@ -49,7 +49,7 @@ def command(
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki import scheduling
-    from loki.cli.dead_letter_text import say
+    from loki.cli.dead_letter_text import echo
     from loki.dead_letters.daily import Daily
     from loki.signalling.following import attend, followed
     from loki.working.stopping import listening
@@ -59,7 +59,7 @@ def command(
     log_to_console()
     take_signals()
     workspace = Workspace(project)
-    before_work(workspace, say)
+    before_work(workspace, echo)
     unusable = _tell_unusable(workspace)
     dispatcher = scheduling.dispatcher(workspace)
     if not watch:
@@ -76,7 +76,7 @@ def command(
         )
         return
     is_simulated = scheduling.is_simulated(workspace)
-    daily = Daily(workspace, say)
+    daily = Daily(workspace, echo)
     if is_simulated:
         dispatcher.after_round.append(daily)
     with (

@@ -50,7 +50,7 @@ def command(
     Example: `loki up --agent claude`
     """
     from loki import scheduling
-    from loki.cli.dead_letter_text import say
+    from loki.cli.dead_letter_text import echo
     from loki.cli.run import take_signals
     from loki.dead_letters.daily import Daily
     from loki.signalling.following import followed
@@ -67,7 +67,7 @@ def command(
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()
-    before_work(workspace, say)
+    before_work(workspace, echo)
     dispatcher = scheduling.dispatcher(workspace)
     parallel = workers or workspace.config.work.parallel
     crew = Crew(
@@ -82,7 +82,7 @@ def command(
         target=_tick, args=(workspace, dispatcher, crew), name="loki-dispatcher"
     )
     with (
-        followed(workspace, Daily(workspace, say)),
+        followed(workspace, Daily(workspace, echo)),
         listening(workspace.folder, partial(word_heard, dispatcher)),
     ):
         ticking.start()

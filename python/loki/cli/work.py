@@ -26,7 +26,7 @@ from loki.cli.run import take_signals
 if TYPE_CHECKING:
     from loki.recurrence.claim import Claim
     from loki.working.crew import Count, Crew
-    from loki.working.settle import Settled
+    from loki.working.finish import Finished
 
 _COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
 _SHOWN = 5
@@ -89,7 +89,7 @@ def command(
     """
     import logging
 
-    from loki.cli.dead_letter_text import say
+    from loki.cli.dead_letter_text import echo
     from loki.dead_letters.daily import Daily
     from loki.signalling.following import attend, followed
     from loki.working.crew import Crew
@@ -104,7 +104,7 @@ def command(
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()
-    before_work(workspace, say)
+    before_work(workspace, echo)
     crew = Crew(
         workspace,
         workers or workspace.config.work.parallel,
@@ -114,15 +114,15 @@ def command(
         tell=tell,
     )
     stop_by_signal(crew)
-    with followed(workspace, Daily(workspace, say)):
+    with followed(workspace, Daily(workspace, echo)):
         code = crew.run()
     take_signals()
     if code != INTERRUPTED:
         attend(workspace)  # to the signals that the last tasks gave
     if json:
-        settled = [one.to_dict() for one in crew.settled]
+        finished = [one.to_dict() for one in crew.finished]
         left = {"held_up": crew.held_up(), "nameless": crew.nameless()}
-        show_json({"tasks": settled, **left, "exit_code": code})
+        show_json({"tasks": finished, **left, "exit_code": code})
     else:
         typer.echo(_summary(crew))
     raise typer.Exit(code)
@@ -149,11 +149,11 @@ def stop_by_signal(crew: Crew) -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-def tell(what: Claim | Settled, count: Count | None) -> None:
+def tell(what: Claim | Finished, count: Count | None) -> None:
     """A line of progress on stderr; as `Crew` tells it."""
-    from loki.working.settle import Settled
+    from loki.working.finish import Finished
 
-    if not isinstance(what, Settled):
+    if not isinstance(what, Finished):
         typer.echo(f"{what.id}: begun", err=True)
         return
     assert count is not None
@@ -171,15 +171,15 @@ def _summary(crew: Crew) -> str:
     from loki.working.crew import NAMED
 
     held, nameless = crew.held_up(), crew.nameless()
-    if not crew.settled and not held and not nameless:
+    if not crew.finished and not held and not nameless:
         return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
     counts: dict[str, int] = {}
-    for one in crew.settled:
+    for one in crew.finished:
         counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
     plural = {"dead letter": "dead letters"}
     amounts = (f"{n} {plural.get(what, what) if n > 1 else what}" for what, n in counts.items())
     lines = [", ".join(amounts)] if counts else []
-    for one in crew.settled:
+    for one in crew.finished:
         if one.place == "blocked":
             lines.append(f"  {one.task} waits for you: {line(one.reason)}")
         elif one.place in {"dead-letter", "failed"}:

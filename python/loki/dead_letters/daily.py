@@ -23,14 +23,14 @@ LOOK = 600.0
 def review_when_due(
     workspace: Workspace,
     reviewers: Sequence[object] = (),
-    told: Callable[[Reviewed], object] = lambda _: None,
+    notify: Callable[[Reviewed], object] = lambda _: None,
 ) -> list[Reviewed]:
     """Review the dead letters before new work, where the last review is over 24 hours old.
 
     Args:
         workspace: the project.
         reviewers: agents that answer what no fact decides; none: nobody does.
-        told: told of each dead letter as it is done.
+        notify: told of each dead letter as it is done.
 
     Returns:
         What was reviewed; none where it is not due, or nothing was ever given up.
@@ -50,7 +50,7 @@ def review_when_due(
     from loki.dead_letters.dead_letters import DeadLetters
 
     letters = DeadLetters(workspace, reviewers)
-    return letters.review(told=told) if letters.is_due() else []
+    return letters.review(notify=notify) if letters.is_due() else []
 
 
 class Daily:
@@ -58,11 +58,11 @@ class Daily:
 
     Args:
         workspace: the project.
-        told: told of each dead letter as it is done.
+        notify: told of each dead letter as it is done.
     """
 
-    def __init__(self, workspace: Workspace, told: Callable[[Reviewed], object]) -> None:
-        self._workspace, self._told = workspace, told
+    def __init__(self, workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
+        self._workspace, self._notify = workspace, notify
         self._looked = workspace.clock.monotonic()
 
     def __call__(self, *_: object) -> None:
@@ -72,6 +72,6 @@ class Daily:
             return
         self._looked = now
         try:
-            review_when_due(self._workspace, told=self._told)
+            review_when_due(self._workspace, notify=self._notify)
         except LokiError as error:  # the other work goes on, and this is tried again
             logger.warning("the dead letters could not be reviewed: %s", error)

@@ -18,7 +18,7 @@ from loki.base.log import tell
 from loki.dead_letters import escalation_page
 from loki.dead_letters.fact_finder import FactFinder
 from loki.memory.dead_letter import HUMAN, DeadLetter
-from loki.people.escalations import Escalations, OpenEscalation
+from loki.people.escalations import Escalations
 from loki.queueing import queue_of
 from loki.recurrence.dead_letter_question import INSTRUCTIONS, answers, question
 from loki.recurrence.dead_letter_review import (
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 NO_ANSWERS = Answers()
+
+_OF_SIMPLER = (
+    "priority", "kind", "complexity", "checks", "scope", "agent", "agent_command", "max_attempts", "tags",
+)  # fmt: skip
+"""What a task of reduced scope has of the one that it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class DeadLetters:
         said: Mapping[str, Answers] | None = None,
         *,
         dry_run: bool = False,
-        told: Callable[[Reviewed], object] = lambda _: None,
+        notify: Callable[[Reviewed], object] = lambda _: None,
     ) -> list[Reviewed]:
         """Review dead letters: all of them, or some.
 
@@ -113,7 +118,7 @@ class DeadLetters:
             tasks: ids; None: all, and the time of the review is kept.
             said: what the operator answers, by task; under "" for those that are not named.
             dry_run: only look; nothing is changed, nobody is asked.
-            told: told of each as it is done.
+            notify: told of each as it is done.
 
         Raises:
             StoreError: what was decided could not be kept.
@@ -122,14 +127,13 @@ class DeadLetters:
             self.complete()
         finder = FactFinder(self.workspace, self.queue.lists())
         given, found = said or {}, []
-        asked = self._asked()
         for id_, letter in finder.letters.items():
             if tasks is not None and id_ not in tasks:
                 continue
             own = given.get(id_, given.get("", NO_ANSWERS))
-            looked = self._look(finder, letter, own, asked, ask=not dry_run)
+            looked = self._look(finder, letter, own, ask=not dry_run)
             found.append(looked if dry_run else self._carry_out(looked))
-            told(found[-1])
+            notify(found[-1])
         if tasks is None and not dry_run:
             self.queue.reviewed()
         return found
@@ -151,7 +155,7 @@ class DeadLetters:
         letter = finder.letters.get(task_id)
         if letter is None:
             return None
-        looked = self._look(finder, letter, NO_ANSWERS, self._asked(), ask=False)
+        looked = self._look(finder, letter, NO_ANSWERS, ask=False)
         return self._carry_out(looked) if looked.decision.action == "escalate" else None
 
     def retry(
@@ -199,29 +203,16 @@ class DeadLetters:
 
     # --- one dead letter ------------------------------------------------------------------------------
 
-    def _asked(self) -> Mapping[str, OpenEscalation]:
-        """By task, the page that asks about it."""
-        return {task: one for one in self.escalations.open() for task in one.tasks}
-
     def _look(
-        self,
-        finder: FactFinder,
-        letter: DeadLetter,
-        said: Answers,
-        asked: Mapping[str, OpenEscalation],
-        *,
-        ask: bool,
+        self, finder: FactFinder, letter: DeadLetter, said: Answers, *, ask: bool
     ) -> Reviewed:
         by = said.by or (self.by if said != NO_ANSWERS else "")
         facts = finder.facts(letter, replace(said, by=by))
         decision = decide(letter, facts)
         if ask and self._reviewers and decision.action in {"stay", "escalate"}:
-            heard = self._ask(letter, facts)
-            facts = replace(
-                facts, answers=facts.answers.over(heard) if said != NO_ANSWERS else heard
-            )
+            facts = replace(facts, answers=facts.answers.over(self._ask(letter, facts)))
             decision = decide(letter, facts)
-        open_ = asked.get(letter.task_id)
+        open_ = finder.asked.get(letter.task_id)
         page, tasks = (open_.page, open_.tasks) if open_ else ("", ())
         return Reviewed(letter, finder.task(letter), facts, decision, page, tasks)
 
@@ -247,17 +238,16 @@ class DeadLetters:
 
     def _carry_out(self, looked: Reviewed) -> Reviewed:
         action, id_ = looked.decision.action, looked.task_id
+        if action == "stay":
+            return replace(looked, done=True)
+        perform = {
+            "retry": self._retry,
+            "abandon": self._abandon,
+            "simplify": self._simplify,
+            "escalate": self._escalate,
+        }[action]
         try:
-            if action == "retry":
-                done = self._retry(looked)
-            elif action == "abandon":
-                done = self._abandon(looked)
-            elif action == "simplify":
-                done = self._simplify(looked)
-            elif action == "escalate":
-                done = self._escalate(looked)
-            else:
-                return replace(looked, done=True)
+            done = perform(looked)
         except UsageError as error:  # it is no dead letter any more: somebody else was quicker
             logger.warning("dead-letter review of %s: nothing to do any more: %s", id_, error)
             return looked
@@ -286,21 +276,8 @@ class DeadLetters:
         task, scope = looked.task, looked.decision.scope
         assert scope is not None
         new = f"{task.id}-simpler-{looked.letter.total_attempts}"
-        simpler = QueuedTask(
-            new,
-            scope.title,
-            scope.description,
-            task.priority,
-            kind=task.kind,
-            complexity=task.complexity,
-            checks=task.checks,
-            scope=task.scope,
-            agent=task.agent,
-            agent_command=task.agent_command,
-            max_attempts=task.max_attempts,
-            tags=task.tags,
-            after=task.id,
-        )
+        asked = {name: getattr(task, name) for name in _OF_SIMPLER}
+        simpler = QueuedTask(new, scope.title, scope.description, after=task.id, **asked)
         if self.queue.where(new) is None:  # else somebody was killed before they could say so
             self.queue.submit(simpler)
         self.queue.dead_letter({"task_id": task.id, "simpler_task": new})

@@ -18,7 +18,7 @@ from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
 from loki.people.escalation_trigger import Case, shared_causes
-from loki.people.escalations import Escalations
+from loki.people.escalations import Escalations, OpenEscalation
 from loki.recognition.failure import Failure, recognize
 from loki.recurrence.dead_letter_form import letter_of
 from loki.recurrence.dead_letter_review import Answers, Commit, Dependency, Facts
@@ -119,6 +119,12 @@ class FactFinder:
             same_cause=self._causes.get(task.id, ()),
         )
 
+    @cached_property
+    def asked(self) -> Mapping[str, OpenEscalation]:
+        """By task, the page that asks a person about it."""
+        pages = Escalations(self._store, self._workspace.clock).open()
+        return {task: one for one in pages for task in one.tasks}
+
     # --- one root cause -------------------------------------------------------------------------------
 
     @cached_property
@@ -131,8 +137,7 @@ class FactFinder:
     def _causes(self) -> Mapping[str, tuple[str, ...]]:
         """By task, those that fail for one reason: dead letters, and what waits for a person."""
         last = {id_: self.last_failure(letter) for id_, letter in self.letters.items()}
-        asked = Escalations(self._store, self._workspace.clock).open()
-        for id_ in dict.fromkeys(task for one in asked for task in one.tasks):
+        for id_ in self.asked:
             if id_ not in last:
                 made = [one for one in self.life(id_) if one.result == "failed"]
                 last[id_] = made[-1].recognized() if made else None
@@ -170,7 +175,7 @@ class FactFinder:
             if (record.get("outcome") or {}).get("status") == "success":
                 at = str(record.get("updated_at") or "")
                 return Dependency(name, "available", at, f"the task succeeded, {at}")
-        there = next((found for found in self._installed(name)), "")
+        there = next(self._installed(name), "")
         return Dependency(name, "available" if there else "missing", "", there or "nobody knows it")
 
     def _installed(self, name: str) -> Iterator[str]:
@@ -207,12 +212,9 @@ class FactFinder:
     def _own(self, missing: Missing) -> str:
         """The project's own module of that name, where it has one now."""
         path = missing.module.replace(".", "/")
-        root = self._workspace.root
-        for place in ("", "src/"):
-            for name in (f"{place}{path}.py", f"{place}{path}/__init__.py"):
-                if path and (root / name).is_file():
-                    return f"{name} is in the project"
-        return ""
+        places = [f"{src}{path}{end}" for src in ("", "src/") for end in (".py", "/__init__.py")]
+        there = (name for name in places if path and (self._workspace.root / name).is_file())
+        return next((f"{name} is in the project" for name in there), "")
 
     # --- commits --------------------------------------------------------------------------------------
 

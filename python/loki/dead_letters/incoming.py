@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +16,14 @@ from loki.base.error import StoreError, UsageError
 from loki.base.time import isoformat
 from loki.dead_letters.fact_finder import FactFinder
 from loki.memory import dead_letter_page, task_record
-from loki.memory.dead_letter import (
-    HUMAN,
-    VALIDATION,
-    DeadLetter,
-    Source,
-    blocked_reason,
-    strategy_for,
-)
+from loki.memory.dead_letter import HUMAN, DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.people.escalation_trigger import triggers
 from loki.queueing import queue_of
 from loki.recognition.failure import Failure
-from loki.recurrence import dead_letter_form, dead_letter_review, queued_form
+from loki.recurrence import dead_letter_form, queued_form
+from loki.recurrence.dead_letter_review import strategy_for
 from loki.recurrence.queued import QueuedTask
+from loki.recurrence.recurring_tasks import RecurringTasks
 
 if TYPE_CHECKING:
     from loki.action.task import Outcome, TaskSpec
@@ -70,6 +65,25 @@ def listener(
             )
 
     return ended
+
+
+def source_of(workspace: Workspace, task_id: str, run: str) -> Source:
+    """How a task came to be worked on.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        run: id of the pipeline's run that it is a stage of, or "".
+    """
+    if run:
+        return "pipeline"
+    with suppress(StoreError):
+        if queue_of(workspace).where(task_id) is not None:
+            return "queue"
+    recurring, _, number = task_id.rpartition("-")
+    if number.isdigit() and RecurringTasks(workspace.store).find(recurring) is not None:
+        return "recurring"
+    return "loop"
 
 
 def add(
@@ -124,7 +138,7 @@ def _end(workspace: Workspace, record: dict[str, Any], reason: str) -> DeadLette
     found = (one.recognized() for one in reversed(made))
     failure = next(filter(None, found), None) or Failure.of(reason, tool="loki")
     files, page = workspace.journal(task_id).changes(), dead_letter_page.name(task_id)
-    source: Source = "pipeline" if record.get("run") else "loop"
+    source = source_of(workspace, task_id, record.get("run") or "")
     letter = DeadLetter.of(
         task_id, title, made, failure, blocked_reason(EXPIRED), now, files, source
     )
@@ -132,8 +146,7 @@ def _end(workspace: Workspace, record: dict[str, Any], reason: str) -> DeadLette
     before = record.get("outcome") or {"task_id": task_id, "attempts": len(made)}
     outcome = {**before, "status": "failed", "reason": reason, "trigger": EXPIRED, "page": page}
     history.end(execution, outcome, title=title, at=now)
-    after = {**record, "outcome": outcome, "updated_at": now, "dead_letter": letter.to_dict()}
-    task_record.save(workspace.store, after)
+    task_record.save(workspace.store, {**record, "outcome": outcome, "updated_at": now})
     return letter
 
 
@@ -162,7 +175,8 @@ def complete(workspace: Workspace) -> list[str]:
             task = finder.task(letter)
             lacking.append(_entry(finder, task, letter.error_summary, letter.last_failure))
         elif not letter.recovery_strategy:
-            lacking.append({"task_id": id_, "recovery_strategy": _strategy(finder, letter)})
+            how = strategy_for(letter, finder.facts(letter))
+            lacking.append({"task_id": id_, "recovery_strategy": how})
     for entry in lacking:
         queue.dead_letter(entry)
     return [entry["task_id"] for entry in lacking]
@@ -173,29 +187,16 @@ def _entry(finder: FactFinder, task: QueuedTask, summary: str, at: str) -> dict[
     life = finder.life(task.id)
     made = dead_letter_form.of_loop(task, life, summary, at or finder.now, strategy="")
     letter = finder.letter(replace(task, raw={**task.raw, **made}))
-    made["recovery_strategy"] = _strategy(finder, letter, task)
+    made["recovery_strategy"] = strategy_for(letter, finder.facts(letter, task=task))
     if finder.where(task.id) is None:
         data = queued_form.write(task)
         made["task_data"] = {name: value for name, value in data.items() if name != "id"}
     return made
 
 
-def _strategy(finder: FactFinder, letter: DeadLetter, task: QueuedTask | None = None) -> str:
-    facts = finder.facts(letter, task=task)
-    return strategy_for(
-        letter.attempts[-1].error_type if letter.attempts else VALIDATION,
-        waits=any(one.state != "available" for one in facts.dependencies),
-        is_hopeless=dead_letter_review.is_hopeless(letter, facts.failures),
-        needs_person=bool(triggers(facts.case)),
-    )
-
-
 def _was_given_up(record: Mapping[str, Any]) -> bool:
-    outcome = record.get("outcome") or {}
-    is_dead = outcome.get("status") == "failed" and outcome.get("trigger") not in {
-        "budget",
-        "aborted",
-    }
+    ended_by = (record.get("outcome") or {}).get("trigger")
+    is_dead = status_of(record) == "failed" and ended_by not in {"budget", "aborted"}
     return is_dead and not record.get("run")
 
 

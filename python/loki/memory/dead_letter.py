@@ -324,26 +324,6 @@ def attempts_of(life: Sequence[Attempt], before: Sequence[PastAttempt] = ()) -> 
     return [replace(one, attempt_number=number) for number, one in enumerate(in_order, 1)]
 
 
-def strategy_for(error_type: str, *, waits: bool, is_hopeless: bool, needs_person: bool) -> str:
-    """How a task may be recovered: the first of these that holds.
-
-    Args:
-        error_type: of its last attempt.
-        waits: a task that it depends on is not completed.
-        is_hopeless: a criterion to abandon it holds.
-        needs_person: a trigger of an escalation holds.
-
-    Example:
-        >>> strategy_for("test_failure", waits=False, is_hopeless=False, needs_person=False)
-        'retry_with_simpler_approach'
-    """
-    if waits or error_type == "dependency":
-        return DEPENDENCY
-    if is_hopeless:
-        return ABANDON
-    return HUMAN if needs_person else SIMPLER
-
-
 def error_type(failure: Failure | None) -> str:
     """What kind of error a dead letter calls a failure.
 

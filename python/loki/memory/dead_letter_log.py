@@ -201,6 +201,11 @@ class DeadLetterLog:
         return [f for f in found.values() if not any(learning.alike(f, one) for one in sources)]
 
 
+def scan(store: Store) -> Iterator[DeadLetter]:
+    """Every dead letter that loki kept, oldest first; a task may have several."""
+    return (letter for raw in store.scan(LETTERS) if (letter := _read(raw)) is not None)
+
+
 def _read(raw: Mapping[str, Any]) -> DeadLetter | None:
     try:
         return DeadLetter.read(raw)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from loki.base.time import moment
-from loki.memory.dead_letter import DEPENDENCY, DeadLetter
+from loki.memory.dead_letter import ABANDON, DEPENDENCY, HUMAN, SIMPLER, DeadLetter
 from loki.people.escalation_trigger import Case, Trigger, triggers
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import overlap, same_failure
@@ -312,12 +312,23 @@ def same_error(failures: Sequence[tuple[str, Failure]]) -> list[str]:
     return []
 
 
-def is_hopeless(letter: DeadLetter, failures: Sequence[tuple[str, Failure]]) -> bool:
-    """Whether a criterion to abandon it holds that its attempts alone tell of."""
-    return (
-        next(_abandon(letter, Facts(Case(letter.task_id), failures=tuple(failures))), None)
-        is not None
-    )
+def strategy_for(letter: DeadLetter, facts: Facts) -> str:
+    """How a task that is given up may be recovered: the first that holds, in a review's order.
+
+    Args:
+        letter: what it says.
+        facts: what is known besides.
+
+    Example:
+        >>> strategy_for(DeadLetter("a"), Facts(Case("a")))
+        'retry_with_simpler_approach'
+    """
+    last = letter.attempts[-1].error_type if letter.attempts else ""
+    if last == "dependency" or any(one.state != "available" for one in facts.dependencies):
+        return DEPENDENCY
+    if any(_abandon(letter, Facts(facts.case, failures=facts.failures))):
+        return ABANDON
+    return HUMAN if triggers(facts.case) else SIMPLER
 
 
 def _by(said: Answers) -> str:

@@ -29,11 +29,11 @@ from loki.recurrence.queue_file import Unreadable
 from loki.recurrence.queue_moves import claimable
 from loki.recurrence.worker import Worker
 from loki.working.capacity import Capacity
+from loki.working.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
 from loki.working.lander import ClaimLost
 from loki.working.project import Stopped
 from loki.working.queued import DefaultAgent, agent_of, finished, task_of
 from loki.working.run import run_in_copy
-from loki.working.settle import CANNOT, EXIT_CODES, SEVERITY, Place, Settled, give_back, settle
 from loki.working.stopping import begins, is_cancelled, listening
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Crew:
             queue stands then); one call at a time.
 
     Attributes:
-        settled: what has ended, in order.
+        finished: what has ended, in order.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Crew:
         default: DefaultAgent = DefaultAgent(),  # noqa: B008 - frozen
         watch: bool = False,
         max_tasks: int | None = None,
-        tell: Callable[[Claim | Settled, Count | None], object] = lambda *_: None,
+        tell: Callable[[Claim | Finished, Count | None], object] = lambda *_: None,
     ) -> None:
         if workers < 1:
             raise UsageError(f"workers is {workers}: expected 1 or more")
@@ -138,7 +138,7 @@ class Crew:
         self._unreadable = ""
         self._bell = Bell()
         self._telling = threading.Lock()
-        self.settled: list[Settled] = []
+        self.finished: list[Finished] = []
 
     def run(self) -> int:
         """Work until the queue has nothing more to do, or somebody stops it.
@@ -186,7 +186,7 @@ class Crew:
     @property
     def exit_code(self) -> int:
         """The most severe of what happened."""
-        codes = {EXIT_CODES[one.place] for one in self.settled}
+        codes = {EXIT_CODES[one.place] for one in self.finished}
         if self._is_stopping:
             codes.add(130)
         else:
@@ -302,21 +302,21 @@ class Crew:
 
     def _work(self, job: Job) -> None:
         begun = time.monotonic()
-        settled = None
+        ended = None
         try:
             place, reason, outcome = self._try(job)
             seconds = time.monotonic() - begun
             title = job.claim.task.title
-            settled = Settled(job.claim.id, title, place, reason, outcome, seconds)
-            self.settled.append(settled)
+            ended = Finished(job.claim.id, title, place, reason, outcome, seconds)
+            self.finished.append(ended)
         except StoreError as error:  # the claim ends with this process
             logger.error("the queue could not be written after %s: %s", job.claim.id, error)
         finally:
             # It may be claimed again already, here, if it went back to pending.
             if self._jobs.get(job.claim.id) is job:
                 del self._jobs[job.claim.id]
-            if settled is not None:
-                self._say(settled)
+            if ended is not None:
+                self._say(ended)
             self._bell.ring()
 
     def _try(self, job: Job) -> tuple[Place, str, Outcome | None]:
@@ -337,7 +337,7 @@ class Crew:
             self._capacity.hold(claim.id, outcome.retry_at)
         if outcome.status == "interrupted":
             return (*self._put_back(job, outcome.reason), outcome)
-        return (*settle(queue, claim, outcome), outcome)
+        return (*finish(queue, claim, outcome), outcome)
 
     def _put_back(self, job: Job, reason: str) -> tuple[Place, str]:
         """What was ended goes back to pending."""
@@ -358,7 +358,7 @@ class Crew:
             lambda: self._queue.holds(job.claim),
         )
 
-    def _say(self, what: Settled) -> None:
+    def _say(self, what: Finished) -> None:
         with self._telling:
             counts, blocked = self._queue.counts()
             pending = counts["pending"] - blocked

@@ -12,7 +12,7 @@ from loki.base.error import UsageError
 from loki.queueing import queue_of
 from loki.recurrence.claim import Slots
 from loki.recurrence.worker import Worker
-from loki.working.settle import give_back, settle
+from loki.working.finish import finish, give_back
 from loki.working.unfinished import forget
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ def taken_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], 
             raise UsageError(
                 f"a worker has just begun {task}: wait for it, or end `loki work` first"
             )
-        settled = []
+        finished = []
 
         def ended(outcome: Outcome) -> None:
             if claim is not None:
-                settled.append(settle(queue, claim, outcome))
+                finished.append(finish(queue, claim, outcome))
 
         try:
             yield ended
         finally:
-            if claim is not None and not settled:
+            if claim is not None and not finished:
                 _as_before(queue, claim, waited)
 
 

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def before_work(workspace: Workspace, told: Callable[[Reviewed], object]) -> None:
+def before_work(workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
     """Review the dead letters where that is due, and act on answers and signals that wait.
 
     Args:
         workspace: the project.
-        told: told of each dead letter as it is done.
+        notify: told of each dead letter as it is done.
 
     Raises:
         StoreError: they cannot be read or written.
@@ -23,5 +23,5 @@ def before_work(workspace: Workspace, told: Callable[[Reviewed], object]) -> Non
     from loki.dead_letters.daily import review_when_due
     from loki.signalling.following import attend
 
-    review_when_due(workspace, told=told)
+    review_when_due(workspace, notify=notify)
     attend(workspace)

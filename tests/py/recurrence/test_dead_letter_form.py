@@ -10,7 +10,7 @@ import pytest
 import loki
 from loki.memory import dead_letter
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import DeadLetter, attempts_of, past_of, strategy_for
+from loki.memory.dead_letter import DeadLetter, attempts_of, past_of
 from loki.recurrence.dead_letter_form import letter_of, of_loop, requeued
 from loki.recurrence.queued import QueuedTask
 from loki.recurrence.queued_form import read
@@ -85,26 +85,6 @@ def test_an_entry_has_every_field() -> None:
     }
     empty = of_loop(QueuedTask("a", "A"), [], "", AT, strategy="")
     assert (empty["first_failure"], empty["last_failure"]) == (AT, AT)
-
-
-@pytest.mark.parametrize(
-    ("error_type", "waits", "is_hopeless", "needs_person", "strategy"),
-    [
-        ("test_failure", False, False, False, "retry_with_simpler_approach"),
-        ("test_failure", True, True, True, "dependency_blocked"),
-        ("dependency", False, False, False, "dependency_blocked"),
-        ("validation", False, True, True, "permanent_abandon"),
-        ("validation", False, False, True, "requires_human_review"),
-        ("timeout", False, False, False, "retry_with_simpler_approach"),
-    ],
-)
-def test_each_strategy_has_its_rule(
-    error_type: str, waits: bool, is_hopeless: bool, needs_person: bool, strategy: str
-) -> None:
-    found = strategy_for(
-        error_type, waits=waits, is_hopeless=is_hopeless, needs_person=needs_person
-    )
-    assert found == strategy
 
 
 def again(letter: DeadLetter, *, is_new_approach: bool) -> QueuedTask:

@@ -22,6 +22,7 @@ from loki.recurrence.dead_letter_review import (
     decide,
     is_due,
     same_error,
+    strategy_for,
 )
 
 NOW = datetime(2026, 1, 26, 8, 0, tzinfo=timezone.utc)
@@ -77,6 +78,33 @@ def needs(state: Any, **more: Any) -> Facts:
 )
 def test_a_review_is_due_after_a_day(last: Any, due: bool) -> None:
     assert is_due({"last_reviewed": last}, NOW) is due
+
+
+# --- how it may be recovered ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error_type", "waits", "is_hopeless", "needs_person", "strategy"),
+    [
+        ("test_failure", False, False, False, "retry_with_simpler_approach"),
+        ("test_failure", True, True, True, "dependency_blocked"),
+        ("dependency", False, False, False, "dependency_blocked"),
+        ("validation", False, True, True, "permanent_abandon"),
+        ("validation", False, False, True, "requires_human_review"),
+        ("timeout", False, False, False, "retry_with_simpler_approach"),
+    ],
+)
+def test_each_strategy_has_its_rule(
+    error_type: str, waits: bool, is_hopeless: bool, needs_person: bool, strategy: str
+) -> None:
+    letter = replace(LETTER, attempts=(replace(TRIED[0], error_type=error_type),))
+    ways = ("added a default", "asked the server for it", "read it from the environment")
+    facts = Facts(
+        replace(CASE, kind="security" if needs_person else ""),
+        (Dependency("numpy", "waiting"),) if waits else (),
+        failures=tuple((way, SAME) for way in ways) if is_hopeless else (),
+    )
+    assert strategy_for(letter, facts) == strategy
 
 
 # --- retry conditions -----------------------------------------------------------------------------

@@ -61,5 +61,5 @@ def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
         assert working.is_alive(), "it ended"
         path.write_text(text)
         working.join(30)
-    assert len(crew.settled) == 1
+    assert len(crew.finished) == 1
     assert "pending.json" in caplog.text

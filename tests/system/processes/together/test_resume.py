@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import loki
+from loki.queueing import queue_of
 from loki.testing import ManualClock, ScriptedAgent
 from support.project import RIGHT, WRONG, make_project
 
@@ -156,7 +157,7 @@ def test_resumed_after_a_dead_letter(project: Path) -> None:
             attempt.propose({"calc.py": RIGHT})
     assert task.outcome is not None
     assert (task.outcome.status, task.outcome.attempts) == ("success", 2)
-    assert record(project, outcome.task_id)["dead_letter"] is None
+    assert queue_of(workspace).where(outcome.task_id) == "completed"
 
 
 def test_an_interrupted_task_goes_on_as_it_stood(project: Path) -> None:

@@ -39,7 +39,7 @@ SEVERITY = (130, 1, 4, 3, 5, 6, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Finished:
     """How a task ended, and where it stands now.
 
     Attributes:
@@ -69,7 +69,7 @@ class Settled:
         }
 
 
-def settle(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
+def finish(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
     """Move a task to where its outcome belongs.
 
     Returns:

@@ -13,7 +13,7 @@ from loki.recurrence.queued import QueuedTask
 from loki.recurrence.worker import Worker
 from loki.stores.files import FileStore
 from loki.testing import ManualClock
-from loki.working.settle import settle
+from loki.working.finish import finish
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_a_blocked_task_says_which_command_answers(
     with Worker(folder) as worker:
         claim = queue.claim(worker)
         assert claim is not None
-        settled = settle(queue, claim, Outcome("t", "escalated", 1, reason="why", **said))
-    assert settled[0] == "blocked"
+        finished = finish(queue, claim, Outcome("t", "escalated", 1, reason="why", **said))
+    assert finished[0] == "blocked"
     task = queue.find("t")
     assert task is not None
     assert task.blocked is not None
