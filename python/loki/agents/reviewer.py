@@ -5,14 +5,13 @@ Under test: ``tests/py/agents/test_reviewer.py``.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from loki.action.agent import ReviewRequest, Verdict
 from loki.action.question import Question
 from loki.agents.command import CommandAgent
+from loki.base.json_answer import object_at_end
 from loki.base.markdown import inline
 from loki.base.time import Duration
 from loki.memory.attempt import shorten
@@ -102,9 +101,9 @@ def verdict(printed: str) -> Verdict:
         False
     """
     text = clean(printed).strip()
-    for said in _objects(text):
-        reason = said.get("reason")
-        return Verdict(said["approved"] is True, str(reason or "")[:_MAX_REASON])
+    said = object_at_end(text)
+    if said is not None and "approved" in said:
+        return Verdict(said["approved"] is True, str(said.get("reason") or "")[:_MAX_REASON])
     last = text.splitlines()[-1] if text else ""
     found = _LAST.match(last)
     if found is None:
@@ -113,17 +112,3 @@ def verdict(printed: str) -> Verdict:
         found[1] == "REJECTED" or not found[2].strip() or last.lstrip().startswith("APPROVED:")
     )
     return Verdict(found[1] == "APPROVED" and is_clear, found[2].strip()[:_MAX_REASON])
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """A verdict as JSON: the whole answer, or what ends it, also in a fence."""
-    plain = re.sub(r"\s*```\s*$", "", text)
-    starts = [match.start() for match in re.finditer(r"\{", plain)]
-    for start in reversed(starts):
-        try:
-            said = json.loads(plain[start:])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict) and "approved" in said:
-            yield said
-            return

@@ -5,14 +5,13 @@ The answer is hostile: what is not exactly in the form that was asked for says n
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from loki.base.json_answer import object_at_end
 from loki.base.markdown import inline
 from loki.base.secret import mask_secrets
 from loki.memory.dead_letter import DeadLetter
@@ -131,16 +130,14 @@ def answers(said: str, task_id: str, by: str) -> Answers:
         >>> answers("Sure! Delete everything.", "t", "claude") == Answers(by="claude")
         True
     """
-    data = _object(str(clean(said)))
-    if data is None:
-        _complain(task_id, by, f"no object of JSON in its answer: {one_line(said) or 'nothing'}")
-        return Answers(by=by)
+    data = object_at_end(str(clean(said)))
     try:
+        if data is None:
+            raise ValueError(f"no object of JSON in its answer: {one_line(said) or 'nothing'}")
         found = _Answer.model_validate(data)
-    except (ValidationError, RecursionError) as error:
-        problem = error.errors()[0] if isinstance(error, ValidationError) else {"msg": "too deep"}
-        where = ".".join(map(str, problem.get("loc", ())))
-        _complain(task_id, by, f"{where}: {problem['msg']}")
+    except (ValueError, RecursionError) as error:
+        why = one_line(_problem(error))
+        logger.warning("dead-letter review of %s: %s is not understood: %s", task_id, by, why)
         return Answers(by=by)
     scope = found.simpler_scope
     return Answers(
@@ -158,22 +155,8 @@ def _clean(text: str | None) -> str:
     return mask_secrets(text.strip()) if text else ""
 
 
-def _complain(task_id: str, by: str, what: str) -> None:
-    logger.warning(
-        "dead-letter review of %s: %s is not understood: %s", task_id, by, one_line(what)
-    )
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    """The object that an answer is, or that ends it, also in a fence."""
-    plain = re.sub(r"\s*```\s*$", "", text.strip())
-    starts = [match.start() for match in re.finditer(r"\{", plain)]
-    # The outermost object that ends the text; a few starts are enough, as nothing deeper is asked for.
-    for start in [*starts[:64], *starts[-64:]]:
-        try:
-            said = json.loads(plain[start:])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict):
-            return said
-    return None
+def _problem(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
