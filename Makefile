@@ -118,6 +118,8 @@ lint: setup
 	$(call say,ruff)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	$(call say,the house)
+	@$(BIN)/python -m tools.house
 
 types: install
 	$(call say,mypy --strict)

@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from loki.action.change import Change, Edit
-from loki.action.gate import Validation, validate
-from loki.action.gate_config import NAMES, loads
-from loki.action.tree import Tree
+from loki.action.changes.change import Change, Edit
+from loki.action.changes.tree import Tree
+from loki.action.gates.gate import Validation, validate
+from loki.action.gates.gate_config import NAMES, loads
 
 MAX_BYTES = 2_000_000
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from loki.adapters.hooks.agents import AGENTS
+from loki.adapters.hooks.hooked_agents import AGENTS
 
 AGENT = "claude-code"
 NOTHING = "python -c pass"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.agents.command import CommandAgent
+from loki.agents.command_agent import CommandAgent
 
 AIM = 1.0
 """Seconds of loki's own processor time that an attempt after the first may take."""

@@ -27,8 +27,8 @@ from typing import Any
 from unittest.mock import patch
 
 import loki
-from loki.action.check import Check, CheckResult, Report
-from loki.action.performer import Performer
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.loop.performer import Performer
 from loki.recognition.failure import recognize_many
 
 AIM_MS = 5.0

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loki.action.disk_shelf import DiskShelf
-from loki.base import file
+from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.base import atomic_file
 
 CALLS = (
     "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "link",
@@ -226,7 +226,7 @@ def _record(root: Path, image: Path, at: int) -> Disk:
     fsync = os.fsync
     for name in CALLS:
         setattr(os, name, wrapped(getattr(os, name)))
-    file._swap = wrapped(file._swap)
+    atomic_file._swap = wrapped(atomic_file._swap)
 
     def sync_all(self: DiskShelf) -> None:  # noqa: ARG001
         disk.sync_all(root)

@@ -24,16 +24,16 @@ from pathlib import Path
 
 import loki
 from benchmarks.machine import Crash, crashed
-from loki.action.change import Change, Edit
-from loki.action.journal import Journal
-from loki.base import owner
-from loki.base.file import is_temporary
-from loki.people.human_reviews import HumanReviews
-from loki.recurrence import queue_outside, worker
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import LISTS, QueuedTask
-from loki.recurrence.worker import Worker
-from loki.stores.files import FileStore
+from loki.action.changes.change import Change, Edit
+from loki.action.changes.journal import Journal
+from loki.base import process_owner
+from loki.base.atomic_file import is_temporary
+from loki.jobs.queue import queue_file_sync, worker_lock
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import LISTS, QueuedTask
+from loki.jobs.queue.worker_lock import Worker
+from loki.people.human_review_store import HumanReviews
+from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -304,9 +304,9 @@ def _after_reboot(scenario: Scenario, project: Path, told: list[str]) -> list[st
     child = os.fork()
     if child == 0:
         try:
-            for module in (owner, worker, queue_outside):
+            for module in (process_owner, worker_lock, queue_file_sync):
                 vars(module)["boot_id"] = lambda: "the next"
-            owner._where.cache_clear()
+            process_owner._where.cache_clear()
             problems = list(scenario.check(project, told))
             # Below .loki they go with time: of another boot nobody can tell whether they are written.
             problems += [

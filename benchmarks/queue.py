@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from loki.base.time import SystemClock
-from loki.recurrence import queued_form
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import QueuedTask
-from loki.recurrence.worker import Worker
-from loki.stores.files import FileStore
+from loki.jobs.queue import queued_task_format
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue.worker_lock import Worker
+from loki.stores.file_store import FileStore
 
 COLUMNS = ("who", "tasks", "processes", "ended", "wall_ms", "cpu_ms", "longest_ms")
 LOOKS = (
@@ -118,7 +118,9 @@ class ByHand:
             base.execute("CREATE TABLE task (id INTEGER PRIMARY KEY, state TEXT, line TEXT)")
             base.execute("CREATE INDEX by_state ON task (state, id)")
             base.execute("BEGIN")
-            lines = ((json.dumps(queued_form.write(task(number))),) for number in range(tasks))
+            lines = (
+                (json.dumps(queued_task_format.write(task(number))),) for number in range(tasks)
+            )
             base.executemany("INSERT INTO task (state, line) VALUES ('pending', ?)", lines)
             base.execute("COMMIT")
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from loki.adapters.monitor.recorded_run import Ends, Made, RecordedRun
+from loki.adapters.monitor.replay import Remark
 from loki.base.secret import mask_secrets
 from loki.memory.quote import one_line
-from loki.monitoring.recorded_run import Ends, Made, RecordedRun
-from loki.monitoring.replay import Remark
 
 ABOUT = 2_000
 """Characters of a call that are looked at for a line on it. Chosen, not measured."""
@@ -173,7 +173,8 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
 
 
 def remarks(run: RecordedRun, peer: Callable[[], Peer]) -> Iterator[Remark]:
-    """What a peer would have said to a run, as `loki.monitoring.recorded.remarks` says it of loki: nothing
+    """What a peer would have said to a run, as `loki.adapters.monitor.recorded_run_files.remarks` says it
+    of loki: nothing
     more in a turn once it has stopped it."""
     watcher, stopped = peer(), None
     for one in run.events:

@@ -1,7 +1,8 @@
 """Public runs of coding agents for `benchmarks.replay`: the example rollouts of NVIDIA's NeMo Gym.
 
 Its source distributions (Apache-2.0) hold a few rollouts of each agent that it knows, for people to look at.
-They become one run a line, as `loki.monitoring.recorded` reads it; `replay_rollouts` takes them apart.
+They become one run a line, as `loki.adapters.monitor.recorded_run_files` reads it; `replay_rollouts` takes
+them apart.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from loki.action.box import Box, _bwrap_works, tree_of, writable
-from loki.action.landlock import version
-from loki.action.process import run
-from loki.action.rules import Rules
-from loki.action.ward import Ward
+from loki.action.processes.command_guard import Ward
+from loki.action.processes.landlock import version
+from loki.action.processes.process import run
+from loki.action.processes.protected_rules import Rules
+from loki.action.processes.sandbox import Box, _bwrap_works, tree_of, writable
 from loki.settings import SandboxConfig
 
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from loki.action.change import Change
-from loki.action.gate import BLOCKING, Violation
-from loki.action.gates.addition import Reader
-from loki.action.gates.review import self_review
-from loki.action.tree import Tree
+from loki.action.changes.change import Change
+from loki.action.changes.tree import Tree
+from loki.action.gates.added_lines import Reader
+from loki.action.gates.gate import BLOCKING, Violation
+from loki.action.gates.self_review import self_review
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.decision.test_summary import summarize
+from loki.decision.suites.suite_summary import summarize
 from loki.memory.store import ForgivingStore
-from loki.memory.test_history import DOCUMENT, LOG, TestHistory
-from loki.memory.test_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import DOCUMENT, LOG, TestHistory
+from loki.memory.suites.suite_run import TestFailure, TestRun
 from loki.recognition.failure import Failure
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

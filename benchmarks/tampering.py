@@ -24,10 +24,10 @@ from pathlib import Path
 import yaml
 
 from benchmarks import self_review
-from loki.action.judging.chunk import Chunk, chunks
-from loki.action.judging.seen import Seen
-from loki.action.judging.touched import Pair, touched
-from loki.decision.place import places_of
+from loki.action.checks.judging.code_chunks import Chunk, chunks
+from loki.action.checks.judging.seen_failures import Seen
+from loki.action.checks.judging.touched_tests import Pair, touched
+from loki.decision.drift.path_kinds import places_of
 
 DATA = Path(__file__).with_suffix(".yml")
 MOST = 20

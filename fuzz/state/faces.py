@@ -14,10 +14,10 @@ from pathlib import Path
 import loki
 from fuzz.state.project import CHECK, run
 from loki import analysis
-from loki.adapters.hooks import hearing
+from loki.adapters.hooks import hook_handler
 from loki.adapters.mcp_tools import Tools
-from loki.decision.tool_call import ToolCall
-from loki.working import stopping
+from loki.decision.monitor.tool_call import ToolCall
+from loki.jobs.work import task_stop
 
 Face = Callable[[], object]
 
@@ -139,7 +139,7 @@ def _library_acts() -> None:
 
 def _up() -> None:
     """All that goes on by itself, until somebody ends it."""
-    ends = threading.Timer(UP, stopping.say_to_all, (Path(".loki"), "stop", 0.0))
+    ends = threading.Timer(UP, task_stop.say_to_all, (Path(".loki"), "stop", 0.0))
     ends.start()
     try:
         run("up", "--workers", "1")
@@ -183,4 +183,4 @@ def _monitor() -> None:
 
 def _hooks() -> None:
     for event in json.loads((EVENTS / "claude-code.json").read_text())[:6]:
-        hearing.answer("claude-code", {**event, "cwd": str(Path.cwd())}, os.environ)
+        hook_handler.answer("claude-code", {**event, "cwd": str(Path.cwd())}, os.environ)

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from loki.base import below
+from loki.base import path_containment
 from loki.base.error import StoreError
-from loki.memory import sound
-from loki.recurrence import queue_file
+from loki.jobs.queue import queue_list_file
+from loki.memory import document_validation
 
 DERIVED = frozenset({"state/queue.db"})
 """Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
 
 OWN_READER = ("run/", "state/sessions/", "state/test-history.json", "recurring/")
-"""Where documents are whose form only their reader knows (`loki.memory.sound.has_form` knows the rest)."""
+"""Where documents are whose form only their reader knows (`loki.memory.document_validation.has_form` knows the rest)."""
 
 
 def lost(
@@ -75,17 +75,17 @@ def _is_damaged(name: str, data: bytes) -> bool:
     if not name.endswith(".json"):
         return False
     text = data.decode("utf-8", "replace")
-    if sound.has_form(name):
-        return bool(sound.document(name, text)[1])
-    return name.startswith(OWN_READER) and sound.document(name, text)[0] is None
+    if document_validation.has_form(name):
+        return bool(document_validation.document(name, text)[1])
+    return name.startswith(OWN_READER) and document_validation.document(name, text)[0] is None
 
 
 def _is_aside(folder: Path, name: str, data: bytes) -> bool:
-    """Whether a file holds just this, beside the damaged one or under `loki.memory.sound.ASIDE`."""
+    """Whether a file holds just this, beside the damaged one or under `loki.memory.document_validation.ASIDE`."""
     stem = name.rpartition("/")[2]
     return any(
         stem in one and (folder / one).is_file() and (folder / one).read_bytes() == data
-        for one in below.files(folder)
+        for one in path_containment.files(folder)
     )
 
 
@@ -94,7 +94,7 @@ def _unqueued(folder: Path, was: Mapping[str, bytes | None]) -> list[str]:
     lists = {name: data for name, data in was.items() if name.startswith("queue/")}
     now = {
         name: (folder / name).read_bytes()
-        for name in below.files(folder, "queue")
+        for name in path_containment.files(folder, "queue")
         if name.endswith(".json")
     }
     if now == lists:
@@ -107,7 +107,9 @@ def _ids(lists: Mapping[str, bytes | None]) -> set[str]:
     found: set[str] = set()
     for name, data in lists.items():
         try:
-            found |= queue_file.read(name, (data or b"").decode("utf-8", "replace")).tasks.keys()
+            found |= queue_list_file.read(
+                name, (data or b"").decode("utf-8", "replace")
+            ).tasks.keys()
         except StoreError:
             continue
     return found

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.decision.tool_call import ToolCall
+from loki.decision.monitor.tool_call import ToolCall
 
 PYTHON = shlex.quote(sys.executable)
 CHECK = f"{PYTHON} -S check.py"

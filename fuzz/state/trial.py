@@ -21,7 +21,7 @@ import loki
 from fuzz.state import faces, project
 from fuzz.state.damage import damaged
 from fuzz.state.kept import lost
-from loki.base import below
+from loki.base import path_containment
 from loki.base.error import LokiError
 
 SLOW = 60.0
@@ -79,7 +79,7 @@ class Trials:
         self.pristine, self.place, self.share = pristine, place, acts
         logging.getLogger("loki").addHandler(logging.NullHandler())
         self._anew()
-        self.whole = {name: (place / name).read_bytes() for name in below.files(place)}
+        self.whole = {name: (place / name).read_bytes() for name in path_containment.files(place)}
         self.kept = {
             name.removeprefix(".loki/"): data
             for name, data in self.whole.items()
@@ -120,7 +120,7 @@ class Trials:
 
     def _now(self) -> dict[str, tuple[int, int]]:
         stamps = {}
-        for name in below.files(self.place):
+        for name in path_containment.files(self.place):
             try:
                 status = os.lstat(self.place / name)
             except FileNotFoundError:  # of a database that is closed just now

@@ -10,29 +10,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loki.action.agent import Agent as Agent
-    from loki.action.agent import Briefing as Briefing
-    from loki.action.agent import Proposal as Proposal
-    from loki.action.agent import ReflectionRequest as ReflectionRequest
-    from loki.action.agent import Reflective as Reflective
-    from loki.action.change import Change as Change
-    from loki.action.change import Edit as Edit
-    from loki.action.check import Check as Check
-    from loki.action.llm import LLM as LLM
-    from loki.action.llm import Answer as Answer
-    from loki.action.llm import Message as Message
-    from loki.action.llm import Request as Request
-    from loki.action.llm import Tool as Tool
-    from loki.action.pipeline_outcome import PipelineOutcome as PipelineOutcome
+    from loki.action.agent_protocol import Agent as Agent
+    from loki.action.agent_protocol import Briefing as Briefing
+    from loki.action.agent_protocol import Proposal as Proposal
+    from loki.action.agent_protocol import ReflectionRequest as ReflectionRequest
+    from loki.action.agent_protocol import Reflective as Reflective
+    from loki.action.changes.change import Change as Change
+    from loki.action.changes.change import Edit as Edit
+    from loki.action.checks.check import Check as Check
+    from loki.action.llm_protocol import LLM as LLM
+    from loki.action.llm_protocol import Answer as Answer
+    from loki.action.llm_protocol import Message as Message
+    from loki.action.llm_protocol import Request as Request
+    from loki.action.llm_protocol import Tool as Tool
+    from loki.action.pipelines.pipeline_outcome import PipelineOutcome as PipelineOutcome
     from loki.action.task import Outcome as Outcome
-    from loki.agents.anthropic import AnthropicLLM as AnthropicLLM
-    from loki.agents.command import CommandAgent as CommandAgent
-    from loki.agents.fallback import FallbackAgent as FallbackAgent
-    from loki.agents.litellm import LiteLLM as LiteLLM
-    from loki.agents.model import ModelAgent as ModelAgent
-    from loki.agents.openai import OpenAILLM as OpenAILLM
-    from loki.agents.pydantic_ai import PydanticAILLM as PydanticAILLM
-    from loki.agents.resilient import ResilientLLM as ResilientLLM
+    from loki.adapters.monitor.monitor import Monitor as Monitor
+    from loki.agents.anthropic_llm import AnthropicLLM as AnthropicLLM
+    from loki.agents.command_agent import CommandAgent as CommandAgent
+    from loki.agents.fallback_agent import FallbackAgent as FallbackAgent
+    from loki.agents.litellm_llm import LiteLLM as LiteLLM
+    from loki.agents.model_agent import ModelAgent as ModelAgent
+    from loki.agents.openai_llm import OpenAILLM as OpenAILLM
+    from loki.agents.pydantic_ai_llm import PydanticAILLM as PydanticAILLM
+    from loki.agents.resilient_llm import ResilientLLM as ResilientLLM
     from loki.agents.scripted import ScriptedAgent as ScriptedAgent
     from loki.base.error import AgentError as AgentError
     from loki.base.error import AgentStuck as AgentStuck
@@ -42,20 +43,22 @@ if TYPE_CHECKING:
     from loki.base.error import LokiError as LokiError
     from loki.base.error import StoreError as StoreError
     from loki.base.error import UsageError as UsageError
-    from loki.base.usage import TokenUsage as TokenUsage
+    from loki.base.token_usage import TokenUsage as TokenUsage
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
     from loki.decision.honesty import Finding as Finding
     from loki.decision.honesty import scan_message as scan_message
-    from loki.decision.monitor import Reaction as Reaction
+    from loki.decision.monitor.monitor_policy import Reaction as Reaction
+    from loki.decision.monitor.tool_call import ToolCall as ToolCall
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
-    from loki.decision.tool_call import ToolCall as ToolCall
+    from loki.execution.pipeline import Pipeline as Pipeline
+    from loki.execution.task_runner import arun as arun
+    from loki.execution.task_runner import run as run
+    from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.signs import Signs as Signs
-    from loki.monitoring.monitor import Monitor as Monitor
-    from loki.pipeline import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -72,29 +75,32 @@ if TYPE_CHECKING:
     from loki.recognition.similarity import overlap as overlap
     from loki.recognition.similarity import same_failure as same_failure
     from loki.recognition.text import clean as clean
-    from loki.running import arun as arun
-    from loki.running import run as run
-    from loki.session import Task as Task
     from loki.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
 
 # Module -> the public names that live in it.
 _ROOMS = {
-    "loki.action.agent": ("Agent", "Briefing", "Proposal", "ReflectionRequest", "Reflective"),
-    "loki.action.change": ("Change", "Edit"),
-    "loki.action.check": ("Check",),
-    "loki.action.llm": ("LLM", "Answer", "Message", "Request", "Tool"),
-    "loki.action.pipeline_outcome": ("PipelineOutcome",),
+    "loki.action.agent_protocol": (
+        "Agent",
+        "Briefing",
+        "Proposal",
+        "ReflectionRequest",
+        "Reflective",
+    ),
+    "loki.action.changes.change": ("Change", "Edit"),
+    "loki.action.checks.check": ("Check",),
+    "loki.action.llm_protocol": ("LLM", "Answer", "Message", "Request", "Tool"),
+    "loki.action.pipelines.pipeline_outcome": ("PipelineOutcome",),
     "loki.action.task": ("Outcome",),
-    "loki.agents.anthropic": ("AnthropicLLM",),
-    "loki.agents.command": ("CommandAgent",),
-    "loki.agents.litellm": ("LiteLLM",),
-    "loki.agents.model": ("ModelAgent",),
-    "loki.agents.openai": ("OpenAILLM",),
-    "loki.agents.fallback": ("FallbackAgent",),
-    "loki.agents.pydantic_ai": ("PydanticAILLM",),
-    "loki.agents.resilient": ("ResilientLLM",),
+    "loki.agents.anthropic_llm": ("AnthropicLLM",),
+    "loki.agents.command_agent": ("CommandAgent",),
+    "loki.agents.litellm_llm": ("LiteLLM",),
+    "loki.agents.model_agent": ("ModelAgent",),
+    "loki.agents.openai_llm": ("OpenAILLM",),
+    "loki.agents.fallback_agent": ("FallbackAgent",),
+    "loki.agents.pydantic_ai_llm": ("PydanticAILLM",),
+    "loki.agents.resilient_llm": ("ResilientLLM",),
     "loki.agents.scripted": ("ScriptedAgent",),
     "loki.base.error": (
         "AgentError",
@@ -106,27 +112,27 @@ _ROOMS = {
         "StoreError",
         "UsageError",
     ),
-    "loki.base.usage": ("TokenUsage",),
+    "loki.base.token_usage": ("TokenUsage",),
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.honesty": ("Finding", "scan_message"),
-    "loki.decision.monitor": ("Reaction",),
+    "loki.decision.monitor.monitor_policy": ("Reaction",),
     "loki.decision.retry_after": ("retry_after",),
     "loki.decision.retry_budget": ("RetryBudget",),
-    "loki.decision.tool_call": ("ToolCall",),
+    "loki.decision.monitor.tool_call": ("ToolCall",),
     "loki.memory.reflection": ("Reflection",),
     "loki.memory.signs": ("Signs",),
-    "loki.monitoring.monitor": ("Monitor",),
-    "loki.pipeline": ("Pipeline",),
+    "loki.adapters.monitor.monitor": ("Monitor",),
+    "loki.execution.pipeline": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),
     "loki.recognition.signature": ("fingerprint", "normalize"),
     "loki.recognition.similarity": ("TokenSets", "containment", "dice", "overlap", "same_failure"),
     "loki.recognition.text": ("clean",),
-    "loki.session": ("Task",),
-    "loki.running": ("arun", "run"),
+    "loki.execution.task_session": ("Task",),
+    "loki.execution.task_runner": ("arun", "run"),
     "loki.workspace": ("Workspace",),
 }
 _HOME = {name: module for module, names in _ROOMS.items() for name in names}

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from loki.agents.contract import AgentContract, LLMContract
 from loki.agents.scripted import ScriptedAgent, ScriptedLLM
 from loki.base.manual_clock import ManualClock
-from loki.stores.memory import MemoryStore
+from loki.stores.memory_store import MemoryStore
 
 __all__ = [
     "AgentContract",

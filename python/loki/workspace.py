@@ -11,41 +11,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki import assembly
-from loki.action.position import Position
-from loki.action.provider import register
+from loki.action.changes.git_head import Position
+from loki.action.processes.command_guard_provider import register
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
+from loki.execution import assembly
 from loki.memory.store import ForgivingStore
 from loki.recognition.pattern import PatternSet
 from loki.stores import open_store
-from loki.stores.files import exclusive
+from loki.stores.file_store import exclusive
 
 if TYPE_CHECKING:
-    from loki.action.agent import Reviewer
-    from loki.action.check import Check
-    from loki.action.detection import Command, Detector
-    from loki.action.gate_config import Gates
-    from loki.action.journal import Journal
-    from loki.action.performer import Performer
+    from loki.action.agent_protocol import Reviewer
+    from loki.action.changes.journal import Journal
+    from loki.action.changes.undo import Undone
+    from loki.action.checks.check import Check
+    from loki.action.checks.command_detection import Command, Detector
+    from loki.action.gates.gate_config import Gates
+    from loki.action.loop.performer import Performer
+    from loki.action.processes.command_guard import Ward
     from loki.action.task import TaskSpec
-    from loki.action.undo import Undone
-    from loki.action.ward import Ward
-    from loki.agents.command import CommandAgent
-    from loki.agents.fallback import FallbackAgent
-    from loki.agents.member import Ways
-    from loki.agents.model import ModelAgent
+    from loki.agents.command_agent import CommandAgent
+    from loki.agents.endpoint import Ways
+    from loki.agents.fallback_agent import FallbackAgent
+    from loki.agents.model_agent import ModelAgent
     from loki.config import Config
     from loki.decision.breakers import Breakers
+    from loki.execution.task_session import Task
+    from loki.execution.workspace_runs import Runs
     from loki.memory.attempt import Attempt
+    from loki.memory.attempt_metrics import ExecutionMetrics
     from loki.memory.history import History
-    from loki.memory.metrics import ExecutionMetrics
-    from loki.memory.review import Review
+    from loki.memory.learning.weekly_review import Review
     from loki.memory.signs import Signs
     from loki.people.approval import Approval
-    from loki.runs import Runs
-    from loki.session import Task
 
 FOLDER = ".loki"
 CONFIG, GATES = "config.toml", "verification-gates.yml"
@@ -106,7 +106,7 @@ class Workspace:
     @cached_property
     def gates(self) -> Gates:
         """Which gates run; read once a task needs them, as most callers of a workspace need none."""
-        from loki.action import gate_config
+        from loki.action.gates import gate_config
 
         return gate_config.load(self.folder / GATES)
 
@@ -158,7 +158,7 @@ class Workspace:
                 paused, and goes on when it is run again.
             scope: files, folders and globs that the task is about: what a change does elsewhere is
                 pointed out as scope creep; nothing is where nothing is said.
-            reviewer: a `loki.action.agent.Reviewer` for criteria that no command can check.
+            reviewer: a `loki.action.agent_protocol.Reviewer` for criteria that no command can check.
             id: names the task's folder; made from the title where nothing is said, so that the
                 same title goes on with the same task.
 
@@ -166,7 +166,7 @@ class Workspace:
             UsageError: an argument is outside its range, a check's program does not exist, or a
                 criterion wants a reviewer and there is none.
         """
-        from loki.session import Task
+        from loki.execution.task_session import Task
 
         spec = assembly.task_spec(
             self,
@@ -224,9 +224,9 @@ class Workspace:
             ...     task.run(lambda briefing: {"b.txt": "b"}).attempts
             2
         """
-        from loki import answering
+        from loki.jobs.work import task_interventions
 
-        return answering.resume(
+        return task_interventions.resume(
             self,
             self._record(task),
             context,
@@ -254,9 +254,9 @@ class Workspace:
         Raises:
             UsageError: there is none, it has ended well, or whoever works on it does not end.
         """
-        from loki import answering
+        from loki.jobs.work import task_interventions
 
-        return answering.abort(self, task, force=force, why=why)
+        return task_interventions.abort(self, task, force=force, why=why)
 
     def _record(self, task: str) -> dict[str, Any]:
         from loki.memory import task_record
@@ -284,16 +284,16 @@ class Workspace:
         Args:
             tasks: ids of the tasks; all where nothing is said.
         """
-        from loki.memory import metrics, task_record
+        from loki.memory import attempt_metrics, task_record
         from loki.memory.history import log_name
 
         for task in self.tasks() if tasks is None else tasks:
             record = task_record.load(self.store, task)
-            yield from metrics.executions(task, self.store.scan(log_name(task)), record)
+            yield from attempt_metrics.executions(task, self.store.scan(log_name(task)), record)
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
-        from loki.working.project import undo_journal
+        from loki.jobs.work.project_lock import undo_journal
 
         return undo_journal(self.folder, task)
 
@@ -316,7 +316,7 @@ class Workspace:
 
     def runs(self) -> Runs:
         """The runs of this project: all work on one git branch, until it is closed."""
-        from loki.runs import Runs
+        from loki.execution.workspace_runs import Runs
 
         return Runs(self)
 
@@ -328,14 +328,14 @@ class Workspace:
             knobs: as `loki.Breakers` takes them, for all of them; in place of what the configuration
                 says, and of what is usual for calls.
         """
-        from loki import resilience
+        from loki.execution import resilience
 
         return resilience.breakers(self, calls, **knobs)
 
     @cached_property
     def ways(self) -> Ways:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
-        from loki.resilience import ways
+        from loki.execution.resilience import ways
 
         return ways(self)
 
@@ -373,9 +373,9 @@ class Workspace:
         Raises:
             UsageError: there is no such task, or it does not wait for this.
         """
-        from loki import answering
+        from loki.jobs.work import task_interventions
 
-        return answering.approve(self, self._record(task), criterion, approved, by, note)
+        return task_interventions.approve(self, self._record(task), criterion, approved, by, note)
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""
@@ -388,7 +388,7 @@ class Workspace:
         Raises:
             UsageError: another run is at work here.
         """
-        from loki.working.project import recover
+        from loki.jobs.work.project_lock import recover
 
         with exclusive(self.folder, time.time()):  # as files are stamped, whatever the clock says
             recover(self.folder)

@@ -10,7 +10,7 @@ import pytest
 
 import loki
 from loki.config import Config, load
-from loki.decision.monitor_state import MonitorRules
+from loki.decision.monitor.monitor_state import MonitorRules
 from loki.memory.sign import SignRules
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import loki
-from loki.agents.fallback import FallbackAgent
-from loki.agents.model import ModelAgent
-from loki.agents.resilient import ResilientLLM
+from loki.agents.fallback_agent import FallbackAgent
+from loki.agents.model_agent import ModelAgent
+from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import ConfigError
-from loki.memory.call import Calls
+from loki.memory.call_log import Calls
 from loki.testing import ManualClock
 from support.llm_service import LLMService, Received, Reply, Said, failed
 from support.project import QUICK, RIGHT, make_project

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loki.adapters.hooks.hearing import answer
+from loki.adapters.hooks.hook_handler import answer
 
 RUN = {"stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from loki.cli import main
 from loki.decision import breakers
-from loki.recurrence import queue_shared
+from loki.jobs.queue import queue_shared
 
 LOKI = (sys.executable, "-m", "loki")
 """What starts it as a process, for tests of what only a process has: signals, a terminal, a crash,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.queueing import queue_of
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import QueuedTask
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import QueuedTask
 from support.command import Ended
 from support.command import loki as command
 

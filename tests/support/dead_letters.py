@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.queueing import queue_of
-from loki.recurrence.queued import LISTS
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queued_task import LISTS
 from loki.testing import ManualClock
 
 CHECK = f"{sys.executable} check.py"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from loki.base.invisible import INVISIBLE
+from loki.base.control_characters import INVISIBLE
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 HOSTILE = (
     "<script>alert(1)</script> \"quoted\" 'single' &amp; | pipe `tick` [x](javascript:alert(1)) "

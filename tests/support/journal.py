@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from loki.action.change import Change, Edit
-from loki.action.journal import Journal
+from loki.action.changes.change import Change, Edit
+from loki.action.changes.journal import Journal
 from support.forked import exit_code, fork
 
 CHANGE = Change(

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from loki import AgentError, Workspace
-from loki.action.question import Question, Said
+from loki.action.question_protocol import Question, Said
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.recurring.dispatcher import Dispatcher
+from loki.jobs.recurring.recurring_definition import checked
+from loki.jobs.recurring.recurring_outcome import Knobs, paused, replanned, resumed
+from loki.jobs.recurring.recurring_run import Ran, RunRecord, Start, Verdict
+from loki.jobs.recurring.recurring_task import RecurringTask
+from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
+from loki.jobs.triage.triage_evidence import records
+from loki.jobs.triage.triaging import Triages
 from loki.memory.store import ForgivingStore
-from loki.queueing import queue_of
-from loki.recurrence.definition import checked
-from loki.recurrence.dispatcher import Dispatcher
-from loki.recurrence.outcome import Knobs, paused, replanned, resumed
-from loki.recurrence.recurring import RecurringTask
-from loki.recurrence.recurring_tasks import LOG, RecurringTasks
-from loki.recurrence.run import Ran, RunRecord, Start, Verdict
 from loki.testing import ManualClock, MemoryStore
-from loki.triaging import Triages
-from loki.triaging.evidence import records
 from support.week import (
     AGENT,
     START,

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from loki.action.llm import Answer, Message, Request
+from loki.action.llm_protocol import Answer, Message, Request
 from loki.base.error import ErrorKind, LLMError
-from loki.base.usage import TokenUsage
-from loki.memory.call import Call, Calls
+from loki.base.token_usage import TokenUsage
+from loki.memory.call_log import Call, Calls
 from loki.testing import ManualClock
 
 Line: TypeAlias = Answer | BaseException | Callable[[Request], Answer]

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias, TypeVar
 
-from loki.action.agent import Proposal
-from loki.action.change import Change
-from loki.action.check import Check, CheckResult, Report
-from loki.action.comparison import Comparison
-from loki.action.event import (
+from loki.action.agent_protocol import Proposal
+from loki.action.changes.change import Change
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.results_comparison import Comparison
+from loki.action.gates.gate import Validation
+from loki.action.loop.loop import step
+from loki.action.loop.loop_events import (
     Answered,
     Ask,
     Begin,
@@ -32,9 +34,7 @@ from loki.action.event import (
     Wait,
     Waited,
 )
-from loki.action.gate import Validation
-from loki.action.loop import step
-from loki.action.state import Phase, Setting, State
+from loki.action.loop.loop_state import Phase, Setting, State
 from loki.action.task import Outcome, TaskSpec
 from loki.decision.backoff import Backoff
 from loki.recognition.failure import Failure

@@ -13,8 +13,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from loki.working.crew import Crew
-from loki.working.queued import DefaultAgent
+from loki.jobs.work.queued_task_spec import DefaultAgent
+from loki.jobs.work.worker_pool import Crew
 from loki.workspace import Workspace
 
 

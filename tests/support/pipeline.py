@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from loki.action.pipeline import step
-from loki.action.pipeline_file import read
-from loki.action.pipeline_spec import PipelineSpec
-from loki.action.pipeline_state import (
+from loki.action.pipelines.pipeline_file import read
+from loki.action.pipelines.pipeline_machine import step
+from loki.action.pipelines.pipeline_spec import PipelineSpec
+from loki.action.pipelines.pipeline_state import (
     Approved,
     Begin,
     Effect,

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import loki
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.signals import signals_of
+from loki.jobs.signals.signal_handling import Handled
 from loki.people.signal import Signal
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import QueuedTask
-from loki.signalling import signals_of
-from loki.signalling.handling import Handled
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.project import RIGHT, make_project
 
 TESTS = f'version: 1\ncommands:\n  test: "{sys.executable} -S check.py"\n'

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from loki.action.check import Check
-from loki.action.check_runner import CheckRunner
-from loki.action.executor import Executor
-from loki.action.journal import Journal
-from loki.action.strategies.situation import Situation
+from loki.action.changes.executor import Executor
+from loki.action.changes.journal import Journal
+from loki.action.checks.check import Check
+from loki.action.checks.check_runner import CheckRunner
+from loki.action.strategies.strategy_context import Situation
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 

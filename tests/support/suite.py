@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loki.memory.test_history import TestHistory
-from loki.memory.test_past import PASSED, RESCUED
-from loki.memory.test_run import TestFailure, TestRun
-from loki.stores.files import FileStore
+from loki.memory.suites.suite_history import TestHistory
+from loki.memory.suites.suite_past_runs import PASSED, RESCUED
+from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.stores.file_store import FileStore
 from support.paths import ROOT
 
 REPOSITORY = ROOT

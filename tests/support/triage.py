@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from loki.recurrence.recurring import RecurringTask
-from loki.recurrence.triage_record import TriageRecord
+from loki.jobs.recurring.recurring_task import RecurringTask
+from loki.jobs.triage.triage_record import TriageRecord
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import loki
 from loki.action.task import Outcome
-from loki.session import AgentLike
-from loki.working.run import run_in_copy
+from loki.execution.task_session import AgentLike
+from loki.jobs.work.copy_run import run_in_copy
 
 PASSES = f"{sys.executable} -S -c pass"
 

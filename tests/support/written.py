@@ -11,45 +11,49 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from loki.action import comparison, episodic, reflecting, stage
-from loki.action.agent import ReviewRequest
-from loki.action.baseline import Baseline
-from loki.action.briefing import Facts, compose
-from loki.action.check import Check, CheckResult
-from loki.action.countering import counter
-from loki.action.event import Reflect
-from loki.action.pipeline_spec import Output, PipelineSpec, StageSpec
-from loki.action.results.result import Results
+from loki.action.agent_protocol import ReviewRequest
+from loki.action.changes.tree import Tree
+from loki.action.checks import results_comparison
+from loki.action.checks.baseline import Baseline
+from loki.action.checks.check import Check, CheckResult
+from loki.action.checks.results.suite_results import Results
+from loki.action.loop import episodic, reflection_prompt
+from loki.action.loop.briefing import Facts, compose
+from loki.action.loop.honesty_feedback import counter
+from loki.action.loop.loop_events import Reflect
+from loki.action.pipelines import pipeline_stage
+from loki.action.pipelines.pipeline_spec import Output, PipelineSpec, StageSpec
 from loki.action.task import TaskSpec
-from loki.action.tree import Tree
+from loki.agents.command_reviewer import question
 from loki.agents.model_context import show
-from loki.agents.reviewer import question
-from loki.base.invisible import INVISIBLE
+from loki.base.control_characters import INVISIBLE
 from loki.cli.report import markdown
 from loki.cli.report.document import Block, Document, Link, Section, Table, Text
 from loki.cli.report.document import Facts as Figures
-from loki.decision.test_label import Label
-from loki.decision.test_summary import Cause, Member, TestSummary
-from loki.memory import candidate_page, dead_letter_page, handoff, history, ledger, suggestion
+from loki.decision.suites.suite_labels import Label
+from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+from loki.jobs.dead_letters import dead_letter_question
+from loki.jobs.dead_letters.dead_letter_review import Dependency
+from loki.jobs.recurring.recurring_run import RunRecord
+from loki.jobs.triage import triage_prompt
+from loki.memory import dead_letter_page, handoff, history, ledger, suggestion
 from loki.memory.attempt import Attempt
-from loki.memory.candidate_page import Candidate, Source
+from loki.memory.attempt_summary import Approach as Tried
 from loki.memory.dead_letter import DeadLetter, Mention, PastAttempt
 from loki.memory.intervention import Intervention
-from loki.memory.learned import Rule
+from loki.memory.learning import candidate_page
+from loki.memory.learning.candidate_page import Candidate, Source
+from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
-from loki.memory.run import candidate_of
+from loki.memory.run_close import candidate_of
 from loki.memory.sign import Approach, Seen, Sighting
 from loki.memory.sign_text import render_page
-from loki.memory.test_run import TestFailure, TestRun
-from loki.memory.tried import Approach as Tried
-from loki.people import answered, escalation, request_page
+from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.people import escalation, escalation_answer, request_page
 from loki.people.human_review import HumanReview
 from loki.people.request import Option
 from loki.pytest_plugin import report_file
 from loki.recognition.failure import Failure
-from loki.recurrence import dead_letter_question, triage_prompt
-from loki.recurrence.dead_letter_review import Dependency
-from loki.recurrence.run import RunRecord
 from support.triage import NOW, RECORD, failing
 
 AT = "2026-01-25T10:30:00.000Z"
@@ -88,9 +92,9 @@ def baseline(data: str) -> str:
 def regression(data: str) -> str:
     before = {data: Results({data: "passed"}, {data: data})}
     after = {data: Results({data: data}, {data: data})}
-    found = comparison.compare(before, after)
-    return comparison.report(
-        comparison.Comparison(
+    found = results_comparison.compare(before, after)
+    return results_comparison.report(
+        results_comparison.Comparison(
             found.regressions, found.counts, 1, (), {data: (data, data, data)}, (data,)
         )
     )
@@ -126,16 +130,18 @@ def briefed(data: str) -> str:
 
 def stage_told(data: str, mode: str = "agent") -> str:
     told = StageSpec(data, data, data, mode, outputs=(Output(data, data), Output(data)), skill=data)
-    given = stage.Input(data, data, data + "x" * 60_000, data)
-    return stage.section(PipelineSpec(data, (told,), data), told, [given], data)
+    given = pipeline_stage.Input(data, data, data + "x" * 60_000, data)
+    return pipeline_stage.section(PipelineSpec(data, (told,), data), told, [given], data)
 
 
 def stage_done(data: str) -> str:
-    return stage.summary(data, StageSpec(data, data, data), [data], [data], data)
+    return pipeline_stage.summary(data, StageSpec(data, data, data), [data], [data], data)
 
 
 def reflected(data: str) -> str:
-    return reflecting.question(Reflect(Reflection(data, data, data, data, 1), failed(data)), data)
+    return reflection_prompt.question(
+        Reflect(Reflection(data, data, data, data, 1), failed(data)), data
+    )
 
 
 def findings(data: str) -> str:
@@ -173,8 +179,12 @@ def answered_page(data: str) -> str:
         escalation.Escalation(data, data, data, data, failed(data), [], [data], others=("b",))
     )
     person = Intervention("context", data, data) if data else None
-    said = answered.sentence(person) if person else answered.said(data, "it was retried", data)
-    return answered.with_answer(answered.with_answer(page, said, data), said)
+    said = (
+        escalation_answer.sentence(person)
+        if person
+        else escalation_answer.said(data, "it was retried", data)
+    )
+    return escalation_answer.with_answer(escalation_answer.with_answer(page, said, data), said)
 
 
 def approved(data: str) -> str:

@@ -15,7 +15,7 @@ from loki.decision.budget import UNLIMITED, Budget
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from loki.action.check import Check
+    from loki.action.checks.check import Check
 
 KINDS = ("bug_fix", "feature", "refactor", "security", "config_change")
 COMPLEXITIES = ("low", "medium", "high")
@@ -38,7 +38,7 @@ class TaskSpec:
         kind: bug_fix, feature, refactor, security or config_change.
         complexity: low, medium or high.
         max_retries: attempts after the first, 0 or more; None: nobody said, and each failure's
-            pattern does (`loki.decision.policy.Limits`).
+            pattern does (`loki.decision.loop_policy.Limits`).
         budget: what all attempts together may take; once it is spent the task ends, without a
             dead letter.
         wait: whether to wait while the agent's circuit breaker is open, within the budget's time;

@@ -48,7 +48,7 @@ def shared(data: Mapping[str, Any]) -> Attributes:
     """Attributes that spans and metrics of a call have.
 
     Args:
-        data: the fields of its record; see `loki.memory.call.Call.to_dict`.
+        data: the fields of its record; see `loki.memory.call_log.Call.to_dict`.
 
     Example:
         >>> shared({"call": "llm", "provider": "openai", "model": "gpt-5", "outcome": "ok"})

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loki.adapters.conversation import Watching
-from loki.decision.monitor import NOTHING
-from loki.decision.tool_call import ToolCall
+from loki.decision.monitor.monitor_policy import NOTHING
+from loki.decision.monitor.tool_call import ToolCall
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import HookCallback, HookContext

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from loki.adapters.claude_agent_hooks import Hooks
+from loki.adapters.monitor.monitor import Monitor
+from loki.adapters.monitor.reported_calls import ReportedCalls
 from loki.adapters.scope import CONVERSATION
 from loki.base.time import Duration
-from loki.monitoring.monitor import Monitor
-from loki.monitoring.reported_calls import ReportedCalls
 
 try:
     import claude_agent_sdk as sdk

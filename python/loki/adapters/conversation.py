@@ -16,15 +16,15 @@ from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
-from loki.adapters.monitors import RUNNING, Monitors, called, keep
+from loki.adapters.conversation_monitors import RUNNING, Monitors, called, keep
+from loki.adapters.monitor.monitor import Monitor
 from loki.adapters.scope import CONVERSATION, C, Scope
-from loki.decision.monitor import Reaction
-from loki.decision.tool_result import text_blocks, tool_result
-from loki.monitoring.monitor import Monitor
+from loki.decision.monitor.monitor_policy import Reaction
+from loki.decision.monitor.tool_result import text_blocks, tool_result
 
 if TYPE_CHECKING:
     from loki.base.time import Duration
-    from loki.decision.tool_call import ToolCall
+    from loki.decision.monitor.tool_call import ToolCall
 
 _T = TypeVar("_T")
 _F = TypeVar("_F")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from warnings import warn
 
-from loki.action.asking import is_resilient
+from loki.action.loop.agent_call import is_resilient
 from loki.adapters.langchain_resilient import ResilientChatModel, names_of
 from loki.adapters.resilient_calls import ResilientCalls
 from loki.base.error import BreakerOpen
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import ModelRequest
     from langchain_core.language_models import BaseChatModel
 
-    from loki.monitoring.fallback_calls import FallbackCalls
-    from loki.monitoring.monitor import Monitor
+    from loki.adapters.monitor.fallback_calls import FallbackCalls
+    from loki.adapters.monitor.monitor import Monitor
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.adapters.conversation import Watching
-from loki.adapters.monitors import called
-from loki.decision.monitor import Reaction
-from loki.decision.tool_call import ToolCall
+from loki.adapters.conversation_monitors import called
+from loki.decision.monitor.monitor_policy import Reaction
+from loki.decision.monitor.tool_call import ToolCall
 
 try:
     from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage

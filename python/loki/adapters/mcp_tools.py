@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loki.adapters.monitor.monitor import Monitor
 from loki.base.secret import mask_secrets
-from loki.decision.tool_call import Effect, ToolCall
-from loki.monitoring.monitor import Monitor
+from loki.decision.monitor.tool_call import Effect, ToolCall
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:

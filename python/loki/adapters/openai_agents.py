@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.adapters.conversation import StandIn, Watch, Watching, enclosing, stand_in
-from loki.decision.tool_call import ToolCall
+from loki.decision.monitor.tool_call import ToolCall
 
 try:
     import agents

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
-from loki.action.asking import is_resilient
+from loki.action.loop.agent_call import is_resilient
 from loki.adapters.resilient_calls import ResilientCalls
 
 _ONCE = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))

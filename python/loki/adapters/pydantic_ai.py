@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic import ValidationError
 
 from loki.adapters.conversation import Watching
-from loki.decision.tool_call import Effect, ToolCall
-from loki.decision.tool_result import tool_result
+from loki.decision.monitor.tool_call import Effect, ToolCall
+from loki.decision.monitor.tool_result import tool_result
 
 try:
     from pydantic_ai import ModelRetry, RunContext, ToolFailed, ToolReturn, exceptions

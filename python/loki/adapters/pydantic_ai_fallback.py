@@ -19,11 +19,11 @@ from pydantic_ai.models import Model, StreamedResponse
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 
-from loki.action.asking import is_resilient
+from loki.action.loop.agent_call import is_resilient
+from loki.adapters.monitor.fallback_calls import FallbackCalls
+from loki.adapters.monitor.monitor import Monitor
 from loki.adapters.pydantic_ai_model import AskedModel
 from loki.base.error import BreakerOpen
-from loki.monitoring.fallback_calls import FallbackCalls
-from loki.monitoring.monitor import Monitor
 
 
 def asked_model(model: Model, monitor: Monitor) -> Model:

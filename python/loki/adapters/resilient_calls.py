@@ -12,13 +12,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar, cast
 
-from loki.agents.chain import Run
-from loki.agents.chain_driver import adrive, drive
-from loki.agents.member import Member, Took
-from loki.agents.outage import normalized
-from loki.agents.resilient import ResilientLLM
+from loki.adapters.monitor.breaker_call import Answered, NoOutage, Question, seen
+from loki.agents.client_outage import normalized
+from loki.agents.endpoint import Member, Took
+from loki.agents.fallback_chain import Run
+from loki.agents.fallback_driver import adrive, drive
+from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import AgentError, BreakerOpen
-from loki.monitoring.model_call import Answered, NoOutage, Question, seen
 
 T = TypeVar("T")
 

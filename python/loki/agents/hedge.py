@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from loki.action.asking import run_coroutine
-from loki.agents.chain import Run
-from loki.agents.member import Permit
-from loki.agents.visit import Visit
+from loki.action.loop.agent_call import run_coroutine
+from loki.agents.call_record import Visit
+from loki.agents.endpoint import Permit
+from loki.agents.fallback_chain import Run
 from loki.base.cancellation import LinkedEvent
-from loki.decision.fallback import Event
+from loki.decision.fallback_policy import Event
 
 A = TypeVar("A")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import re
 
+from loki.agents.agent_report import Reader, Report
+from loki.agents.agent_report_formats import FORMS, LINES
 from loki.agents.preset import Preset
-from loki.agents.report import Reader, Report
-from loki.agents.report_form import FORMS, LINES
 from loki.base.secret import mask_secrets
-from loki.base.tokens import clip_line
+from loki.base.token_estimate import clip_line
 
 logger = logging.getLogger("loki")
 

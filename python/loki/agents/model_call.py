@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from loki.action.llm import Answer, Ending, Request, TokenUsage
+from loki.action.llm_protocol import Answer, Ending, Request, TokenUsage
 from loki.agents.model_error import Service, client_error
 from loki.base.error import LLMError, UsageError
 from loki.base.secret import holds_secret
 from loki.base.time import Clock
-from loki.base.usage import tokens_said
+from loki.base.token_usage import tokens_said
 
 STALL = 300.0
 """Seconds without a byte after which a stream counts as stalled, where nothing else is said.

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from loki.action.imports import Files, imports_of, resolve
-from loki.action.refusal import TEXT
-from loki.action.tree import Tree
+from loki.action.changes.forbidden_changes import TEXT
+from loki.action.changes.tree import Tree
+from loki.action.checks.imports import Files, imports_of, resolve
 from loki.base.markdown import fence
 from loki.base.secret import mask_secrets
-from loki.base.tokens import clip, clip_around, tokens
+from loki.base.token_estimate import clip, clip_around, tokens
 from loki.memory.quote import quoted
 
 FILES_TOKENS = 24_000

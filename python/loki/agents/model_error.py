@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
-from loki.action import yaml_model
+from loki.action.gates import yaml_model
 from loki.base.error import OUTAGES, ErrorKind, LLMError
 from loki.base.secret import mask_secrets
-from loki.base.tokens import clip_line
+from loki.base.token_estimate import clip_line
 from loki.decision.retry_after import retry_after
 
 LONGEST = 500

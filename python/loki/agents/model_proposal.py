@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from loki.action.change import Change, Edit
-from loki.action.llm import Answer, Tool
-from loki.action.tree import Tree
-from loki.action.words import split
+from loki.action.changes.change import Change, Edit
+from loki.action.changes.tree import Tree
+from loki.action.llm_protocol import Answer, Tool
+from loki.action.processes.command_line import split
 from loki.agents.model_context import Context
 from loki.base.error import UsageError
 from loki.memory.quote import quoted

@@ -15,10 +15,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from loki.action import yaml_model
-from loki.action.words import assignments
+from loki.action.gates import yaml_model
+from loki.action.processes.command_line import assignments
 from loki.base.error import ErrorKind, UsageError
-from loki.recognition.definition import hint
+from loki.recognition.definition_file import hint
 
 LAUNCHERS = frozenset(
     {"sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "npx", "uvx", "bunx", "pnpx"}
@@ -26,7 +26,7 @@ LAUNCHERS = frozenset(
 """Programs behind which the agent's own name comes."""
 
 Form = Literal["claude", "codex", "gemini", "aider"]
-"""Forms of what they print, as `loki.agents.report_form` reads them."""
+"""Forms of what they print, as `loki.agents.agent_report_formats` reads them."""
 
 
 class _Model(BaseModel):

@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from loki.action.llm import LLM
+from loki.action.llm_protocol import LLM
 from loki.base.error import UsageError
-from loki.recognition.definition import hint
+from loki.recognition.definition_file import hint
 
 EXAMPLES = {
     "anthropic": "anthropic:claude-opus-4-5",
@@ -86,18 +86,18 @@ def llm_of(
                 f"{name}: pydantic-ai finds address and key by itself; expected no base_url and no "
                 "api_key_variable (in Python, give loki.PydanticAILLM a model of its own)"
             )
-        from loki.agents.pydantic_ai import PydanticAILLM
+        from loki.agents.pydantic_ai_llm import PydanticAILLM
 
         return PydanticAILLM(model, **told)
     told |= {"api_key": key, "base_url": base_url}
     if provider == "litellm":
-        from loki.agents.litellm import LiteLLM
+        from loki.agents.litellm_llm import LiteLLM
 
         return LiteLLM(model, **told)
     if provider == "anthropic":
-        from loki.agents.anthropic import AnthropicLLM
+        from loki.agents.anthropic_llm import AnthropicLLM
 
         return AnthropicLLM(model, **told)
-    from loki.agents.openai import OpenAILLM
+    from loki.agents.openai_llm import OpenAILLM
 
     return OpenAILLM(model, api=api, **told)

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from loki.agents import model_error
-from loki.agents.last_words import is_outage, wait_asked
+from loki.agents.agent_report import Report
+from loki.agents.exit_message import is_outage, wait_asked
 from loki.agents.preset import Preset
-from loki.agents.report import Report
 from loki.base.error import OUTAGES, AgentError, ErrorKind, LLMError
 from loki.base.secret import mask_secrets
-from loki.base.tokens import clip_line
+from loki.base.token_estimate import clip_line
 
 LONGEST = 500
 """Characters of its words in a message. Chosen, not measured."""

@@ -9,15 +9,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from loki.action.change import Change, Edit
-from loki.base.file import is_temporary
+from loki.action.changes.change import Change, Edit
+from loki.base.atomic_file import is_temporary
 from loki.people.signal import FOLDER, MAX_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loki.action.tree import Tree
+    from loki.action.changes.tree import Tree
 
 MOST = 100
 """Files that are looked at; chosen, not measured."""

@@ -1,6 +1,6 @@
 """All attempts of a project as one raw table: quickly where the logs are whole, else carefully.
 
-Many logs are read at once, column by column (`loki.analysis.quick_log`). A log that is refused there,
+Many logs are read at once, column by column (`loki.analysis.fast_attempt_log`). A log that is refused there,
 or that holds what would be read otherwise than by `loki.memory.history` — a torn line, a number where
 text belongs, an attempt that was written twice, a failure that another version recognized — is read
 record by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loki.analysis.arrow import fitting
-from loki.analysis.quick_log import CHECK, MARKS, RAW, Log, checked, parsed
+from loki.analysis.fast_attempt_log import CHECK, MARKS, RAW, Log, checked, parsed
 from loki.memory.attempt import Attempt
 from loki.memory.history import log_name, read_attempts
 from loki.recognition.failure import RECOGNIZER_VERSION
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 GROUP_BYTES = 8 << 20
 """Bytes of logs that are read at once: enough work for a thread. Chosen, not measured."""

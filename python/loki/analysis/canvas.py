@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ from matplotlib.dates import MINUTELY, AutoDateLocator, ConciseDateFormatter, da
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from loki.analysis.aggregates import Recurring, Stretch, Uses
 from loki.analysis.canvas import (
     BLUE,
     GRAY,
@@ -24,7 +25,6 @@ from loki.analysis.canvas import (
     labels,
     plain,
 )
-from loki.analysis.sums import Recurring, Stretch, Uses
 from loki.cli.common import amount
 from loki.cli.report.period import Axis
 from loki.memory.summary import NO_PATTERN

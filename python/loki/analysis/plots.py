@@ -19,8 +19,8 @@ from loki.base.error import UsageError
 from loki.cli.common import amount, span
 
 try:
+    from loki.analysis import aggregates
     from loki.analysis import plot_parts as parts
-    from loki.analysis import sums
     from loki.analysis.canvas import (
         INK,
         ORANGE,
@@ -72,7 +72,7 @@ def where_attempts_go(history: Tables) -> Plot:
         infrastructure stand apart: they say nothing about the work.
     """
     question = "Where do attempts go?"
-    found = sums.outcomes(history.attempts)
+    found = aggregates.outcomes(history.attempts)
     total = found.results.total()
     if not total:
         return blank(question, NOTHING_YET)
@@ -111,7 +111,7 @@ def strategies_by_failure(history: Tables) -> Plot:
         A cell for each pattern and strategy: how many of the uses of known outcome succeeded.
     """
     question = "Which strategies work on which failures?"
-    uses = sums.strategy_uses(history.strategies)
+    uses = aggregates.strategy_uses(history.strategies)
     if not uses:
         return blank(question, "no strategy was used yet")
     rows = parts.most_used([pattern for pattern, _ in uses], uses, 0)
@@ -159,7 +159,7 @@ def recurring_failures(history: Tables) -> Plot:
     failures = history.failures
     if not failures.num_rows:
         return blank(question, NOTHING_YET if not history.attempts.num_rows else "no failures yet")
-    found, more = sums.recurring(failures, MOST_ROWS)
+    found, more = aggregates.recurring(failures, MOST_ROWS)
     if not found:
         return blank(question, f"none: {amount(failures.num_rows, 'failure')}, each seen once")
     seen = sum(one.times for one in found)
@@ -199,7 +199,7 @@ def time_lost(history: Tables) -> Plot:
     question = "How much time is lost to repeats of the same failure?"
     if not history.attempts.num_rows:
         return blank(question, NOTHING_YET)
-    found = sums.time_lost(history.attempts)
+    found = aggregates.time_lost(history.attempts)
     rows = sorted(
         found.signatures.items(), key=lambda row: (-row[1].again_ms, -row[1].first_ms, row[0])
     )
@@ -241,8 +241,8 @@ def breaker_timeline(history: Tables) -> Plot:
         knows of.
     """
     question = "When were circuit breakers open?"
-    until = sums.last_moment(history.transitions, history.attempts, history.calls)
-    found = sums.stretches(history.transitions, until)
+    until = aggregates.last_moment(history.transitions, history.attempts, history.calls)
+    found = aggregates.stretches(history.transitions, until)
     if not found:
         return blank(question, "no breaker has changed its state yet")
     names = list(found)[:MOST_ROWS]
@@ -277,7 +277,7 @@ def cost(history: Tables) -> Plot:
         where no attempt tells its cost.
     """
     question = "What do attempts cost, and what for?"
-    found = sums.costs(history.attempts)
+    found = aggregates.costs(history.attempts)
     if not found.attempts:
         return blank(question, NOTHING_YET)
     if not found.told:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from loki.analysis import attempt_log
 from loki.analysis.attempt_log import RawAttempts
-from loki.analysis.attempts import attempts
+from loki.analysis.attempts_table import attempts
 from loki.analysis.column import TABLES, Columns, columns
 from loki.base.error import UsageError
 from loki.base.html import table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from loki.memory.test_run import TestRun
+    from loki.memory.suites.suite_run import TestRun
     from loki.memory.tool_failure import ToolFailure
 
 
@@ -49,72 +49,72 @@ class Tables:
     @cached_property
     def failures(self) -> pa.Table:
         """Every failure that was seen, by time."""
-        from loki.analysis.failures import failures
+        from loki.analysis.failures_table import failures
 
         return failures(self._raw, self._tasks, self._tool_failures, self._test_runs)
 
     @cached_property
     def strategies(self) -> pa.Table:
         """Every use of a strategy, and whether it mended its failure, task by task."""
-        from loki.analysis.uses import strategies
+        from loki.analysis.strategies_table import strategies
 
         return strategies(self._raw, self._tasks)
 
     @cached_property
     def tasks(self) -> pa.Table:
         """Every task, and what its attempts add up to."""
-        from loki.analysis import records
+        from loki.analysis import record_tables
 
-        return records.tasks(self._store, self._tasks, self.attempts)
+        return record_tables.tasks(self._store, self._tasks, self.attempts)
 
     @cached_property
     def transitions(self) -> pa.Table:
         """Every known change of state of a circuit breaker, by time."""
-        from loki.analysis import records
+        from loki.analysis import record_tables
 
-        return records.transitions(self._store)
+        return record_tables.transitions(self._store)
 
     @cached_property
     def dead_letters(self) -> pa.Table:
         """The tasks that were given up, by time."""
-        from loki.analysis import records
+        from loki.analysis import record_tables
 
-        return records.dead_letters(self._store)
+        return record_tables.dead_letters(self._store)
 
     @cached_property
     def signs(self) -> pa.Table:
         """What led nowhere twice in the runs that are not closed."""
-        from loki.analysis import records
+        from loki.analysis import record_tables
 
-        return records.signs(self._store)
+        return record_tables.signs(self._store)
 
     @cached_property
     def calls(self) -> pa.Table:
         """The calls to models and agents."""
-        from loki.analysis import records
+        from loki.analysis import record_tables
 
-        return records.calls(self._store)
+        return record_tables.calls(self._store)
 
     @cached_property
     def test_runs(self) -> pa.Table:
         """The runs of the project's tests under ``pytest --loki``."""
-        from loki.analysis import watched
+        from loki.analysis import monitor_tables
 
-        return watched.test_runs(self._test_runs)
+        return monitor_tables.test_runs(self._test_runs)
 
     @cached_property
     def test_failures(self) -> pa.Table:
         """The tests that failed in them, every try of each."""
-        from loki.analysis import watched
+        from loki.analysis import monitor_tables
 
-        return watched.test_failures(self._test_runs)
+        return monitor_tables.test_failures(self._test_runs)
 
     @cached_property
     def tool_calls(self) -> pa.Table:
         """The tool calls of watched agents that failed."""
-        from loki.analysis import watched
+        from loki.analysis import monitor_tables
 
-        return watched.tool_calls(self._tool_failures)
+        return monitor_tables.tool_calls(self._tool_failures)
 
     def __getitem__(self, name: str) -> pa.Table:
         """The table of that name.
@@ -208,6 +208,6 @@ class Tables:
 
     @cached_property
     def _test_runs(self) -> tuple[TestRun, ...]:
-        from loki.analysis import watched
+        from loki.analysis import monitor_tables
 
-        return tuple(watched.read_runs(self._store))
+        return tuple(monitor_tables.read_runs(self._store))

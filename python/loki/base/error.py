@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from loki.base.usage import TokenUsage
+from loki.base.token_usage import TokenUsage
 
 
 class LokiError(Exception):

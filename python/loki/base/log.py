@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 
 logger = logging.getLogger("loki")
 

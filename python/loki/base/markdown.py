@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 
 # An underscore between letters or digits means nothing: names stay readable where nothing renders them.
 _MEANING = re.compile(r"[\\`*\[\]<>&~|]|(?<!\w)_+|_+(?!\w)")

@@ -12,7 +12,7 @@ from loki.base.time import argument_seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loki.action.agent import Agent
+    from loki.action.agent_protocol import Agent
     from loki.workspace import Workspace
 
 AgentName = Annotated[
@@ -68,9 +68,9 @@ def agent_said(
     Raises:
         UsageError: none or both are said, or it cannot work: no such program, no key.
     """
-    from loki import assembly
-    from loki.action.words import unrunnable
-    from loki.agents.command import CommandAgent
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_agent import CommandAgent
+    from loki.execution import assembly
 
     if (agent is None) == (agent_command is None):
         raise UsageError(

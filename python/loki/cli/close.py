@@ -11,8 +11,8 @@ from loki.base.error import UsageError
 from loki.cli.common import show_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from loki.memory.run import Closed
-    from loki.runs import Runs
+    from loki.execution.workspace_runs import Runs
+    from loki.memory.run_close import Closed
 
 
 @speaks_plainly

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 from loki.base.secret import holds_mask
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from loki.base.control_characters import written_out
 from loki.base.error import ConfigError, LokiError, UsageError
-from loki.base.invisible import written_out
 from loki.base.time import moment, seconds
 
 P = ParamSpec("P")

@@ -9,8 +9,8 @@ import typer
 from loki.base.error import UsageError
 from loki.cli.common import amount
 from loki.cli.dead_letter_text import in_full, in_short
-from loki.dead_letters.dead_letters import DeadLetters, Reviewed
-from loki.recurrence.dead_letter_review import Answers, Scope
+from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
+from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
 
 _CHOICES = (
     "[enter] as loki says, [n]ew approach, [s]impler scope, [f]ixed by a commit, [a]bandon, "

@@ -12,7 +12,7 @@ from loki.cli.common import amount, line
 from loki.memory import dead_letter_page
 
 if TYPE_CHECKING:
-    from loki.dead_letters.dead_letters import Reviewed
+    from loki.jobs.dead_letters.dead_letters import Reviewed
     from loki.workspace import Workspace
 
 WIDTH = 100

@@ -19,7 +19,7 @@ from loki.cli.show import find
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loki.dead_letters.dead_letters import DeadLetters, Reviewed
+    from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -181,7 +181,7 @@ def review(
     `loki dead-letters review --reviewer-command "claude -p"`, or
     `loki dead-letters review fix-login --approach "ask the cache first" --json`
     """
-    from loki.recurrence.dead_letter_review import Answers, Scope
+    from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 
     letters = _letters(project, reviewer, reviewer_command, by)
     given = Answers(
@@ -279,7 +279,7 @@ def _letters(
     project: Path, reviewer: str | None = None, reviewer_command: str | None = None, by: str = ""
 ) -> DeadLetters:
     from loki.cli.review import user
-    from loki.dead_letters.dead_letters import DeadLetters
+    from loki.jobs.dead_letters.dead_letters import DeadLetters
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)

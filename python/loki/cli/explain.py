@@ -18,7 +18,7 @@ from loki.base.error import UsageError
 from loki.cli.common import fail, show_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from loki.action.relay import Relayed
+    from loki.action.processes.interactive_command import Relayed
     from loki.cli.explanation import Asked, Explanation
     from loki.workspace import Workspace
 
@@ -38,7 +38,7 @@ class Command(TyperCommand):
             at = args.index("--")
             args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
         elif len(args) > 1 and not args[0].startswith("-") and not os.path.lexists(args[0]):
-            from loki.action.words import which
+            from loki.action.processes.command_line import which
 
             if which(args[0]):
                 fail(f"no file {args[0]!r}; to run it: loki explain -- {shlex.join(args)}", 2)
@@ -161,7 +161,7 @@ def _show(said: Explanation, json: bool, output: Path | None, *, error: bool) ->
 
 def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None) -> NoReturn:
     """Run a command in the person's place, and end as it ended."""
-    from loki.action.relay import NotStarted, relay
+    from loki.action.processes.interactive_command import NotStarted, relay
 
     try:
         done = relay(words)
@@ -237,8 +237,8 @@ def _asked(
     exit_code: int | None,
     root: str | None,
 ) -> Asked:
-    from loki.action.kept import Kept
-    from loki.action.relay import MAX_OUTPUT
+    from loki.action.processes.head_tail_buffer import Kept
+    from loki.action.processes.interactive_command import MAX_OUTPUT
     from loki.cli.explanation import Asked
 
     if text is not None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from loki.base.path_exists import there
 from loki.base.secret import mask_output, mask_secrets, masked
-from loki.base.there import there
 from loki.memory.recall import Earlier, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of

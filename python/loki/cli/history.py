@@ -191,7 +191,7 @@ def tell(task: str, attempt: Attempt, width: int, *, json: bool = False) -> str:
 
 def row(task: str, attempt: Attempt) -> dict[str, Any]:
     """What is told of an attempt: its figures, and what it was about."""
-    from loki.memory.metrics import measure_attempt
+    from loki.memory.attempt_metrics import measure_attempt
 
     figures = measure_attempt(attempt)
     return {

@@ -12,8 +12,8 @@ from loki.base.error import UsageError
 from loki.cli.common import fail, line, show_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from loki.adapters.hooks.agents import HookedAgent
-    from loki.adapters.hooks.installing import Plan, Standing
+    from loki.adapters.hooks.hook_installation import Plan, Standing
+    from loki.adapters.hooks.hooked_agents import HookedAgent
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,7 +65,7 @@ def install(
         loki hook install claude-code --user
         loki hook install codex --dry-run
     """
-    from loki.adapters.hooks.installing import to_install
+    from loki.adapters.hooks.hook_installation import to_install
 
     chosen = _agent(agent)
     scope = _scope(chosen, user=user, project=project, local=local)
@@ -102,7 +102,7 @@ def uninstall(
 
         loki hook uninstall claude-code
     """
-    from loki.adapters.hooks.installing import to_remove
+    from loki.adapters.hooks.hook_installation import to_remove
 
     chosen = _agent(agent)
     named = _named(user=user, project=project, local=local)
@@ -127,7 +127,7 @@ def status(path: Where = Path(), json: Json = False) -> None:
 
     Exit codes: 0, also where nothing is installed; 1 where something that is installed does not work.
     """
-    from loki.adapters.hooks.installing import standing
+    from loki.adapters.hooks.hook_installation import standing
 
     found = standing(path.resolve(), os.environ)
     if json:
@@ -194,7 +194,7 @@ def _show(plan: Plan) -> None:
 
 
 def _agent(name: str) -> HookedAgent:
-    from loki.adapters.hooks.agents import AGENTS
+    from loki.adapters.hooks.hooked_agents import AGENTS
 
     names = {"claude": "claude-code", "gemini-cli": "gemini"}
     agent = AGENTS.get(names.get(name, name))

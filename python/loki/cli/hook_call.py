@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from loki.adapters.hooks.agents import AGENTS
+from loki.adapters.hooks.hooked_agents import AGENTS
 
 PATIENCE = 10.0
 """Seconds after which loki says nothing, whatever it is doing. Chosen, not measured."""
@@ -55,9 +55,9 @@ def run(name: str) -> None:
 
 def complain(message: str) -> None:
     """One line on stderr; what it takes is imported only then."""
-    from loki.adapters.hooks import quiet
+    from loki.adapters.hooks import hook_warnings
 
-    quiet.complain(message)
+    hook_warnings.complain(message)
 
 
 def _told(error: Exception) -> str:
@@ -71,7 +71,7 @@ def _told(error: Exception) -> str:
 
 
 def _answered(name: str, stdin: BinaryIO) -> str:
-    from loki.adapters.hooks.hearing import answer
+    from loki.adapters.hooks.hook_handler import answer
 
     if stdin.isatty():
         title = AGENTS[name].title

@@ -19,8 +19,8 @@ from loki.cli.read_only import changes_nothing
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from loki.jobs.inbox.request_kind import Result, Said
     from loki.people.request import Option, Request
-    from loki.waiting.kind import Result, Said
     from loki.workspace import Workspace
 
 Which = Annotated[
@@ -78,14 +78,14 @@ def command(
 
     Example: `loki inbox`; `loki inbox 3`
     """
-    from loki.waiting import inbox, numbers, reviews
+    from loki.jobs.inbox import human_review_answers, inbox, inbox_numbers
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
     workspace, tidies = Workspace(project), not changes_nothing()
     if tidies:
-        reviews.settle(workspace)
-    found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
+        human_review_answers.settle(workspace)
+    found = inbox_numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
     if which is not None:
         found = [inbox.find_shown(workspace, found, which)]
     if json:
@@ -127,7 +127,7 @@ def listed(there: list[Request], root: Path, now: datetime, where: str) -> Itera
 
 
 def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
-    from loki.waiting.inbox import KINDS
+    from loki.jobs.inbox.inbox import KINDS
 
     name = f"{one.number}  {line(one.id)}" if one.number else line(one.id)
     yield f"{typer.style(name, bold=True)}  {KINDS[one.kind].label}: {line(one.title, 80)}"
@@ -143,7 +143,7 @@ def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
 
 def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Iterator[str]:
     """One request, its evidence, what follows of each answer, and its page."""
-    from loki.base.invisible import written_out
+    from loki.base.control_characters import written_out
 
     yield from _head(one, workspace.root, now)
     if one.until:
@@ -337,12 +337,12 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     Raises:
         UsageError: nothing of that id waits, or several things wait and no id says which.
     """
-    from loki.waiting import inbox, numbers, reviews
+    from loki.jobs.inbox import human_review_answers, inbox, inbox_numbers
     from loki.workspace import Workspace
 
     log_to_console()
     workspace = Workspace(way.project)
-    reviews.settle(workspace)
+    human_review_answers.settle(workspace)
     there = inbox.requests(workspace)
     if id_ is not None:
         return workspace, inbox.find_shown(workspace, there, id_)
@@ -351,7 +351,7 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     if len(there) > 1:
         listing = "\n".join(
             f"  {one.number}  {one.id}  {line(one.title, 40)}: {line(one.question, 100)}"
-            for one in numbers.numbered(workspace, there)
+            for one in inbox_numbers.numbered(workspace, there)
         )
         raise UsageError(
             f"{amount(len(there), 'thing')} wait for you: expected the number of one\n{listing}"
@@ -377,9 +377,9 @@ def _answer(
     named: str | None = None,
 ) -> None:
     """Do what was said, say what was done, and what is next, or do that."""
-    from loki.answering import user
-    from loki.waiting import inbox
-    from loki.waiting.kind import Said
+    from loki.jobs.inbox import inbox
+    from loki.jobs.inbox.request_kind import Said
+    from loki.jobs.work.task_interventions import user
 
     said = Said(by.strip() or user(), note, context, abort)
     if verb == "reject" and not note.strip() and not abort and inbox.wants_why(one):

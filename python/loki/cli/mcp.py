@@ -26,7 +26,7 @@ def command(
 
     Example: `claude mcp add loki -- loki mcp`
     """
-    from loki.adapters.hooks.hearing import project_of
+    from loki.adapters.hooks.hook_handler import project_of
     from loki.adapters.mcp import server
     from loki.workspace import Workspace
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from loki.base import below
+from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets
-from loki.cli import trial
+from loki.cli import pattern_explanation
 from loki.cli.common import show_json, speaks_plainly
 
 app = typer.Typer(
@@ -67,7 +67,7 @@ def check(
 
     Example: `loki patterns check .loki/failure-patterns.yml`
     """
-    from loki.recognition.inspection import inspect, unreadable
+    from loki.recognition.definition_inspection import inspect, unreadable
 
     found = []
     for path in _paths(files or [], project):
@@ -86,7 +86,7 @@ def check(
         raise typer.Exit(1)
 
 
-app.command("test")(trial.command)
+app.command("test")(pattern_explanation.command)
 
 
 def _paths(files: list[Path], project: Path) -> list[Path]:
@@ -101,7 +101,7 @@ def _paths(files: list[Path], project: Path) -> list[Path]:
         if not path.is_dir():
             paths.append(path)
             continue
-        found = (path / name for name in below.files(path))
+        found = (path / name for name in path_containment.files(path))
         inside = sorted(p for p in found if p.suffix in _SUFFIXES and p.is_file())
         if not inside:
             raise UsageError(f"no file in {path} ends with {' or '.join(_SUFFIXES)}")
@@ -110,8 +110,8 @@ def _paths(files: list[Path], project: Path) -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    from loki.recognition.definition import content
-    from loki.recognition.source import MAX_BYTES
+    from loki.recognition.definition_file import content
+    from loki.recognition.definition_source import MAX_BYTES
 
     return sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else content(path)
 

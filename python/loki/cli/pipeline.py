@@ -16,9 +16,9 @@ from loki.cli.review import reminder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loki.action.asking import AnyAgent
-    from loki.action.pipeline_outcome import PipelineOutcome
-    from loki.pipeline import Pipeline
+    from loki.action.loop.agent_call import AnyAgent
+    from loki.action.pipelines.pipeline_outcome import PipelineOutcome
+    from loki.execution.pipeline import Pipeline
     from loki.workspace import Workspace
 
 app = typer.Typer(
@@ -183,7 +183,7 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki pipeline check feature.yml`
     """
-    from loki.pipeline import Pipeline, flaws
+    from loki.execution.pipeline import Pipeline, flaws
     from loki.workspace import Workspace
 
     found = [str(flaw) for flaw in flaws(file)]
@@ -220,7 +220,7 @@ def show(
 
     Example: `loki pipeline show feature-1`
     """
-    from loki.action import pipeline_record
+    from loki.action.pipelines import pipeline_record
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
@@ -247,7 +247,7 @@ def show(
 
 def _ready(file: Path, project: Path) -> tuple[Pipeline, Workspace]:
     from loki.cli.run import take_signals
-    from loki.pipeline import Pipeline
+    from loki.execution.pipeline import Pipeline
     from loki.workspace import Workspace
 
     log_to_console()
@@ -265,11 +265,11 @@ def _pair(option: str, given: str) -> tuple[str, str]:
 def _agents(
     agents: list[str] | None, command: str | None, workspace: Workspace, pipeline: Pipeline
 ) -> Mapping[str, AnyAgent]:
-    from loki.action.words import unrunnable
-    from loki.agents.command import CommandAgent
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_agent import CommandAgent
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
-    from loki.pipeline.agents import EVERY_OTHER
+    from loki.execution.stage_agents import EVERY_OTHER
 
     names = {stage.agent for stage in pipeline.spec.stages}
     named = [given for given in agents or () if _has_name(given, names)]
@@ -312,7 +312,7 @@ def _agent_words(agents: list[str] | None, command: str | None) -> str:
 
 
 def _find(workspace: Workspace, wanted: str) -> dict[str, Any]:
-    from loki.action import pipeline_record
+    from loki.action.pipelines import pipeline_record
     from loki.cli.show import find
 
     known = pipeline_record.runs(workspace.store)

@@ -13,7 +13,7 @@ import typer
 from loki.base.time import isoformat
 
 if TYPE_CHECKING:
-    from loki.action.pipeline_outcome import PipelineOutcome, StageOutcome
+    from loki.action.pipelines.pipeline_outcome import PipelineOutcome, StageOutcome
 
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
 

@@ -17,9 +17,9 @@ from loki.cli.show import find
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from loki.recurrence.queue import Queue
-    from loki.recurrence.queue_lists import Lists
-    from loki.recurrence.queued import ListName, QueuedTask
+    from loki.jobs.queue.queue import Queue
+    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queued_task import ListName, QueuedTask
     from loki.workspace import Workspace
 
 app = typer.Typer(
@@ -198,11 +198,11 @@ def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 def _open(project: Path) -> Queue:
-    from loki import queueing
+    from loki.jobs.queue import project_queue
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
-    return queueing.queue_of(Workspace(project))
+    return project_queue.queue_of(Workspace(project))
 
 
 def _find(queue: Queue, id_: str) -> str:
@@ -211,7 +211,7 @@ def _find(queue: Queue, id_: str) -> str:
 
 def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
     from loki.base.error import UsageError
-    from loki.recurrence.queued import LISTS
+    from loki.jobs.queue.queued_task import LISTS
 
     names = [name for name in LISTS if list_name in {None, name}]
     if not names:
@@ -231,8 +231,8 @@ def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
     """A task as it stands in its file, with what follows from the others."""
-    from loki.recurrence.dependency import waits_for
-    from loki.recurrence.queued_form import write
+    from loki.jobs.queue.queue_dependency import waits_for
+    from loki.jobs.queue.queued_task_format import write
 
     waiting = waits_for(task, lists.where) if lists.where(task.id) == "pending" else ()
     return {
@@ -264,7 +264,7 @@ def _tell_list(
 
 def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Iterator[str]:
     """What a person wants to know of a task besides its title."""
-    from loki.recurrence.dependency import waits_for
+    from loki.jobs.queue.queue_dependency import waits_for
 
     where = lists.where(task.id)
     if task.blocked is not None and where in {"pending", "in-progress"}:
@@ -315,9 +315,9 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
     Returns:
         Whether the queue has it.
     """
-    from loki import queueing
+    from loki.jobs.queue import project_queue
 
-    queue = queueing.queue_of(workspace)
+    queue = project_queue.queue_of(workspace)
     ids = queue.lists().ids()
     if not any(id_.startswith(wanted) for id_ in ids):
         return False
@@ -327,9 +327,9 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
 
 def holder(workspace: Workspace, id_: str) -> str:
     """Who works on a task of the queue, for how long; "": nobody."""
-    from loki import queueing
+    from loki.jobs.queue import project_queue
 
-    queue = queueing.queue_of(workspace)
+    queue = project_queue.queue_of(workspace)
     lists = queue.lists()
     task = lists.find(id_)
     if task is None or lists.where(id_) != "in-progress":

@@ -33,7 +33,7 @@ def queued_id(workspace: Workspace, wanted: str, recurring: list[str]) -> str | 
     Raises:
         UsageError: they mean none of either, or several.
     """
-    from loki.queueing import queue_of
+    from loki.jobs.queue.project_queue import queue_of
 
     if any(id_.startswith(wanted) for id_ in recurring):
         return None
@@ -53,7 +53,7 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
     Raises:
         UsageError: nothing is to change, or something that such a task does not have.
     """
-    from loki import queueing
+    from loki.jobs.queue import project_queue
 
     changes = {"title": said.pop("task"), **said} if "task" in said else dict(said)
     if wrong := sorted(set(changes) - FIELDS):
@@ -63,7 +63,7 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
         raise UsageError("what is to change? `loki edit --help` says what can")
     texts = {name for name in FIELDS if name.endswith("command") or name == "agent"}
     plain = {n: "" if v is None and n in texts else v for n, v in changes.items()}
-    task, is_free = queueing.edit(workspace, id_, plain)
+    task, is_free = project_queue.edit(workspace, id_, plain)
     if json:
         show_json(dict(task.raw))
         return

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from loki.cli.command_table import Rooms
 from loki.cli.common import fail
-from loki.cli.rooms import Rooms
 
 READING = frozenset(
     {
@@ -98,9 +98,9 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
     from loki.base.time import isoformat
-    from loki.recurrence.triage import parts_of
+    from loki.jobs.triage.triage_audit import refused_log
+    from loki.jobs.triage.triage_policy import parts_of
     from loki.stores import open_store
-    from loki.triaging.witness import refused_log
 
     parts = parts_of(triage)
     folder = Path(environment.get("LOKI_TRIAGE_PROJECT", ".")) / ".loki"

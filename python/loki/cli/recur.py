@@ -42,7 +42,7 @@ def list_(project: Project = Path(), json: Json = False) -> None:
     Example: `loki recur list`
     """
     from loki.cli import recur_show
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_workspace(project)
     recur_show.list_all(recurring_tasks(workspace).all(), workspace, json=json)
@@ -70,9 +70,9 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur run backup`
     """
-    from loki import scheduling
     from loki.cli.run import take_signals
     from loki.cli.tick import tell
+    from loki.jobs.recurring import scheduling
 
     workspace = open_workspace(project)
     take_signals()
@@ -115,9 +115,9 @@ def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur remove backup`
     """
-    from loki.base import below
-    from loki.recurrence.recurring_tasks import FOLDER
-    from loki.scheduling import Locks, recurring_tasks
+    from loki.base import path_containment
+    from loki.jobs.recurring.recurring_tasks import FOLDER
+    from loki.jobs.recurring.scheduling import Locks, recurring_tasks
 
     workspace = open_workspace(project)
     id_ = found(workspace, task)
@@ -125,7 +125,7 @@ def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
         if not is_ours:
             raise UsageError(f"{id_} is running: pause it, and remove it when the run has ended")
         recurring_tasks(workspace).remove(id_)
-        below.remove_tree(workspace.folder, f"{FOLDER}/{id_}")
+        path_containment.remove_tree(workspace.folder, f"{FOLDER}/{id_}")
     if json:
         show_json({"id": id_, "removed": True})
     else:

@@ -26,7 +26,7 @@ from loki.cli.recur_common import (
 )
 
 if TYPE_CHECKING:
-    from loki.recurrence.definition import Work
+    from loki.jobs.recurring.recurring_definition import Work
     from loki.workspace import Workspace
 
 
@@ -106,8 +106,8 @@ def command(
     or `loki recur add --cron @daily --task "make the tests pass" --check "pytest -q" --agent claude`
     """
     from loki.cli import recur_show
-    from loki.recurrence.definition import Work, defined
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.recurring_definition import Work, defined
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_workspace(project)
     agent_part = {
@@ -158,9 +158,9 @@ def _only_with_task(*said: object) -> None:
 
 def _must_be_able_to_work(workspace: Workspace, made: object, work: Work) -> None:
     """Say now what would be wrong with every run."""
-    from loki.recurrence.recurring import RecurringTask
-    from loki.scheduling import agent_run
+    from loki.jobs.recurring import recurring_agent_run
+    from loki.jobs.recurring.recurring_task import RecurringTask
 
     if work.agent is not None:
         assert isinstance(made, RecurringTask)
-        agent_run.spec_of(workspace, made)
+        recurring_agent_run.spec_of(workspace, made)

@@ -10,7 +10,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
-    from loki.recurrence.recurring import RecurringTask
+    from loki.jobs.recurring.recurring_task import RecurringTask
 
 Text = Optional[str]  # noqa: UP045
 Texts = Optional[list[str]]  # noqa: UP045

@@ -40,7 +40,7 @@ from loki.cli.recur_common import (
 )
 
 if TYPE_CHECKING:
-    from loki.recurrence.recurring import RecurringTask
+    from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
 
 
@@ -58,7 +58,7 @@ def pause(
     Example: `loki pause backup --reason "the disk is being replaced"`
     """
     from loki.cli.review import user
-    from loki.recurrence.outcome import paused
+    from loki.jobs.recurring.recurring_outcome import paused
 
     workspace = open_workspace(project)
     now = workspace.clock.now()
@@ -89,8 +89,8 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
         id_: of the task, as it is.
         json: tell it as JSON.
     """
-    from loki.recurrence.outcome import resumed
-    from loki.scheduling import knobs
+    from loki.jobs.recurring.recurring_outcome import resumed
+    from loki.jobs.recurring.scheduling import knobs
 
     now, known = workspace.clock.now(), knobs(workspace)
     after = _change(workspace, id_, "resumed", lambda one: resumed(one, now, known))
@@ -158,7 +158,7 @@ def edit(
     """
     from loki.cli.queue_edit import edit as edit_queued
     from loki.cli.queue_edit import queued_id
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_workspace(project)
     cron, every = _either(schedule, cron, every)
@@ -214,7 +214,7 @@ def _either(
 
 
 def _words(workspace: Workspace, command: str) -> tuple[str, ...]:
-    from loki.recurrence.definition import Work
+    from loki.jobs.recurring.recurring_definition import Work
 
     return Work.of_command([command], None, workspace.root).command
 
@@ -231,10 +231,11 @@ def _edits(
     reset: bool,
 ) -> Callable[[RecurringTask], RecurringTask]:
     """What makes the changed task of the one that is there."""
-    from loki.recurrence.definition import checked
-    from loki.recurrence.outcome import replanned, without_failures
-    from loki.recurrence.recurring import CronPart
-    from loki.scheduling import agent_run, knobs
+    from loki.jobs.recurring import recurring_agent_run
+    from loki.jobs.recurring.recurring_definition import checked
+    from loki.jobs.recurring.recurring_outcome import replanned, without_failures
+    from loki.jobs.recurring.recurring_task import CronPart
+    from loki.jobs.recurring.scheduling import knobs
 
     now, known = workspace.clock.now(), knobs(workspace)
 
@@ -264,7 +265,7 @@ def _edits(
             after = without_failures(after, now, known)
         after = checked(after.model_dump(mode="json"))
         if work:  # say now what would be wrong with every run
-            agent_run.spec_of(workspace, after)
+            recurring_agent_run.spec_of(workspace, after)
         return after
 
     return edits
@@ -281,7 +282,7 @@ def _change(
     Raises:
         UsageError: its file cannot be used.
     """
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     tasks = recurring_tasks(workspace)
     after = tasks.update(id_, change) or tasks.load(id_)

@@ -10,7 +10,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.base.zone import local_zone
+from loki.base.time_zone import local_zone
 from loki.cli.common import log_to_console
 from loki.cli.show import find
 
@@ -67,7 +67,7 @@ def found(workspace: Workspace, wanted: str) -> str:
     Raises:
         UsageError: there is none, or several begin so.
     """
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     return find(recurring_tasks(workspace).ids(), wanted, "recurring task")
 
@@ -78,7 +78,7 @@ def recurring_id(workspace: Workspace, wanted: str) -> str | None:
     A task of its own of exactly that id comes first, then a recurring one, by its whole id or, where
     no task begins so, by its beginning.
     """
-    from loki.scheduling import recurring_tasks
+    from loki.jobs.recurring.scheduling import recurring_tasks
 
     ids, tasks = recurring_tasks(workspace).ids(), workspace.tasks()
     if wanted in tasks:

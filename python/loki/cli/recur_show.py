@@ -15,10 +15,10 @@ from loki.base.time import isoformat
 from loki.cli import triage_show
 from loki.cli.common import amount, line, show_json, span
 from loki.cli.show import quote
-from loki.recurrence.recurring import CronPart, RecurringTask, Unreadable
-from loki.recurrence.run import RunRecord
-from loki.recurrence.schedule import Cron
-from loki.scheduling import recurring_tasks
+from loki.jobs.recurring.recurring_run import RunRecord
+from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
+from loki.jobs.recurring.schedule import Cron
+from loki.jobs.recurring.scheduling import recurring_tasks
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -90,11 +90,11 @@ def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str,
 
 def cooldown_left(task: RecurringTask, workspace: Workspace) -> float:
     """Seconds until it may be triaged again."""
-    from loki.recurrence import triage
+    from loki.jobs.triage import triage_policy
 
     cooldown = workspace.config.recurrence.triage_cooldown
-    rules = triage.TriageRules(cooldown=cooldown)
-    return triage.cooldown_left(task, rules, workspace.clock.now())
+    rules = triage_policy.TriageRules(cooldown=cooldown)
+    return triage_policy.cooldown_left(task, rules, workspace.clock.now())
 
 
 def list_all(

@@ -17,7 +17,7 @@ from loki.cli.recur_common import recurring_id
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from loki.action.asking import AnyAgent
+    from loki.action.loop.agent_call import AnyAgent
     from loki.action.task import Outcome
     from loki.workspace import Workspace
 
@@ -119,7 +119,7 @@ def command(
         return
     id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, reviewer_of, take_signals
-    from loki.working.taken_over import taken_over
+    from loki.jobs.work.takeover import taken_over
 
     log_to_console()
     take_signals()
@@ -169,8 +169,8 @@ def agent_of(
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    from loki.action.words import unrunnable
-    from loki.agents.command import CommandAgent
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_agent import CommandAgent
     from loki.cli.agent import agent_said
     from loki.memory import task_record
 

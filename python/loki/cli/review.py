@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from loki.memory.candidate import Candidate, Source
-    from loki.memory.review import Agenda, Review
+    from loki.memory.learning.candidate import Candidate, Source
+    from loki.memory.learning.weekly_review import Agenda, Review
 
 _CHOICES = "[a]pprove, [r]eject, [d]efer, [s]kip, [q]uit"
 
@@ -143,8 +143,8 @@ def _head(agenda: Agenda) -> str:
 
 
 def _tell(review: Review, candidate: Candidate, number: str) -> str:
-    from loki.memory.review import is_put_off
-    from loki.recognition.addition import as_entry
+    from loki.memory.learning.weekly_review import is_put_off
+    from loki.recognition.pattern_file_edit import as_entry
 
     what = f"{candidate.kind} {candidate.id}"
     lines = [f"{typer.style(what, bold=True)} ({number}, since {candidate.created_at[:10]})"]
@@ -182,7 +182,7 @@ def _rejected(candidate: Candidate) -> tuple[Candidate, str]:
 
 
 def _deferred(candidate: Candidate) -> tuple[Candidate, str]:
-    from loki.memory.review import is_put_off
+    from loki.memory.learning.weekly_review import is_put_off
 
     times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
     urge = ", which is often: decide it next time" if is_put_off(candidate) else ""
@@ -206,7 +206,7 @@ def _as_data(review: Review, agenda: Agenda, decided: list[Candidate]) -> dict[s
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    from loki.memory.review import is_put_off
+    from loki.memory.learning.weekly_review import is_put_off
 
     return {
         "id": candidate.id,

@@ -22,8 +22,8 @@ from loki.memory.attempt import DRIFT
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
-    from loki.action.agent import Reviewer
-    from loki.running import TaskOptions
+    from loki.action.agent_protocol import Reviewer
+    from loki.execution.task_runner import TaskOptions
     from loki.workspace import Workspace
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"
@@ -146,13 +146,13 @@ def command(
     Example: `loki run --task "fix the login test" --check "pytest -q" --agent claude`, or with a model:
     `--agent anthropic:claude-opus-4-5`
     """
-    from loki.waiting import reviews
+    from loki.jobs.inbox import human_review_answers
     from loki.workspace import Workspace
 
     log_to_console()
     take_signals()
     workspace = Workspace(project)
-    reviews.settle(workspace)
+    human_review_answers.settle(workspace)
     worker = agent_said(
         workspace,
         agent,
@@ -207,8 +207,8 @@ def reviewer_of(
     command: str | None, workspace: Workspace, limit: float | None = None
 ) -> Reviewer | None:
     """The reviewer that a command is; None where there is no command."""
-    from loki.action.words import unrunnable
-    from loki.agents.reviewer import CommandReviewer
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_reviewer import CommandReviewer
 
     if command is None:
         return None

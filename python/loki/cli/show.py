@@ -159,7 +159,7 @@ def _who(workspace: Workspace, record: Mapping[str, Any]) -> str:
 
 
 def _head(record: Mapping[str, Any], attempts: Sequence[Attempt], who: str) -> Iterator[str]:
-    from loki.action.resumption import DONE
+    from loki.action.loop.resumption import DONE
     from loki.memory.intervention import from_record
 
     outcome = record.get("outcome") or {}

@@ -16,8 +16,8 @@ from loki.cli.common import amount, line, log_to_console, show_json, span, speak
 from loki.people.signal_kind import KINDS
 
 if TYPE_CHECKING:
+    from loki.jobs.signals.signal_handling import Handled
     from loki.people.signal import Signal
-    from loki.signalling.handling import Handled
     from loki.workspace import Workspace
 
 
@@ -123,7 +123,7 @@ def give(
 
     Example: `loki signals give DOCS_NEEDED --description "The login takes a token now"`
     """
-    from loki.signalling import signals_of
+    from loki.jobs.signals import signals_of
 
     data = dict(_pair(one) for one in said or ())
     if description:
@@ -142,7 +142,7 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
 
     Example: `loki signals clear MERGE_REQUESTED_login`
     """
-    from loki.signalling import signals_of
+    from loki.jobs.signals import signals_of
 
     workspace = _open(project)
     signal = _find(workspace, id)
@@ -163,7 +163,7 @@ def handle(project: Project = Path(), json: Json = False) -> None:
     Example: `loki signals handle --json`
     """
     from loki.cli.run import take_signals
-    from loki.signalling.handling import handle as handle_all
+    from loki.jobs.signals.signal_handling import handle as handle_all
 
     take_signals()
     workspace = _open(project)
@@ -187,10 +187,10 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     Example: `loki signals watch`
     """
     from loki.cli.run import take_signals
+    from loki.jobs.signals.signal_handling import handle as handle_all
+    from loki.jobs.signals.signal_watcher import changes
+    from loki.jobs.work.task_stop import listening
     from loki.people.signal import FOLDER
-    from loki.signalling.handling import handle as handle_all
-    from loki.signalling.watch import changes
-    from loki.working.stopping import listening
 
     take_signals()
     workspace, cancelled = _open(project), threading.Event()
@@ -224,14 +224,14 @@ def _pair(given: str) -> tuple[str, str]:
 
 
 def _pending(workspace: Workspace) -> list[Signal]:
-    from loki.signalling import signals_of
+    from loki.jobs.signals import signals_of
 
     return signals_of(workspace).pending()
 
 
 def _find(workspace: Workspace, wanted: str) -> Signal:
     from loki.cli.show import find
-    from loki.signalling import signals_of
+    from loki.jobs.signals import signals_of
 
     known = [one for one in signals_of(workspace).all() if one.standing != "handled"]
     by_file = {one.file.partition("/")[2]: one for one in known}
@@ -242,7 +242,7 @@ def _find(workspace: Workspace, wanted: str) -> Signal:
 
 
 def _list(project: Path, all_: bool, json: bool) -> None:
-    from loki.signalling import signals_of
+    from loki.jobs.signals import signals_of
 
     workspace = _open(project)
     signals = signals_of(workspace)

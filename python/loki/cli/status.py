@@ -16,7 +16,7 @@ from loki.cli.read_only import changes_nothing
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from loki.waiting.status import Status
+    from loki.jobs.inbox.project_status import Status
 
 _COLORS = {"success": "green", "failed": "red"}
 
@@ -36,7 +36,7 @@ def command(
 
     Example: `loki status`; `loki status --json`
     """
-    from loki.waiting.status import status
+    from loki.jobs.inbox.project_status import status
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
@@ -52,7 +52,7 @@ def command(
 
 def what_waits() -> None:
     """What waits in the project of this folder, as `loki status` begins."""
-    from loki.waiting.status import status
+    from loki.jobs.inbox.project_status import status
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)

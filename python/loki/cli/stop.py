@@ -13,7 +13,7 @@ from loki.cli.common import fail, line, show_json, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from loki.working.stopping import Word
+    from loki.jobs.work.task_stop import Word
     from loki.workspace import Workspace
 
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
@@ -42,9 +42,9 @@ def cancel(
 
     Example: `loki cancel fix-login "the page is gone"`
     """
-    from loki.action import pipeline_record
+    from loki.action.pipelines import pipeline_record
     from loki.cli.resume import give_up
-    from loki.queueing import queue_of
+    from loki.jobs.queue.project_queue import queue_of
     from loki.workspace import Workspace
 
     workspace = Workspace(project)
@@ -58,8 +58,8 @@ def cancel(
 
 
 def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: bool) -> None:
-    from loki.answering import user
-    from loki.pipeline.giving_up import give_up
+    from loki.execution.pipeline_abort import give_up
+    from loki.jobs.work.task_interventions import user
 
     undone = give_up(workspace, run, user(), why, force=force)
     if json:
@@ -108,7 +108,7 @@ def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> N
 
 
 def _say(word: Word, wait: str, project: Path, json: bool) -> None:
-    from loki.working.stopping import say_to_all
+    from loki.jobs.work.task_stop import say_to_all
     from loki.workspace import Workspace
 
     there = say_to_all(Workspace(project).folder, word, argument_seconds("--wait", wait))

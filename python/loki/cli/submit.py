@@ -16,7 +16,7 @@ from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
 from loki.cli.common import amount, line, show_json, speaks_plainly
 
 if TYPE_CHECKING:
-    from loki.recurrence.queued import QueuedTask
+    from loki.jobs.queue.queued_task import QueuedTask
 
 Texts = Optional[list[str]]  # noqa: UP045 - typer reads it at run time
 Text = Optional[str]  # noqa: UP045
@@ -112,9 +112,9 @@ def command(
     Several at once, which may depend on each other: `loki submit --json-file tasks.json`, with
     `[{"id": "a", "title": "Add it"}, {"id": "b", "title": "Use it", "dependencies": ["a"]}]` in it
     """
-    from loki import queueing
     from loki.action.task import task_id
-    from loki.recurrence.queued import QueuedTask
+    from loki.jobs.queue import project_queue
+    from loki.jobs.queue.queued_task import QueuedTask
     from loki.workspace import Workspace
 
     if (task is None) == (json_file is None):
@@ -151,12 +151,12 @@ def command(
         )
         tasks = [said]
     workspace = Workspace(project)
-    queued = queueing.submit(workspace, tasks, validate=validate)
+    queued = project_queue.submit(workspace, tasks, validate=validate)
     if json:
         show_json([dict(one.raw) for one in queued])
         return
     ids = {id_ for one in queued for id_ in (one.id, *one.dependencies)}
-    queue = queueing.queue_of(workspace)
+    queue = project_queue.queue_of(workspace)
     where_of = queue.places(ids).get
     for one in queued:
         if (there := where_of(one.id)) not in {"pending", None}:
@@ -171,7 +171,7 @@ def command(
 
 
 def _waits(task: QueuedTask, where: Any) -> str:
-    from loki.recurrence.dependency import waits_for
+    from loki.jobs.queue.queue_dependency import waits_for
 
     waiting = waits_for(task, where)
     if not waiting:
@@ -186,7 +186,7 @@ def priority_of(text: str) -> str | float:
     Raises:
         UsageError: it is none.
     """
-    from loki.recurrence.queued import PRIORITIES
+    from loki.jobs.queue.queued_task import PRIORITIES
 
     if text.strip().lower() in PRIORITIES:
         return text.strip().lower()
@@ -206,7 +206,7 @@ def _tasks_in(name: str) -> list[QueuedTask]:
         ConfigError: it is none; says where.
         UsageError: it cannot be read.
     """
-    from loki.recurrence import queued_form
+    from loki.jobs.queue import queued_task_format
 
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
@@ -224,10 +224,10 @@ def _tasks_in(name: str) -> list[QueuedTask]:
     found = []
     for number, one in enumerate(data if isinstance(data, list) else [data], 1):
         try:
-            found.append(queued_form.read(one))
+            found.append(queued_task_format.read(one))
         except ValueError as error:
             raise ConfigError(f"task {number}: {error}", file=file) from error
-        if isinstance(one, dict) and (wrong := queued_form.unread(one)):
+        if isinstance(one, dict) and (wrong := queued_task_format.unread(one)):
             said = ", ".join(f"{name} is {one[name]!r}" for name in wrong)
             raise ConfigError(f"task {number}: {line(said)}: see `loki submit --help`", file=file)
     if not found:

@@ -17,8 +17,8 @@ from loki.cli.common import amount, line, log_to_console, speaks_plainly
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
-    from loki.recurrence.dispatcher import Dispatcher, Round
-    from loki.working.stopping import Word
+    from loki.jobs.recurring.dispatcher import Dispatcher, Round
+    from loki.jobs.work.task_stop import Word
     from loki.workspace import Workspace
 
 
@@ -48,12 +48,12 @@ def command(
 
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
-    from loki import scheduling
     from loki.cli.dead_letter_text import echo
-    from loki.dead_letters.daily import Daily
-    from loki.signalling.following import attend, followed
-    from loki.working.stopping import listening
-    from loki.working.upkeep import before_work
+    from loki.jobs.dead_letters.daily_review import Daily
+    from loki.jobs.recurring import scheduling
+    from loki.jobs.signals.signal_follower import attend, followed
+    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.task_stop import listening
     from loki.workspace import Workspace
 
     log_to_console()
@@ -93,8 +93,8 @@ def command(
 
 def _tell_unusable(workspace: Workspace) -> bool:
     """Tell of tasks that never run, as their file is torn or says what cannot be; whether there are any."""
-    from loki.recurrence.recurring import Unreadable
-    from loki.recurrence.recurring_tasks import RecurringTasks
+    from loki.jobs.recurring.recurring_task import Unreadable
+    from loki.jobs.recurring.recurring_tasks import RecurringTasks
 
     found = [one for one in RecurringTasks(workspace.store).all() if isinstance(one, Unreadable)]
     for one in found:

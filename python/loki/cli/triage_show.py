@@ -10,13 +10,13 @@ import typer
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.cli.common import line, show_json
-from loki.recurrence import triage_record
-from loki.recurrence.triage import parts_of
-from loki.recurrence.triage_record import TriageRecord, document
-from loki.triaging.evidence import records
+from loki.jobs.triage import triage_record
+from loki.jobs.triage.triage_evidence import records
+from loki.jobs.triage.triage_policy import parts_of
+from loki.jobs.triage.triage_record import TriageRecord, document
 
 if TYPE_CHECKING:
-    from loki.recurrence.recurring import RecurringTask
+    from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
 
 SHOWN = 3

@@ -25,7 +25,7 @@ def command(
     Files that somebody changed since are left alone, and then nothing is done at all, unless you
     say `--force`.
     """
-    from loki.action.drafts import forget
+    from loki.action.loop.refused_proposal_store import forget
     from loki.workspace import Workspace
 
     workspace = Workspace(project)

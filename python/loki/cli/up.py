@@ -19,8 +19,8 @@ from loki.cli.work import stop_by_signal
 from loki.cli.work import tell as tell_work
 
 if TYPE_CHECKING:
-    from loki.recurrence.dispatcher import Dispatcher
-    from loki.working.crew import Crew
+    from loki.jobs.recurring.dispatcher import Dispatcher
+    from loki.jobs.work.worker_pool import Crew
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -49,15 +49,15 @@ def command(
 
     Example: `loki up --agent claude`
     """
-    from loki import scheduling
     from loki.cli.dead_letter_text import echo
     from loki.cli.run import take_signals
-    from loki.dead_letters.daily import Daily
-    from loki.signalling.following import followed
-    from loki.working.crew import Crew
-    from loki.working.queued import DefaultAgent
-    from loki.working.stopping import listening
-    from loki.working.upkeep import before_work
+    from loki.jobs.dead_letters.daily_review import Daily
+    from loki.jobs.recurring import scheduling
+    from loki.jobs.signals.signal_follower import followed
+    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.queued_task_spec import DefaultAgent
+    from loki.jobs.work.task_stop import listening
+    from loki.jobs.work.worker_pool import Crew
     from loki.workspace import Workspace
 
     if agent is not None and agent_command is not None:
@@ -102,7 +102,7 @@ def command(
 
 
 def _tick(workspace: Workspace, dispatcher: Dispatcher, crew: Crew) -> None:
-    from loki import scheduling
+    from loki.jobs.recurring import scheduling
 
     try:
         dispatcher.watch(

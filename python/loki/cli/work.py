@@ -24,9 +24,9 @@ from loki.cli.common import (
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
-    from loki.recurrence.claim import Claim
-    from loki.working.crew import Count, Crew
-    from loki.working.finish import Finished
+    from loki.jobs.queue.lease import Claim
+    from loki.jobs.work.finish import Finished
+    from loki.jobs.work.worker_pool import Count, Crew
 
 _COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
 _SHOWN = 5
@@ -90,11 +90,11 @@ def command(
     import logging
 
     from loki.cli.dead_letter_text import echo
-    from loki.dead_letters.daily import Daily
-    from loki.signalling.following import attend, followed
-    from loki.working.crew import Crew
-    from loki.working.queued import DefaultAgent
-    from loki.working.upkeep import before_work
+    from loki.jobs.dead_letters.daily_review import Daily
+    from loki.jobs.signals.signal_follower import attend, followed
+    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.queued_task_spec import DefaultAgent
+    from loki.jobs.work.worker_pool import Crew
     from loki.workspace import Workspace
 
     if agent is not None and agent_command is not None:
@@ -134,7 +134,7 @@ def stop_by_signal(crew: Crew) -> None:
     Args:
         crew: they.
     """
-    from loki.working.crew import leave_at_once
+    from loki.jobs.work.worker_pool import leave_at_once
 
     stopped = False
 
@@ -151,7 +151,7 @@ def stop_by_signal(crew: Crew) -> None:
 
 def tell(what: Claim | Finished, count: Count | None) -> None:
     """A line of progress on stderr; as `Crew` tells it."""
-    from loki.working.finish import Finished
+    from loki.jobs.work.finish import Finished
 
     if not isinstance(what, Finished):
         typer.echo(f"{what.id}: begun", err=True)
@@ -168,7 +168,7 @@ def tell(what: Claim | Finished, count: Count | None) -> None:
 
 
 def _summary(crew: Crew) -> str:
-    from loki.working.crew import NAMED
+    from loki.jobs.work.worker_pool import NAMED
 
     held, nameless = crew.held_up(), crew.nameless()
     if not crew.finished and not held and not nameless:

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, cast
 
 from loki import _core
-from loki.base.argument import called
+from loki.base.argument_checks import called
 from loki.base.error import BreakerOpen
 from loki.base.time import argument_nanoseconds, at_one_moment
 from loki.decision.breaker_snapshot import (

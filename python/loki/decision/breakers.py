@@ -20,18 +20,18 @@ from typing import Any, ParamSpec, TypeVar
 
 from loki._core import BreakerEventKind as Kind
 from loki._core import BreakerMoment, BreakerPermit, BreakerReply, BreakersFile
-from loki.base.argument import called
+from loki.base.argument_checks import called
 from loki.base.error import StoreError
-from loki.base.owner import boot_id
+from loki.base.process_owner import boot_id
 from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds, at_one_moment
 from loki.decision.breaker import Breaker
-from loki.decision.breaker_kinds import named_arguments
+from loki.decision.breaker_presets import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
+from loki.decision.breaker_transition_log import TransitionLog
+from loki.decision.breakers_compaction import Folding
 from loki.decision.breakers_file import SharedFile, moment, owner
-from loki.decision.breakers_fold import Folding
 from loki.decision.breakers_log import Content
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
-from loki.decision.transition_log import TransitionLog
 
 P = ParamSpec("P")
 R = TypeVar("R")

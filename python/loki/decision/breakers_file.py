@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from typing import TypeAlias
 
 from loki._core import BreakerMoment, BreakersFile
-from loki.base import file, locks
+from loki.base import atomic_file, locks
 from loki.base.error import StoreError
 from loki.decision.breakers_log import LONGEST, SHARE, SMALL, Content, head
 
@@ -69,7 +69,7 @@ class SharedFile:
         Raises:
             StoreError: somebody else held it for 30 s, or there can be none here.
         """
-        file.make_folder(os.path.dirname(self.path))
+        atomic_file.make_folder(os.path.dirname(self.path))
         return locks.hold_in_turn(self.path, LOCK_TIMEOUT, POLL)
 
     def has_folder(self) -> bool:
@@ -115,7 +115,7 @@ class SharedFile:
         if at_once or is_long or not before.is_ours:
             self._write_whole(before.merged(line))
             return True
-        file.append_at(self._log, before.end, line)
+        atomic_file.append_at(self._log, before.end, line)
         self._seen = _NEVER, _NEVER
         return False
 
@@ -146,10 +146,10 @@ class SharedFile:
         status = _look(self.path)
         if len(data) > SMALL and status is not None:
             # The lines before it mean nothing by now, whether they are cut off or not.
-            file.append_at(self._log, 0, head(_identity(status)), durable=False)
+            atomic_file.append_at(self._log, 0, head(_identity(status)), durable=False)
 
     def _replace(self, data: bytes) -> None:
-        file.write_atomic(self.path, data, of=os.path.basename(self.path))
+        atomic_file.write_atomic(self.path, data, of=os.path.basename(self.path))
         self._sweep()
         self._seen = _NEVER, _NEVER  # what comes next may even be what was there before
 
@@ -162,7 +162,7 @@ class SharedFile:
         aside = self._free_name()
         try:
             os.rename(self.path, aside)
-            file.sync_folder(os.path.dirname(aside))
+            atomic_file.sync_folder(os.path.dirname(aside))
         except OSError as error:
             raise StoreError(f"could not move {self.path}: {error.strerror or error}") from error
         return aside
@@ -174,7 +174,7 @@ class SharedFile:
             StoreError: it cannot be written.
         """
         aside = self._free_name()
-        file.write_atomic(aside, self._bytes()[0])
+        atomic_file.write_atomic(aside, self._bytes()[0])
         return aside
 
     def _sweep(self) -> None:
@@ -185,8 +185,8 @@ class SharedFile:
         folder, name = os.path.split(self.path)
         with suppress(OSError):
             for found in os.listdir(folder):
-                if found.startswith(f".loki-{name}-") and file.is_temporary(found):
-                    file.remove_quietly(os.path.join(folder, found))
+                if found.startswith(f".loki-{name}-") and atomic_file.is_temporary(found):
+                    atomic_file.remove_quietly(os.path.join(folder, found))
 
     def _free_name(self) -> str:
         names = (f"{self.path}.corrupt-{number}" for number in itertools.count(1))

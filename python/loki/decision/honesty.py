@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from loki import _core
-from loki.decision.own_words import Sentence, folded, sentences
+from loki.decision.prose import Sentence, folded, sentences
 
 RATIONALIZATION = "rationalization"
 """The family of the twelve; a red flag is its own family."""

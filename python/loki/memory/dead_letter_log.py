@@ -14,12 +14,13 @@ from typing import Any
 
 from loki.base.log import tell
 from loki.base.markdown import code
-from loki.memory import learning, suggestion, task_record
+from loki.memory import suggestion, task_record
 from loki.memory.attempt import Attempt
-from loki.memory.candidate import Candidate, Candidates, Source
 from loki.memory.dead_letter import DeadLetter, alike
 from loki.memory.dead_letter_page import render
 from loki.memory.history import History
+from loki.memory.learning import pattern_learning
+from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.memory.store import Store
 from loki.memory.suggestion import Solved
 from loki.recognition.failure import Failure
@@ -84,7 +85,7 @@ class DeadLetterLog:
         return [
             letter
             for letter, failure in kept
-            if failure and learning.matches(entry, failure, self._patterns)
+            if failure and pattern_learning.matches(entry, failure, self._patterns)
         ]
 
     def raw(self) -> dict[str, dict[str, Any]]:
@@ -134,11 +135,11 @@ class DeadLetterLog:
     ) -> Candidate | None:
         """The candidate that a dead letter belongs to, where there are enough like it."""
         failure = letter.recognized()
-        if failure is None or not learning.is_unmatched(letter.confidence):
+        if failure is None or not pattern_learning.is_unmatched(letter.confidence):
             return None
         others = islice(self._unmatched(failure, known), MOST_COMPARED - 1)
         alike_ones = [*reversed(list(others)), (letter, failure)]
-        if len(alike_ones) < learning.FEWEST:
+        if len(alike_ones) < pattern_learning.FEWEST:
             return None
         candidates = Candidates(self._store)
         sources = [Source(one.task_id, one.message, one.at) for one, _ in alike_ones]
@@ -149,7 +150,7 @@ class DeadLetterLog:
             return candidates.propose(replace(matched, sources=tuple(sources)))
         failures = [failure for _, failure in alike_ones]
         tried = frozenset.intersection(*(frozenset(one.strategies) for one, _ in alike_ones))
-        entry = learning.draw(failures, self._others(failures), self._patterns, tried)
+        entry = pattern_learning.draw(failures, self._others(failures), self._patterns, tried)
         if entry is None:
             tell(letter.task_id, "no pattern could be drawn")
             return None
@@ -166,23 +167,25 @@ class DeadLetterLog:
             if raw.get("extension") != failure.extension or not raw.get("failure"):
                 continue
             letter = _read(raw)
-            if letter is None or not learning.is_unmatched(letter.confidence):
+            if letter is None or not pattern_learning.is_unmatched(letter.confidence):
                 continue
             other = letter.recognized()
-            if other and learning.alike(other, failure) and not self._is_known(other):
+            if other and pattern_learning.alike(other, failure) and not self._is_known(other):
                 yield letter, other
 
     def _is_known(self, failure: Failure) -> bool:
         """Whether a pattern that was added since knows it."""
-        seen = learning.Evidence.of(failure)
+        seen = pattern_learning.Evidence.of(failure)
         best = next(iter(self._patterns.match(seen.text, seen.language)), None)
-        return best is not None and not learning.is_unmatched(best.confidence)
+        return best is not None and not pattern_learning.is_unmatched(best.confidence)
 
     def _matched_by(self, failure: Failure, candidates: Candidates) -> Candidate | None:
         """The candidate for a pattern that matches a failure already."""
         patterns = (one for one in candidates.all() if one.kind == "pattern")
         fitting = (
-            one for one in patterns if learning.matches(one.content, failure, self._patterns)
+            one
+            for one in patterns
+            if pattern_learning.matches(one.content, failure, self._patterns)
         )
         return next(fitting, None)
 
@@ -198,7 +201,9 @@ class DeadLetterLog:
                     found.setdefault(failure.fingerprint, failure)
             if len(found) > MOST_OTHERS:
                 break
-        return [f for f in found.values() if not any(learning.alike(f, one) for one in sources)]
+        return [
+            f for f in found.values() if not any(pattern_learning.alike(f, one) for one in sources)
+        ]
 
 
 def scan(store: Store) -> Iterator[DeadLetter]:

@@ -10,7 +10,7 @@ from loki.base.secret import masked
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import DeadLetter, is_test_file
-from loki.memory.page import front_matter
+from loki.memory.front_matter import front_matter
 from loki.recognition.failure import Failure
 
 

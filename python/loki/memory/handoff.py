@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loki.memory.page import front_matter
+from loki.memory.front_matter import front_matter
 from loki.memory.quote import quoted, whole
 
 FOLDER = "memory/handoffs/"

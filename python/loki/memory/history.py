@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
-from loki.base.dump import dump
 from loki.base.markdown import fence, inline
+from loki.base.yaml_dump import dump
 from loki.memory.attempt import Attempt
-from loki.memory.page import front_matter
+from loki.memory.front_matter import front_matter
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")

@@ -1,7 +1,7 @@
 """The ledger of a task: where it stands, for whoever goes on with it without having been there.
 
 A page of Markdown in ``.loki/memory/ledgers/``, one a task, made of what is on record; pure. What other
-programs wrote there is read by `loki.memory.carried`. Under test: ``tests/py/memory/test_ledger.py``.
+programs wrote there is read by `loki.memory.session_context`. Under test: ``tests/py/memory/test_ledger.py``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loki.base.markdown import inline
-from loki.memory.course import Course
-from loki.memory.page import front_matter
+from loki.memory.attempt_summary import Approach
+from loki.memory.front_matter import front_matter
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
-from loki.memory.tried import Approach
+from loki.memory.task_progress import Course
 
 FOLDER = "memory/ledgers/"
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from loki.base.markdown import code, fence
 from loki.base.secret import mask_secrets
-from loki.base.tokens import clip, clip_line, clip_lines
+from loki.base.token_estimate import clip, clip_line, clip_lines
 from loki.recognition.text import visible
 
 LINE = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loki.base.tokens import tokens
+from loki.base.token_estimate import tokens
 from loki.memory.quote import quoted
 from loki.memory.sign import APPROACH_LENGTH, Advice, Seen, Sighting
 from loki.recognition.failure import Failure

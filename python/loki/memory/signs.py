@@ -50,7 +50,7 @@ class Run:
     Attributes:
         branch: its git branch, or None.
         seen: what was seen in it.
-        start: how git stood when the first failure was kept; see `loki.action.branch`.
+        start: how git stood when the first failure was kept; see `loki.action.changes.git_branch`.
     """
 
     branch: str | None

@@ -245,7 +245,7 @@ def _masked_document(document: str, text: str) -> str:
 def load(store: Store, document: str) -> dict[str, Any] | None:
     """A document that is an object of JSON, in the form that it must have; None where there is none.
 
-    What does not fit in it is told, once; `loki.memory.sound` says what becomes of it.
+    What does not fit in it is told, once; `loki.memory.document_validation` says what becomes of it.
     """
     return read(store, document, store.get(document))
 
@@ -256,13 +256,13 @@ _told: WeakKeyDictionary[Store, set[tuple[str, tuple[str, ...]]]] = WeakKeyDicti
 
 def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None:
     """The same of the text that a document of a store holds; None where there is none."""
-    from loki.memory import sound
+    from loki.memory import document_validation
 
     if text is None:
         return None
-    data, flaws = sound.document(document, text)
+    data, flaws = document_validation.document(document, text)
     told = _told.setdefault(store, set())
     if flaws and (document, flaws) not in told:
         told.add((document, flaws))
         logger.warning("%s is damaged: %s", document, "; ".join(flaws))
-    return data if data is None or not flaws else {**data, sound.FLAWS: flaws}
+    return data if data is None or not flaws else {**data, document_validation.FLAWS: flaws}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from loki.memory.attempt import Attempt
-from loki.memory.metrics import ExecutionMetrics, catches
+from loki.memory.attempt_metrics import ExecutionMetrics, catches
 from loki.memory.strategy_use import chain, counts
 
 ENOUGH_USES = 10

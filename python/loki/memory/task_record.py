@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loki.memory import store as documents
-from loki.memory.sound import FLAWS
+from loki.memory.document_validation import FLAWS
 from loki.memory.store import Store
 
 

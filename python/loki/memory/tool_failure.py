@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loki.base.tokens import clip
-from loki.memory.trimming import trimmed
+from loki.base.token_estimate import clip
+from loki.memory.log_trimming import trimmed
 from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ class Approvals:
         task_id: the task.
 
     Example:
-        >>> from loki.stores.memory import MemoryStore
+        >>> from loki.stores.memory_store import MemoryStore
         >>> approvals = Approvals(MemoryStore(), "t")
         >>> approvals.add(Approval("the text reads well", True, "ann", "2026-04-04T10:00:00Z", "d1"))
         >>> approvals.standing("the text reads well", "d1").by

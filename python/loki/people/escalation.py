@@ -2,7 +2,7 @@
 
 It tells what happened, what was tried and why it failed, what may help, the ways to go on with the
 command for each, and what exactly the person must decide. `loki.people.escalations` keeps the pages
-and reads them again; `loki.people.answered` is what a page becomes once a person has spoken.
+and reads them again; `loki.people.escalation_answer` is what a page becomes once a person has spoken.
 """
 
 from __future__ import annotations

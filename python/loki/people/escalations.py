@@ -14,8 +14,8 @@ from functools import partial
 from loki.base.markdown import inline
 from loki.base.time import Clock, isoformat
 from loki.memory.store import Store
-from loki.people.answered import head, is_open, open_tasks, said, with_answer, with_task
 from loki.people.escalation import Escalation, file_name, render
+from loki.people.escalation_answer import head, is_open, open_tasks, said, with_answer, with_task
 from loki.people.request_page import AWAITING
 
 FOLDER = "escalations/"

@@ -1,7 +1,7 @@
 """A request for a person's decision: ``HUMAN_REVIEW_NEEDED``, and what becomes of it; pure.
 
 `step` is the table: (standing, event) → (standing, effects). The requests of a project are kept by
-`loki.people.human_reviews`, the effects are carried out by ``loki.waiting``. Why it is so:
+`loki.people.human_review_store`, the effects are carried out by ``loki.jobs.inbox``. Why it is so:
 ``docs/design/human-review.md``.
 """
 

@@ -1,6 +1,6 @@
 """What waits for a person: one form for whatever asks, with the commands that answer it; pure.
 
-What kinds there are, and what an answer to each does, is `loki.waiting.inbox`. Why it is so:
+What kinds there are, and what an answer to each does, is `loki.jobs.inbox.inbox`. Why it is so:
 ``docs/design/human-review.md``.
 """
 

@@ -31,7 +31,7 @@ class RequestLog:
         clock: the time.
 
     Example:
-        >>> from loki.stores.memory import MemoryStore
+        >>> from loki.stores.memory_store import MemoryStore
         >>> from loki.testing import ManualClock
         >>> log = RequestLog(MemoryStore(), ManualClock())
         >>> log.add("told", "review-1")

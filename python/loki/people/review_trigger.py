@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 from loki.people.human_review import HumanReview
 from loki.people.irreversible import irreversible
 

@@ -19,7 +19,6 @@ from loki.base.secret import masked
 from loki.base.time import isoformat
 from loki.memory.closed_runs import ended_at
 from loki.memory.store import Masked, read
-from loki.people.overwritten import Overwritten
 from loki.people.signal import (
     FOLDER,
     KINDS,
@@ -34,6 +33,7 @@ from loki.people.signal import (
     parse,
     render,
 )
+from loki.people.signal_overwrites import Overwritten
 
 if TYPE_CHECKING:
     from loki.base.time import Clock

@@ -91,18 +91,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         with suppress(Exception):  # what pytest has to say of it comes first
             said: Mapping[str, object] = vars(early_config.known_args_namespace)
             if _is_wanted(early_config, said):
-                from loki.pytest_plugin import unstarted
+                from loki.pytest_plugin import startup_failure
 
-                unstarted.tell(early_config, said, error)
+                startup_failure.tell(early_config, said, error)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Switch it on where somebody asked for it."""
     if not _is_wanted(config, vars(config.option)):
         return
-    from loki.pytest_plugin import switch
+    from loki.pytest_plugin import activation
 
-    switch.on(config)
+    activation.on(config)
 
 
 def _is_wanted(config: pytest.Config, options: Mapping[str, object]) -> bool:

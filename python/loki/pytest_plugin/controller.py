@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.pytest_plugin.journal import Journal
-from loki.pytest_plugin.junit import junit_of
+from loki.pytest_plugin.junit_properties import junit_of
+from loki.pytest_plugin.results_tally import Tally
+from loki.pytest_plugin.run_journal import Journal
 from loki.pytest_plugin.run_record import RunRecord
-from loki.pytest_plugin.tally import Tally
-from loki.pytest_plugin.trace import Trace
-from loki.pytest_plugin.worker import OUTPUT, Witness, has_failed
+from loki.pytest_plugin.run_trace import Trace
+from loki.pytest_plugin.xdist_worker import OUTPUT, Witness, has_failed
 
 if TYPE_CHECKING:
-    from loki.decision.test_summary import Member, TestSummary
-    from loki.memory.test_history import TestHistory
-    from loki.memory.test_run import TestFailure, TestRun
-    from loki.pytest_plugin.guard import Guard
-    from loki.pytest_plugin.junit import Junit
+    from loki.decision.suites.suite_summary import Member, TestSummary
+    from loki.memory.suites.suite_history import TestHistory
+    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.pytest_plugin.error_guard import Guard
+    from loki.pytest_plugin.junit_properties import Junit
     from loki.pytest_plugin.options import Options
-    from loki.pytest_plugin.place import Place
-    from loki.recognition.callee import Assertions
+    from loki.pytest_plugin.project_root import Place
+    from loki.recognition.shared_callees import Assertions
 
 
 class Controller:
@@ -122,7 +122,7 @@ class Controller:
             self._config.pluginmanager.register(self._junit, "loki-junit")
 
     def _failed(self, report: pytest.TestReport) -> None:
-        from loki.pytest_plugin.recognizing import unpacked
+        from loki.pytest_plugin.failure_recognition import unpacked
         from loki.pytest_plugin.report_text import CRASHED
 
         if has_failed(report):
@@ -140,8 +140,8 @@ class Controller:
             self._junit.failed(failing)
 
     def _finish(self, session: pytest.Session) -> None:
-        from loki.memory.test_history import TestHistory
-        from loki.pytest_plugin.deaths import keep_unfinished
+        from loki.memory.suites.suite_history import TestHistory
+        from loki.pytest_plugin.crashed_runs import keep_unfinished
 
         tally = self._tally
         run = self._record.finish(
@@ -159,9 +159,9 @@ class Controller:
 
     def _summarize(self, session: pytest.Session, run: TestRun, history: TestHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
-        from loki.action.files_since import files_since
-        from loki.decision.test_changes import with_changes
-        from loki.decision.test_summary import summarize
+        from loki.action.changes.changed_files import files_since
+        from loki.decision.suites.suite_changes import with_changes
+        from loki.decision.suites.suite_summary import summarize
 
         project = os.fspath(self._place.project)
         known = summarize(run, history, self._assertions(run, history))
@@ -171,8 +171,8 @@ class Controller:
 
     def _assertions(self, run: TestRun, history: TestHistory) -> Assertions:
         """What failing tests assert on, by their source; without it the run is summed up all the same."""
-        from loki.pytest_plugin.source.reading import assertions_of
-        from loki.recognition.callee import NO_ASSERTIONS
+        from loki.pytest_plugin.source.assertion_reader import assertions_of
+        from loki.recognition.shared_callees import NO_ASSERTIONS
 
         if not run.failures:
             return NO_ASSERTIONS
@@ -184,7 +184,7 @@ class Controller:
 
     def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
-        from loki.decision.test_verdict import excused, exit_code
+        from loki.decision.suites.suite_exit_code import excused, exit_code
 
         options = self._options
         if not (options.fail_on or options.quarantine):
@@ -200,10 +200,10 @@ class Controller:
 
     def _tell(self, summary: TestSummary) -> None:
         """Write the reports, and what GitHub shows."""
-        from loki.pytest_plugin import publishing
+        from loki.pytest_plugin import report_publishing
 
-        publishing.write_reports(summary, self._options.reports, self._guard.warn)
-        publishing.tell_github(summary, os.environ, self._guard.warn)
+        report_publishing.write_reports(summary, self._options.reports, self._guard.warn)
+        report_publishing.tell_github(summary, os.environ, self._guard.warn)
         if self._junit is not None:
             self._junit.complete(summary)
 
@@ -216,7 +216,7 @@ class Controller:
             terminalreporter.write_line(line, yellow=True)
 
     def _counts(self, session: pytest.Session) -> dict[str, int]:
-        from loki.pytest_plugin.tally import counts
+        from loki.pytest_plugin.results_tally import counts
 
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None:

@@ -12,10 +12,10 @@ import re
 from typing import TYPE_CHECKING
 
 from loki.pytest_plugin.report_file import sections
-from loki.pytest_plugin.wording import affected, counted, message_of, messages_of, plain
+from loki.pytest_plugin.report_wording import affected, counted, message_of, messages_of, plain
 
 if TYPE_CHECKING:
-    from loki.decision.test_summary import Cause, TestSummary
+    from loki.decision.suites.suite_summary import Cause, TestSummary
 
 MOST_ANNOTATIONS = 10
 """Errors of a step, and as many warnings, that GitHub shows. Source: its documentation, limits."""

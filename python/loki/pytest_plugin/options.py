@@ -53,7 +53,7 @@ def options_of(config: pytest.Config, said: Mapping[str, object]) -> Options:
 def _labels(said: str) -> tuple[str, ...]:
     wanted = tuple(name.strip() for name in said.split(",") if name.strip())
     if wanted:
-        from loki.decision.test_label import LABELS
+        from loki.decision.suites.suite_labels import LABELS
 
         for name in wanted:
             if name not in LABELS:

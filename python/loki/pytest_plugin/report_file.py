@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from loki.base.markdown import cell, code, fence, inline
 from loki.base.secret import mask_secrets, masked
-from loki.decision.test_summary import to_dict
-from loki.pytest_plugin.wording import (
+from loki.decision.suites.suite_summary import to_dict
+from loki.pytest_plugin.report_wording import (
     affected,
     changed,
     counted,
@@ -24,7 +24,7 @@ from loki.pytest_plugin.wording import (
 )
 
 if TYPE_CHECKING:
-    from loki.decision.test_summary import Cause, TestSummary
+    from loki.decision.suites.suite_summary import Cause, TestSummary
 
 SUFFIXES = (".json", ".md", ".markdown")
 """What a report's name may end with."""

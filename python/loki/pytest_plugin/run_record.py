@@ -1,4 +1,4 @@
-"""A run of a test suite on its way to becoming a `loki.memory.test_run.TestRun`."""
+"""A run of a test suite on its way to becoming a `loki.memory.suites.suite_run.TestRun`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.pytest_plugin.place import FOLDER
+from loki.pytest_plugin.project_root import FOLDER
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from loki.action.code_state import CodeState
+    from loki.action.changes.code_state import CodeState
     from loki.memory.store import ForgivingStore
-    from loki.memory.test_run import TestRun
-    from loki.pytest_plugin.journal import Journal
-    from loki.pytest_plugin.place import Place
-    from loki.pytest_plugin.tally import Tally
+    from loki.memory.suites.suite_run import TestRun
+    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.results_tally import Tally
+    from loki.pytest_plugin.run_journal import Journal
 
 _METADATA = (".dist-info", ".egg-info")
 
@@ -55,7 +55,7 @@ class RunRecord:
         """
         from loki.base.manual_clock import clock_of
         from loki.base.time import isoformat
-        from loki.memory.test_run import TestRun
+        from loki.memory.suites.suite_run import TestRun
 
         self._started = clock_of(os.environ).now()
         self._began = time.perf_counter()
@@ -78,7 +78,7 @@ class RunRecord:
             exit_code: pytest's.
         """
         from loki.base.time import isoformat
-        from loki.memory.test_run import TestRun
+        from loki.memory.suites.suite_run import TestRun
 
         if self._asking is not None:
             self._asking.join()
@@ -112,7 +112,7 @@ class RunRecord:
         return self._place.project / FOLDER
 
     def _ask(self, journal: Journal) -> None:
-        from loki.action.code_state import code_state
+        from loki.action.changes.code_state import code_state
 
         code = self._code = code_state(os.fspath(self._place.project), self._ignored)
         journal.write("code", {"branch": code.branch, "commit": code.commit, "tree": code.tree})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Protocol
 
-from loki.pytest_plugin.wording import (
+from loki.pytest_plugin.report_wording import (
     affected,
     changed,
     counted,
@@ -23,8 +23,8 @@ from loki.pytest_plugin.wording import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from loki.decision.test_label import LabelName
-    from loki.decision.test_summary import Cause, Member, TestSummary
+    from loki.decision.suites.suite_labels import LabelName
+    from loki.decision.suites.suite_summary import Cause, Member, TestSummary
 
 CAUSES, TESTS, RESCUED = 20, 3, 5
 """Causes that are shown, tests of each, and tests that passed when tried again. Chosen."""
@@ -64,7 +64,7 @@ def show(
     Args:
         summary: what the run showed.
         writer: where to.
-        excused: failures that do not fail the run, as `loki.decision.test_verdict.excused` says;
+        excused: failures that do not fail the run, as `loki.decision.suites.suite_exit_code.excused` says;
             where there are no others, one line says so.
         width: columns; 0: as the writer's terminal has.
     """

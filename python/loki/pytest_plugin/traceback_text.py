@@ -2,7 +2,7 @@
 
 What is recognized must not depend on what a person wants to read: with ``--tb=no`` there is no stack,
 with ``--tb=short`` no sign of which line raised. Where the tests run, loki has pytest write it once
-more, for failing tests only. Under test: ``tests/py/pytest_plugin/test_recognizing.py``.
+more, for failing tests only. Under test: ``tests/py/pytest_plugin/test_failure_recognition.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from loki.pytest_plugin.guard import Guard
+    from loki.pytest_plugin.error_guard import Guard
 
 _SUFFICES = frozenset({"auto", "long"})
 """Styles that say all that recognition reads."""

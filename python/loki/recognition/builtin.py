@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loki.base.error import ConfigError
-    from loki.recognition.definition import Check, Document
+    from loki.recognition.definition_file import Check, Document
 
     Verdict = Callable[[Document], list[ConfigError]]
 
@@ -64,9 +64,9 @@ def _accept(_: Document) -> list[ConfigError]:
 
 
 def _read(path: Path, shape: Check, refused: Verdict) -> Document:
-    from loki.recognition import definition
+    from loki.recognition import definition_file
 
-    document = definition.read(path.read_bytes(), path.name, shape)
+    document = definition_file.read(path.read_bytes(), path.name, shape)
     for problem in refused(document):
         raise problem
     return document
@@ -85,18 +85,18 @@ def compile_definitions(
     Raises:
         ConfigError: a file is not as it should be.
     """
-    from loki.recognition import schema
+    from loki.recognition import definition_schema
 
     tools = []
     for path in sorted((folder / "tools").glob("*.yml")):
-        document = _read(path, schema.tool_file, of_tool)
+        document = _read(path, definition_schema.tool_file, of_tool)
         if document.value["tool"] != path.stem:
             raise document.error(
                 "/tool", f"found {document.value['tool']!r}, expected {path.stem!r}"
             )
         document.value.pop("samples", None)
         tools.append(document.value)
-    known = _read(folder / "failure-patterns.yml", schema.pattern_file, of_patterns)
+    known = _read(folder / "failure-patterns.yml", definition_schema.pattern_file, of_patterns)
     return {"tools": tools, "patterns": known.value}
 
 
@@ -116,9 +116,9 @@ def main(arguments: list[str]) -> int:
     verdicts: tuple[Verdict, ...] = ()
     if len(arguments) > 1:
         _use_core(arguments[1])
-        from loki.recognition import verdict
+        from loki.recognition import definition_validation
 
-        verdicts = (verdict.of_tool, verdict.of_patterns)
+        verdicts = (definition_validation.of_tool, definition_validation.of_patterns)
     try:
         definitions = compile_definitions(_HERE, *verdicts)
     except ConfigError as error:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
-from loki.base.argument import listed, thread_count
+from loki.base.argument_checks import listed, thread_count
 from loki.base.secret import unnamed
-from loki.recognition.card import failure_card
-from loki.recognition.frame import Frame, as_json, match_of, must_fit
+from loki.recognition.html_repr import failure_card
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
+from loki.recognition.stack_frame import Frame, as_json, match_of, must_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from loki.recognition.folder import Exists
+    from loki.recognition.place_folder import Exists
     from loki.recognition.text import Text
 
 RECOGNIZER_VERSION = 1
@@ -311,7 +311,7 @@ def recognize(
         ('app.py', 1, 'name-defined')
     """
     from loki.recognition import site
-    from loki.recognition.folder import with_folders
+    from loki.recognition.place_folder import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
@@ -351,7 +351,7 @@ def recognize_many(
         ['KeyError', 'ValueError']
     """
     from loki.recognition import site
-    from loki.recognition.folder import with_folders
+    from loki.recognition.place_folder import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)

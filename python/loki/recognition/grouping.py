@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki import _core
-from loki.base.argument import listed, thread_count
+from loki.base.argument_checks import listed, thread_count
+from loki.base.atomic_file import write_atomic
 from loki.base.error import StoreError
-from loki.base.file import write_atomic
 from loki.recognition.failure import Failure, as_failure, recognize
 from loki.recognition.pattern import PatternSet
 

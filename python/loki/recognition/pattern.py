@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki import _core
 from loki.recognition import builtin
-from loki.recognition.card import match_card
+from loki.recognition.html_repr import match_card
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,7 +191,7 @@ class PatternSet:
         Raises:
             ConfigError: it cannot be read, or is not as it should be; nothing is half-loaded.
         """
-        from loki.recognition import definition
+        from loki.recognition import definition_file as definition
 
         return PatternSet.loads(definition.content(path), name=str(path))
 
@@ -218,10 +218,11 @@ class PatternSet:
             ... ''').match("no flux")[0].pattern
             'flux'
         """
-        from loki.recognition import definition, schema, verdict
+        from loki.recognition import definition_file as definition
+        from loki.recognition import definition_schema, definition_validation
 
-        document = definition.read(yaml, name, schema.pattern_file)
-        for problem in verdict.of_patterns(document):
+        document = definition.read(yaml, name, definition_schema.pattern_file)
+        for problem in definition_validation.of_patterns(document):
             raise problem
         return PatternSet.of(document.value)
 

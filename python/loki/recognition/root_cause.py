@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.callee import NO_ASSERTIONS, Assertions, Callee, shared_callees
+from loki.recognition.shared_callees import NO_ASSERTIONS, Assertions, Callee, shared_callees
 from loki.recognition.shown_value import shown_values
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import overlap
-from loki.recognition.underlying import ASSERTIONS, is_infrastructure, is_test_path
+from loki.recognition.underlying_kind import ASSERTIONS, is_infrastructure, is_test_path
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

@@ -12,7 +12,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING
 
-from loki.recognition.underlying import is_test_path
+from loki.recognition.underlying_kind import is_test_path
 
 if TYPE_CHECKING:
     from loki.recognition.failure import Failure

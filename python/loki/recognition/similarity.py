@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from loki import _core
-from loki.base.argument import listed, thread_count
+from loki.base.argument_checks import listed, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TypeAlias
 
 from loki import _core
-from loki.base.invisible import written_out
+from loki.base.control_characters import written_out
 
 Text: TypeAlias = str | bytes | bytearray | memoryview
 """Output of a tool: text, or bytes in any encoding: UTF-16 where they begin with its byte order mark,
@@ -50,7 +50,7 @@ def visible(text: Text) -> str:
         TypeError: the argument is neither.
 
     Source:
-        `loki.base.invisible.INVISIBLE`.
+        `loki.base.control_characters.INVISIBLE`.
 
     Example:
         >>> print(visible("\x1b[31mexpected 'ab', got 'a\u200bb'"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 
 def open_store(folder: Path) -> FileStore:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from loki.action.check import Check, CheckResult, Report
-from loki.action.comparison import Broken, Comparison, Count
-from loki.action.event import (
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.results_comparison import Broken, Comparison, Count
+from loki.action.loop.loop_events import (
     Ask,
     CheckRegressions,
     Execute,
@@ -18,7 +18,7 @@ from loki.action.event import (
     Say,
     TakeBaseline,
 )
-from loki.action.state import State
+from loki.action.loop.loop_state import State
 from support.loop import CHECK, PASS, MakeFailure, World, change, fail, setting
 
 BROKEN = Broken("pytest -q", "tests.test_till.test_sell", "tests/test_till.py", "failed")

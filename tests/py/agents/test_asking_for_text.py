@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.question import Answering, Question, Said
-from loki.agents.command import CommandAgent
-from loki.agents.fallback import FallbackAgent, ask
-from loki.agents.member import LocalBreakers, Ways
-from loki.agents.model import ModelAgent
+from loki.action.question_protocol import Answering, Question, Said
+from loki.agents.command_agent import CommandAgent
+from loki.agents.endpoint import LocalBreakers, Ways
+from loki.agents.fallback_agent import FallbackAgent, ask
+from loki.agents.model_agent import ModelAgent
 from loki.base.error import AgentError, BreakerOpen
 from loki.testing import ManualClock, ScriptedLLM
 

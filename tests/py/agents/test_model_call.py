@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from loki import LLMError, Message, Request, Tool
-from loki.agents.anthropic import AnthropicLLM
+from loki.agents.anthropic_llm import AnthropicLLM
 from loki.agents.model_call import Draft, perform
 from loki.agents.model_error import Service
-from loki.agents.openai import OpenAILLM
+from loki.agents.openai_llm import OpenAILLM
 from loki.testing import ManualClock
 from support.llm_service import (
     Fault,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from loki.action.tree import Tree
+from loki.action.changes.tree import Tree
 from loki.agents.model_context import Context, show
-from loki.base.tokens import tokens
+from loki.base.token_estimate import tokens
 
 
 def look(root: Path, files: Mapping[str, str | bytes], briefing: str, **limits: int) -> Context:

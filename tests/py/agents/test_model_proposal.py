@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from loki import Answer
-from loki.action.refusal import refusals
-from loki.action.tree import Tree
+from loki.action.changes.forbidden_changes import refusals
+from loki.action.changes.tree import Tree
 from loki.agents.model_context import Context
 from loki.agents.model_proposal import TOOL, Read, Unusable, loads, read
-from loki.agents.openai import is_strict
+from loki.agents.openai_llm import is_strict
 
 FILES = {
     "a.py": b"x = 1\ny = 1\n",

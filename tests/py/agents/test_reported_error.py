@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 
 import pytest
 
+from loki.agents.agent_report import Report
 from loki.agents.preset import preset
-from loki.agents.report import Report
 from loki.agents.reported_error import error_of
 from loki.base.error import AgentError, LLMError
 

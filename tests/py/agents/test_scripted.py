@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.agent import Agent, Briefing, Proposal
-from loki.action.change import Change
+from loki.action.agent_protocol import Agent, Briefing, Proposal
+from loki.action.changes.change import Change
 from loki.agents.scripted import ScriptedAgent
 
 

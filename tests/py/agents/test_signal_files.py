@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from loki.action.change import Change
+from loki.action.changes.change import Change
 from loki.agents.signal_files import MOST, with_signals
 from loki.people.signal import MAX_SIZE
 

@@ -11,8 +11,8 @@ import pytest
 import loki
 from loki import analysis
 from loki.base.html import card, table
-from loki.decision.policy import Action, Decision
-from loki.decision.transition_log import TransitionLog
+from loki.decision.breaker_transition_log import TransitionLog
+from loki.decision.loop_policy import Action, Decision
 from loki.testing import ManualClock
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>\" style=\"\x00\x1b[31m\u202e"

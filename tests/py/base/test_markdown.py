@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from loki.base.invisible import INVISIBLE, written_out
+from loki.base.control_characters import INVISIBLE, written_out
 from loki.base.markdown import bullets, cell, code, cut, fence, inline, paragraphs, quotation
 
 hostile = st.text(

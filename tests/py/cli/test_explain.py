@@ -16,7 +16,7 @@ import pytest
 from loki import recognize
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.command import LOKI, Ended, loki
 
 ERROR = 'shop/till.py:3: error: Name "price" is not defined  [name-defined]\n'

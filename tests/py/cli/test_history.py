@@ -18,7 +18,7 @@ from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.memory.signs import Signs
 from loki.recognition.failure import Failure
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.history import NOON
 from support.hostile import make_hostile
 from support.project import CHECK, make_project

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from loki.adapters.hooks.agents import AGENTS
-from loki.adapters.hooks.entry import is_ours
+from loki.adapters.hooks.hook_entry import is_ours
+from loki.adapters.hooks.hooked_agents import AGENTS
 from loki.cli.hook import app
 
 MINE = '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.agents.command import CommandAgent
+from loki.agents.command_agent import CommandAgent
 from loki.cli.pipeline import _agents
-from loki.pipeline import Pipeline
+from loki.execution.pipeline import Pipeline
 from loki.workspace import Workspace
 from support import command
 from support.stages import AFTER, BEFORE, PIPELINE, make

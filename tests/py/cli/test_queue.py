@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from loki.base.time import SystemClock
 from loki.cli.app import app
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import QueuedTask
-from loki.recurrence.worker import Worker
-from loki.stores.files import FileStore
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue.worker_lock import Worker
+from loki.stores.file_store import FileStore
 
 
 def run(project: Path, *words: str) -> Result:

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from loki.cli.app import app
 from loki.cli.read_only import READING, is_reading
-from loki.queueing import queue_of
-from loki.recurrence.queued import QueuedTask
-from loki.recurrence.recurring_tasks import RecurringTasks
+from loki.jobs.inbox import human_review_answers
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.testing import ManualClock, ScriptedAgent
-from loki.waiting import reviews
 from loki.workspace import Workspace
 from support.triage import failing
 
@@ -119,7 +119,9 @@ def untidy(project: Path) -> None:
     """A project with things that commands tidy up on their way where a person calls them."""
     clock = ManualClock(datetime(2026, 4, 1, tzinfo=timezone.utc))
     workspace = Workspace(project, clock=clock)
-    reviews.of(workspace).ask(reason="ambiguous", task_id="", context="which of the two?")
+    human_review_answers.of(workspace).ask(
+        reason="ambiguous", task_id="", context="which of the two?"
+    )
     with workspace.task("given up", id="given-up", checks=["false"], max_attempts=1) as task:
         task.run(ScriptedAgent([{"a.txt": "x"}]))
     (project / ".loki" / "queue" / "dead-letter.json").unlink()

@@ -33,7 +33,7 @@ from loki.cli.report.period import MOST, axis
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, make_hostile
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

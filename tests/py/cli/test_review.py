@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from loki.memory.attempt import Attempt
-from loki.memory.candidate import Candidate, Candidates, Source
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
+from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.command import LOKI, loki
 
 AT = "2026-04-04T10:15:30.000Z"

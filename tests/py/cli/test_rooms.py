@@ -9,7 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from loki.cli.app import app
-from loki.cli.rooms import COMMANDS, Rooms
+from loki.cli.command_table import COMMANDS, Rooms
 
 CODE = """
 import sys

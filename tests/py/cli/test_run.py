@@ -13,8 +13,8 @@ from loki.base.log import tell
 from loki.base.time import SystemClock
 from loki.cli.common import log_to_console
 from loki.cli.run import report
-from loki.memory.candidate import Candidate, Candidates, Source
-from loki.stores.files import FileStore
+from loki.memory.learning.candidate import Candidate, Candidates, Source
+from loki.stores.file_store import FileStore
 
 
 def test_names_of_files_and_reasons_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:

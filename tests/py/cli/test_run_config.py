@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from loki.action.check import Check
-from loki.action.check_runner import CheckRunner
+from loki.action.checks.check import Check
+from loki.action.checks.check_runner import CheckRunner
 from loki.base.error import UsageError
 from loki.recognition.pattern import PatternSet
 from support.command import loki

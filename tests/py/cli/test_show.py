@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 
 from loki.base.time import SystemClock
 from loki.cli.app import app
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue.worker_lock import Worker
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
-from loki.queueing import queue_of
-from loki.recurrence.queue import Queue
-from loki.recurrence.queued import QueuedTask
-from loki.recurrence.worker import Worker
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from loki.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from loki.cli.app import app
-from loki.queueing import queue_of
+from loki.jobs.queue.project_queue import queue_of
 from loki.workspace import Workspace
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.recurrence.queued import QueuedTask
+from loki.jobs.queue.queued_task import QueuedTask
 from support import command
 from support.crew import make_agent, outcomes, overlaps, submit, where, work
 from support.project import QUICK, RIGHT, make_project

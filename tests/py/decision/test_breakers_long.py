@@ -15,7 +15,7 @@ import pytest
 
 import loki
 from benchmarks.breakers_kept import kept
-from loki.decision import breakers_fold
+from loki.decision import breakers_compaction
 
 FAILING = """
 import sys, loki
@@ -40,13 +40,13 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breakers_fold, "SECONDS", 0.01)
-    monkeypatch.setattr(breakers_fold, "REST", 0)
+    monkeypatch.setattr(breakers_compaction, "SECONDS", 0.01)
+    monkeypatch.setattr(breakers_compaction, "REST", 0)
 
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breakers_fold, "SECONDS", 600.0)
+    monkeypatch.setattr(breakers_compaction, "SECONDS", 600.0)
 
 
 def said(path: Path, name: str = "x") -> Any:

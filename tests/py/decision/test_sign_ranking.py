@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.briefing import BUDGET_TOKENS, Facts, compose
-from loki.base.tokens import tokens
+from loki.action.loop.briefing import BUDGET_TOKENS, Facts, compose
+from loki.base.token_estimate import tokens
 from loki.decision.sign_ranking import Subject, bearing, related
 from loki.memory.sign import Approach, Seen, Sighting
 from loki.memory.sign_text import OTHERS_TOKENS, SIGNS_TOKENS, render_signs

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loki.decision.tool_call import Effect, ToolCall, known
-from loki.monitoring.monitor import Monitor
+from loki.adapters.monitor.monitor import Monitor
+from loki.decision.monitor.tool_call import Effect, ToolCall, known
 
 FAILED = "FAILED test_calc.py::test_sum - AssertionError: sums of rows and columns differ\n1 failed"
 PASSED = "....\n4 passed in 0.2s"

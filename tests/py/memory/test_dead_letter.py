@@ -22,15 +22,15 @@ from loki.memory.dead_letter import (
 )
 from loki.memory.dead_letter_log import LETTERS, DeadLetterLog
 from loki.memory.dead_letter_page import error_chain, render
+from loki.memory.front_matter import parse
 from loki.memory.history import History
-from loki.memory.page import parse
 from loki.memory.store import ForgivingStore
 from loki.memory.suggestion import Solved, suggest
 from loki.memory.suggestion import render as render_suggestion
 from loki.recognition.failure import Failure
-from loki.recognition.frame import Frame
 from loki.recognition.pattern import PatternSet
-from loki.stores.files import FileStore
+from loki.recognition.stack_frame import Frame
+from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, headings_of
 from support.loop import MakeFailure, MakePattern
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.memory import handoff, page
+from loki.memory import front_matter, handoff
 from loki.memory.handoff import Handoff
 
 
@@ -10,7 +10,7 @@ def test_a_handoff_says_why_and_what_was_done_last() -> None:
     said = Handoff(
         "t1", "fix it", "2026-04-04T12:00:00Z", "interrupted", "ann", ["drew"], "a.py", "b"
     )
-    fields, body = page.parse(handoff.render(said))
+    fields, body = front_matter.parse(handoff.render(said))
     assert said.document == "memory/handoffs/20260404T120000Z-t1.md"
     assert fields["agent"] == "ann"
     for told in ("interrupted", "drew", "a.py", "fix it"):

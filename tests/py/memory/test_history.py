@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.dump import SURROGATE
-from loki.base.invisible import INVISIBLE
+from loki.base.control_characters import INVISIBLE
+from loki.base.yaml_dump import SURROGATE
 from loki.memory.attempt import Attempt, CheckRecord, shorten
 from loki.memory.history import History, page_row, read_page, render_page
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE as HOSTILE_WORDS
 from support.hostile import headings_of
 from support.loop import MakeFailure

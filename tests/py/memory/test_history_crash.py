@@ -11,14 +11,14 @@ import pytest
 
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 WRITER = """
 import sys
 from pathlib import Path
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 folder, first, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 history = History(FileStore(folder), "t")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from loki.memory import ledger, page
+from loki.memory import front_matter, ledger
 from loki.memory.attempt import Attempt
-from loki.memory.course import Course
 from loki.memory.ledger import Ledger
 from loki.memory.reflection import Reflection
+from loki.memory.task_progress import Course
 
 
 def attempt(number: int) -> Attempt:
@@ -32,7 +32,7 @@ def made(**fields: Any) -> Ledger:
 
 def test_a_ledger_tells_goal_state_decisions_tries_questions_and_the_next_step() -> None:
     text = ledger.render(made(state="escalated", reason="stuck", said=["use b"], files=["a.py"]))
-    fields, body = page.parse(text)
+    fields, body = front_matter.parse(text)
     assert (fields["task_id"], fields["state"], fields["category"]) == ("t1", "escalated", "ledger")
     for told in (
         "fix it",

@@ -13,7 +13,7 @@ from loki.memory.sign import SignRules
 from loki.memory.signs import Signs, folder_of
 from loki.memory.store import ForgivingStore, Store
 from loki.recognition.failure import recognize
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from support.loop import MakeFailure
 
 TEXT = "FAILED test_login.py::test_redirect - KeyError: 'next'"

@@ -15,7 +15,7 @@ import pytest
 
 from loki.base.error import StoreError
 from loki.memory.store import ForgivingStore, Rewrite, Store
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from loki.testing import MemoryStore
 
 

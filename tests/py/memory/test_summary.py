@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.memory.attempt import Attempt
-from loki.memory.metrics import ExecutionMetrics, measure
+from loki.memory.attempt_metrics import ExecutionMetrics, measure
 from loki.memory.summary import MOST_PAGES, StrategyTotals, Summary
 from support.history import attempts
 

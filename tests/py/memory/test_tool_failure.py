@@ -10,7 +10,7 @@ import pytest
 from loki import Failure, Monitor, ToolCall, recognize
 from loki.memory.recall import recall_calls
 from loki.memory.tool_failure import LOG, ToolFailure, ToolFailures
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 SAID = "FAILED test_login.py::test_redirect - KeyError: 'next'"
 CHECK = ToolCall("Bash", {"command": "pytest -q"})

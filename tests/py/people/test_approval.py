@@ -11,7 +11,7 @@ import pytest
 from loki.base.error import UsageError
 from loki.memory.store import ForgivingStore
 from loki.people.approval import Approval, Approvals
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 AT = "2026-04-04T10:00:00.000Z"
 

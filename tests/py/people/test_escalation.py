@@ -7,9 +7,9 @@ from dataclasses import replace
 import loki
 from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention
-from loki.people.answered import sentence, with_answer
 from loki.people.escalation import Escalation, options, render
-from loki.recognition.frame import Frame
+from loki.people.escalation_answer import sentence, with_answer
+from loki.recognition.stack_frame import Frame
 from support.hostile import HOSTILE, headings_of
 
 FAILURE = replace(

@@ -11,7 +11,7 @@ import pytest
 import loki
 from loki.people.escalation import Escalation
 from loki.people.escalations import Escalations, read
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 from support.hostile import HOSTILE
 

@@ -16,9 +16,9 @@ import pytest
 import loki
 from loki.base.error import ConfigError, UsageError
 from loki.config import loads
+from loki.jobs.inbox.notify_channels import notifier
 from loki.people.notification import KINDS, Notifier, Webhook
 from loki.testing import ManualClock
-from loki.waiting.notify import notifier
 
 
 class _Handler(BaseHTTPRequestHandler):

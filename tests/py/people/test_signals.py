@@ -17,7 +17,7 @@ from loki.memory.closed_runs import LOG
 from loki.memory.store import ForgivingStore, Rewrite, Store
 from loki.people.signal import MAX_SIZE
 from loki.people.signals import Signals
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from loki.decision.test_label import Label, LabelName
-from loki.decision.test_summary import Cause, Member, TestSummary
-from loki.memory.test_run import TestFailure, TestRun
+from loki.decision.suites.suite_labels import Label, LabelName
+from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+from loki.memory.suites.suite_run import TestFailure, TestRun
 from loki.pytest_plugin.github import MOST_ANNOTATIONS, annotate, step_summary
 from loki.recognition.failure import Failure
 

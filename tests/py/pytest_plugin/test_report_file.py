@@ -8,9 +8,9 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from loki.decision.test_label import Label
-from loki.decision.test_summary import Cause, Member, TestSummary
-from loki.memory.test_run import TestFailure, TestRun
+from loki.decision.suites.suite_labels import Label
+from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+from loki.memory.suites.suite_run import TestFailure, TestRun
 from loki.pytest_plugin.report_file import markdown, render
 from loki.recognition.failure import Failure
 from support.paths import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.pytest_plugin.guard import Guard
+from loki.pytest_plugin.error_guard import Guard
 from support.suite import Suite
 
 TESTS = "def test_fine(): pass\ndef test_bad():\n    assert 1 == 2\n"

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from _pytest._io import TerminalWriter
 
-from loki.decision.test_label import Label, LabelName
-from loki.decision.test_summary import Cause, Member, TestSummary
-from loki.decision.test_verdict import excused
-from loki.memory.test_run import TestFailure, TestRun
+from loki.decision.suites.suite_exit_code import excused
+from loki.decision.suites.suite_labels import Label, LabelName
+from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+from loki.memory.suites.suite_run import TestFailure, TestRun
 from loki.pytest_plugin.terminal import CAUSES, show
 from loki.recognition.failure import Failure
 

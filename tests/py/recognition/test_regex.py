@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.recognition import definition, schema, verdict
+from loki.recognition import definition_file, definition_schema, definition_validation
 from loki.recognition.regex import refusal
 from support.definition import HEAD, said_of
 
@@ -126,8 +126,8 @@ def test_every_bad_regex_is_found_in_one_go() -> None:
       - {{regex: 'a.c'}}
       - {{regex: 'abc'}}
 """
-    document = definition.examine(content, "mine.yml", schema.pattern_file)
-    problems = verdict.of_patterns(document)
+    document = definition_file.examine(content, "mine.yml", definition_schema.pattern_file)
+    problems = definition_validation.of_patterns(document)
     assert [(p.line, p.column) for p in problems] == [(7, 28), (7, 49), (8, 28), (9, 17)]
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 import loki
-from loki.agents.command import CommandAgent
-from loki.dead_letters.daily import review_when_due
-from loki.dead_letters.dead_letters import DeadLetters, Reviewed
+from loki.agents.command_agent import CommandAgent
+from loki.jobs.dead_letters.daily_review import review_when_due
+from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
+from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue.worker_lock import Worker
+from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.memory.dead_letter_log import scan
-from loki.queueing import queue_of
-from loki.recurrence.dead_letter_review import Answers, Scope
-from loki.recurrence.queued import QueuedTask
-from loki.recurrence.recurring import CronPart, RecurringTask
-from loki.recurrence.recurring_tasks import RecurringTasks
-from loki.recurrence.worker import Worker
 from support.dead_letters import (
     KEY_ERROR,
     commit,

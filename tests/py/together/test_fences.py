@@ -2,7 +2,7 @@
 
 A Markdown parser decides: with hostile data a page has the structure that it has with plain data, heading
 by heading and cell by cell, and no link, image, HTML or character that no reader sees. What is driven is
-every module that writes Markdown (`support.written`); more of briefings: tests/py/action/test_briefing.py.
+every module that writes Markdown (`support.written`); more of briefings: tests/py/action/loop/test_briefing.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loki
-from loki.action.tree import Tree
+from loki.action.changes.tree import Tree
 from loki.agents.model_context import show
 from loki.recognition.text import visible
 from support.examples import examples

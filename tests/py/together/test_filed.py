@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.queueing import queue_of
-from loki.recurrence.queue import Queue
-from loki.recurrence.recurring import AgentPart
-from loki.recurrence.recurring_tasks import RecurringTasks
-from loki.recurrence.verdict import FILE_FIX, Verdict
-from loki.triaging.acting import act
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import Queue
+from loki.jobs.recurring.recurring_task import AgentPart
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
+from loki.jobs.triage.triage_actions import act
+from loki.jobs.triage.triage_verdict import FILE_FIX, Verdict
 from support.crew import where, work
 from support.triage import RECORD, failing
 

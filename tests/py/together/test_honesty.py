@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.memory import page
+from loki.memory import front_matter
 from support.project import QUICK, RIGHT, make_project
 
 KEY = "sk-ant-api03-" + "Ab3" * 31
@@ -53,7 +53,7 @@ def test_a_claim_is_contradicted_in_the_next_briefing(
     assert "Find out why the test fails" in section
     assert "findings=unverified-claim,flaky-tests" in caplog.text
     kept = (root / ".loki/memory/episodic/rationalizations-t.md").read_text()
-    fields, body = page.parse(kept)
+    fields, body = front_matter.parse(kept)
     assert fields["category"] == "episodic"
     assert [one["id"] for one in fields["findings"]] == ["unverified-claim", "flaky-tests"]
     assert "## Attempt 1: The tests are flaky" in body
@@ -109,9 +109,9 @@ def test_without_a_check_a_claim_is_unverified(tmp_path: Path) -> None:
 
 
 def test_a_page_holds_the_newest_findings_only(tmp_path: Path) -> None:
-    from loki.action.episodic import FOLDER, MOST, document
+    from loki.action.loop.episodic import FOLDER, MOST, document
     from loki.memory.attempt import Attempt
-    from loki.stores.files import FileStore
+    from loki.stores.file_store import FileStore
 
     store = FileStore(tmp_path)
     for number in range(1, MOST + 20):
@@ -123,7 +123,7 @@ def test_a_page_holds_the_newest_findings_only(tmp_path: Path) -> None:
             Attempt(number, "2026-01-01T00:00:00Z", "", "failed", findings=(found,)),
         )
     text = store.get(f"{FOLDER}rationalizations-t.md") or ""
-    fields, body = page.parse(text)
+    fields, body = front_matter.parse(text)
     assert [one["attempt"] for one in fields["findings"]] == list(range(20, MOST + 20))
     assert body.count("\n## ") == MOST
 

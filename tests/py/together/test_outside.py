@@ -15,12 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 import loki
-from loki.action.disk_shelf import DiskShelf
-from loki.action.journal import Journal
+from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.journal import Journal
+from loki.action.changes.unfinished_work import forget, move_over
 from loki.base.error import LokiError
 from loki.cli.app import app
-from loki.working import stopping
-from loki.working.unfinished import forget, move_over
+from loki.jobs.work import task_stop
 from support.project import make_project
 
 AWAY = "../../../outside"
@@ -243,9 +243,9 @@ def test_a_word_to_a_task_of_a_hostile_id_is_no_file(task: str, project: Path) -
     folder = project / ".loki"
     (project.parent / "outside" / "cancel").write_text("mine")
     before = outside(project)
-    assert not stopping.is_cancelled(folder, task)
+    assert not task_stop.is_cancelled(folder, task)
     with suppress(LokiError):
-        stopping.begins(folder, task)
+        task_stop.begins(folder, task)
     assert outside(project) == before
 
 
@@ -264,31 +264,31 @@ def test_a_task_s_folder_that_is_a_link_keeps_what_it_leads_to(project: Path) ->
     before = outside(project)
     with suppress(LokiError, OSError):
         move_over(folder, "t", loki.Change.nothing(), project)
-    stopping.begins(folder, "t")
+    task_stop.begins(folder, "t")
     assert {**outside(project), **before} == outside(project)
 
 
 REMOVES = {
-    "base/below.py": "by handles, from a folder of loki's own",
-    "base/file.py": "the file that is being written, by the handle of its folder",
-    "action/place.py": "by handles, from the project's folder: edits of a change",
-    "action/scratch.py": "by handles, in a copy",
-    "action/renewal.py": "by handles, in a copy, or `remove_folder`",
-    "action/feature_evidence.py": "by handles, in a copy",
-    "action/transaction.py": "`Place.replace`, by handles",
-    "action/rules.py": "files that decide, of fixed names; what was written there is kept",
-    "action/disk_shelf.py": "a content's file, named by its hash",
-    "waiting/rules.py": "files that `Rules.decides`",
-    "working/project.py": "landing.json itself",
-    "working/unfinished.py": "by the handle of the task's folder",
-    "stores/files.py": "by handles: a folder in a document's place, into set-aside/",
-    "recurrence/worker.py": "by handles: a worker's lock",
-    "recurrence/queue_database.py": "state/queue.db itself",
+    "base/path_containment.py": "by handles, from a folder of loki's own",
+    "base/atomic_file.py": "the file that is being written, by the handle of its folder",
+    "action/changes/safe_path.py": "by handles, from the project's folder: edits of a change",
+    "action/changes/scratch_copy.py": "by handles, in a copy",
+    "action/changes/copy_refresh.py": "by handles, in a copy, or `remove_folder`",
+    "action/checks/feature_evidence.py": "by handles, in a copy",
+    "action/changes/transaction.py": "`Place.replace`, by handles",
+    "action/processes/protected_rules.py": "files that decide, of fixed names; what was written there is kept",
+    "action/changes/disk_journal_storage.py": "a content's file, named by its hash",
+    "jobs/inbox/rule_changes.py": "files that `Rules.decides`",
+    "jobs/work/project_lock.py": "landing.json itself",
+    "action/changes/unfinished_work.py": "by the handle of the task's folder",
+    "stores/file_store.py": "by handles: a folder in a document's place, into set-aside/",
+    "jobs/queue/worker_lock.py": "by handles: a worker's lock",
+    "jobs/queue/queue_database.py": "state/queue.db itself",
     "decision/breakers_file.py": "the breakers' file itself",
-    "pytest_plugin/journal.py": "by handles: a journal that this run made",
-    "adapters/hooks/passed.py": "by handles: calls of a session",
-    "adapters/hooks/leftovers.py": "by handles: files of one folder",
-    "adapters/hooks/installing.py": "settings of an agent, at a person's word",
+    "pytest_plugin/run_journal.py": "by handles: a journal that this run made",
+    "adapters/hooks/success_buffer.py": "by handles: calls of a session",
+    "adapters/hooks/session_cleanup.py": "by handles: files of one folder",
+    "adapters/hooks/hook_installation.py": "settings of an agent, at a person's word",
 }
 """Who removes or renames files, and what keeps that inside."""
 
@@ -304,11 +304,13 @@ def test_who_removes_anything_is_known() -> None:
         for path in package.rglob("*.py")
         if "cli/demo/project" not in path.as_posix() and calls.search(path.read_text())
     }
-    assert found == REMOVES.keys(), "go by loki.base.below, and say above what keeps it inside"
+    assert found == REMOVES.keys(), (
+        "go by loki.base.path_containment, and say above what keeps it inside"
+    )
 
 
 def test_removal_is_in_one_place() -> None:
-    """Trees are removed by `loki.base.below` alone, which stays below folders of loki's own."""
+    """Trees are removed by `loki.base.path_containment` alone, which stays below folders of loki's own."""
     package = Path(loki.__file__).parent
     found = subprocess.run(
         ["grep", "-rnE", r"rmtree\(|removedirs|TemporaryDirectory", "--include=*.py", str(package)],

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from loki.agents.model import ModelAgent
-from loki.recurrence import triage
-from loki.recurrence.recurring_tasks import RecurringTasks
-from loki.recurrence.triage_prompt import INSTRUCTIONS
+from loki.agents.model_agent import ModelAgent
+from loki.jobs.inbox.inbox import requests
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
+from loki.jobs.triage import triage_policy
+from loki.jobs.triage.triage_evidence import records
+from loki.jobs.triage.triage_prompt import INSTRUCTIONS
+from loki.jobs.triage.triaging import Triages
 from loki.testing import ManualClock, ScriptedLLM
-from loki.triaging import Triages
-from loki.triaging.evidence import records
-from loki.waiting.inbox import requests
 from loki.workspace import Workspace
 from support.smoke import Smoke, verdict
 from support.triage import NOW, failing
@@ -248,7 +248,7 @@ def test_a_kill_right_after_the_beginning_is_seen(smoke: Smoke) -> None:
     """The record stands before the task knows of the triage: it has failed, and its cooldown counts."""
     smoke.config(verdict("NOOP"))
     project = Project(smoke, "backup")
-    _, record = triage.begun(project.tasks.load("backup"), "doc", NOW)
+    _, record = triage_policy.begun(project.tasks.load("backup"), "doc", NOW)
     project.workspace.store.put("recurring/backup/triage/1.json", record.to_text())
     project.clock.advance("1h")
     project.tasks.update("backup", lambda task: task.with_(last_failure_at=project.clock.now()))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from loki.recurrence.dispatcher import Dispatcher
-from loki.recurrence.outcome import Knobs
-from loki.recurrence.recurring_tasks import RecurringTasks
-from loki.scheduling import Locks
-from loki.stores.files import FileStore
+from loki.jobs.recurring.dispatcher import Dispatcher
+from loki.jobs.recurring.recurring_outcome import Knobs
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
+from loki.jobs.recurring.scheduling import Locks
+from loki.stores.file_store import FileStore
 from loki.testing import ManualClock, MemoryStore
 from support.live_week import Here, LiveWeek, Services, acts_of, free, task_of, told
 from support.slow_triage import SlowTriage

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.change import Change
+from loki.action.changes.change import Change
 from loki.testing import ManualClock, ScriptedAgent
 from support.project import CHECK, RIGHT, WRONG, make_project
 

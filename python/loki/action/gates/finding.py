@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loki.action.gate import ADVISORY, BLOCKING, Violation
-from loki.action.gates.knowledge import Rule, knowledge
+from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.review_rules import Rule, knowledge
 
 GATE = "self_review"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from loki.action.dependency import interpreter
+from loki.action.strategies.dependency import interpreter
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ import sys
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from loki.action.gate import ADVISORY
 from loki.action.gates.finding import Finding
-from loki.action.gates.lexing import lex
-from loki.action.gates.python_text import dotted, parse, walk
+from loki.action.gates.gate import ADVISORY
+from loki.action.gates.lexer import lex
+from loki.action.gates.python_ast import dotted, parse, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.addition import Addition, Reader
+    from loki.action.gates.added_lines import Addition, Reader
 
 _MODULE_NAMES = frozenset(
     [

@@ -6,10 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from loki.action.gate import ADVISORY, BLOCKING
 from loki.action.gates.finding import Finding
-from loki.action.gates.knowledge import knowledge
-from loki.action.gates.python_text import (
+from loki.action.gates.gate import ADVISORY, BLOCKING
+from loki.action.gates.python_ast import (
     Built,
     Context,
     built,
@@ -22,13 +21,14 @@ from loki.action.gates.python_text import (
     walk,
     written,
 )
+from loki.action.gates.review_rules import knowledge
 from loki.action.gates.review_stub import stub_findings
 from loki.action.gates.review_text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.addition import Addition
+    from loki.action.gates.added_lines import Addition
 
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
 _ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")

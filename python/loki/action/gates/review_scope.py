@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.action.gate import ADVISORY
 from loki.action.gates.finding import Finding
-from loki.decision.place import in_scope, kinds, places_of
+from loki.action.gates.gate import ADVISORY
+from loki.decision.drift.path_kinds import in_scope, kinds, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loki.action.change import Change, Edit
-    from loki.action.tree import Tree
+    from loki.action.changes.change import Change, Edit
+    from loki.action.changes.tree import Tree
 
 
 def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator[Finding]:

@@ -8,15 +8,15 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loki.action.gate import ADVISORY, BLOCKING
 from loki.action.gates.finding import Finding
-from loki.action.gates.knowledge import knowledge
+from loki.action.gates.gate import ADVISORY, BLOCKING
+from loki.action.gates.review_rules import knowledge
 from loki.base.secret import mask_secrets, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.addition import Addition
+    from loki.action.gates.added_lines import Addition
 
 _MASK = "<secret>"
 _LEAST_SHAPE_ENTROPY = 3.0

@@ -7,15 +7,15 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from loki.action.gate import ADVISORY, BLOCKING
 from loki.action.gates.finding import Finding
-from loki.action.gates.knowledge import knowledge
-from loki.action.gates.python_text import Context, Function, dotted, parse, string_of, walk, written
+from loki.action.gates.gate import ADVISORY, BLOCKING
+from loki.action.gates.python_ast import Context, Function, dotted, parse, string_of, walk, written
+from loki.action.gates.review_rules import knowledge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.addition import Addition
+    from loki.action.gates.added_lines import Addition
 
 _SILENT_IN = frozenset({"test", "example", "vendored"})
 

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from loki.action.gates.finding import Finding
-from loki.action.gates.knowledge import Rule, knowledge
+from loki.action.gates.review_rules import Rule, knowledge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.addition import Addition
-    from loki.action.gates.lexing import Lexed
+    from loki.action.gates.added_lines import Addition
+    from loki.action.gates.lexer import Lexed
 
 MAX_SHOWN = 60
 """Characters of what was found that a description shows. Chosen, not measured."""

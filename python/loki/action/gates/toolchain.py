@@ -8,10 +8,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from loki.action import process
-from loki.action.gates.parsing import Problem
-from loki.action.scratch_folder import scratch_folder
-from loki.action.words import which
+from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.gates.data_parsers import Problem
+from loki.action.processes import process
+from loki.action.processes.command_line import which
 from loki.recognition.failure import recognize
 
 _CARET = re.compile(r"[ \t]*\^+[ \t~]*")

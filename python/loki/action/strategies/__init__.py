@@ -1,1 +1,1 @@
-"""The strategies, one to a file; ``loki.action.strategy`` has the table of them."""
+"""The strategies, one to a file; ``loki.action.strategies.strategy`` has the table of them."""

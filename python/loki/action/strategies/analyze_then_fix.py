@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from loki.action.event import Helped
-from loki.action.strategies.comparison import differences
-from loki.action.strategies.location import locations
-from loki.action.strategies.passage import around, fitted, merged
-from loki.action.strategies.situation import Situation
+from loki.action.loop.loop_events import Helped
+from loki.action.strategies.code_excerpts import around, fitted, merged
+from loki.action.strategies.error_locations import locations
+from loki.action.strategies.expected_actual import differences
+from loki.action.strategies.strategy_context import Situation
 
 REACH = 50
 """Lines before and after a place that are looked at, as the closed-loop document has it; the nearest

@@ -9,12 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from loki.action.dependency.ecosystem import ecosystems
-from loki.action.detection import detect
-from loki.action.event import Helped
-from loki.action.invocation import Invocation
-from loki.action.strategies.situation import CannotHelp, Situation
-from loki.action.words import unrunnable
+from loki.action.checks.command_detection import detect
+from loki.action.checks.launched_program import Invocation
+from loki.action.loop.loop_events import Helped
+from loki.action.processes.command_line import unrunnable
+from loki.action.strategies.dependency.ecosystem import ecosystems
+from loki.action.strategies.strategy_context import CannotHelp, Situation
 from loki.recognition.fix import fixes_for, fixes_of
 
 FIX_KINDS = ("lint_fix", "format_fix")

@@ -9,11 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from loki.action.event import Helped
-from loki.action.strategies.definition import defined_in, definitions, names_in, names_of_line
-from loki.action.strategies.location import Location, locations
-from loki.action.strategies.passage import Passage, around, definition, fitted, merged, renamed
-from loki.action.strategies.situation import CannotHelp, Project, Situation
+from loki.action.loop.loop_events import Helped
+from loki.action.strategies.code_excerpts import (
+    Passage,
+    around,
+    definition,
+    fitted,
+    merged,
+    renamed,
+)
+from loki.action.strategies.definition_search import (
+    defined_in,
+    definitions,
+    names_in,
+    names_of_line,
+)
+from loki.action.strategies.error_locations import Location, locations
+from loki.action.strategies.strategy_context import CannotHelp, Project, Situation
 
 REACH = 8
 """Lines shown before and after a place of the error; chosen, not measured."""

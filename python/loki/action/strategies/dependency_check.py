@@ -13,7 +13,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loki.action.dependency.ecosystem import (
+from loki.action.loop.loop_events import Helped
+from loki.action.processes.command_line import unrunnable
+from loki.action.strategies.code_excerpts import BUDGET
+from loki.action.strategies.dependency.ecosystem import (
     Ecosystem,
     Install,
     Missing,
@@ -21,19 +24,16 @@ from loki.action.dependency.ecosystem import (
     missing_in,
     of_language,
 )
-from loki.action.dependency.installed import Environment
-from loki.action.dependency.manifest import (
+from loki.action.strategies.dependency.installed import Environment
+from loki.action.strategies.dependency.manifest_requirements import (
     Requirement,
     manifests,
     plain_name,
     requirements,
     same_name,
 )
-from loki.action.event import Helped
-from loki.action.strategies.own_module import own_module
-from loki.action.strategies.passage import BUDGET
-from loki.action.strategies.situation import CannotHelp, Situation
-from loki.action.words import unrunnable
+from loki.action.strategies.similar_module import own_module
+from loki.action.strategies.strategy_context import CannotHelp, Situation
 
 NEAR = 0.8
 """How alike two names must be, of difflib's 0 to 1, for one to be the other misspelt; chosen, not

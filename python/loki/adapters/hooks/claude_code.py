@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loki.adapters.hooks.heard import (
+from loki.adapters.hooks.hook_message import (
     Answer,
     Heard,
     call,
@@ -139,7 +139,7 @@ def _session(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _last_words(data: Mapping[str, Any]) -> str:
     """Of versions that do not say them: the newest message of the transcript."""
-    from loki.adapters.hooks.transcript import newest
+    from loki.adapters.hooks.transcript_tail import newest
 
     for line in newest(text(data, "transcript_path"), '"assistant"'):
         content = table(line, "message").get("content")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loki.adapters.hooks.heard import (
+from loki.adapters.hooks.hook_message import (
     Answer,
     Heard,
     call,
@@ -66,7 +66,7 @@ def _after(data: Mapping[str, Any]) -> Heard | None:
     if told["tool"] != "Bash":
         return Heard("after", output=whole(answer), **told)
     # Its hooks are not told how a command ended; its transcript is, before they are called.
-    from loki.adapters.hooks.transcript import newest
+    from loki.adapters.hooks.transcript_tail import newest
 
     path = text(data, "transcript_path")
     for line in newest(path, '"CommandExecution"'):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.adapters.hooks.heard import Answer, Heard, call, common, nudge, table, text, whole
+from loki.adapters.hooks.hook_message import Answer, Heard, call, common, nudge, table, text, whole
 
 __all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from loki.action.agent import Briefing, Proposal
-from loki.action.change import Change
+from loki.action.agent_protocol import Briefing, Proposal
+from loki.action.changes.change import Change
 
 Answer = Callable[[Briefing], Proposal]
 

@@ -1,6 +1,6 @@
 """Which functions of a project lead to which others, by their text.
 
-Under test: ``tests/py/pytest_plugin/test_asserted.py``.
+Under test: ``tests/py/pytest_plugin/source/test_asserted_calls.py``.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from loki.pytest_plugin.source.asserted import callee_of
+from loki.pytest_plugin.source.asserted_calls import callee_of
 from loki.pytest_plugin.source.function_body import parameters
-from loki.pytest_plugin.source.module import Class, Function, FunctionNode, Module, Sources
-from loki.recognition.callee import Callee
+from loki.pytest_plugin.source.source_module import Class, Function, FunctionNode, Module, Sources
+from loki.recognition.shared_callees import Callee
 
 MOST = 200
 """Functions that are followed from one. Chosen."""

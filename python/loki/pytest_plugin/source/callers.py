@@ -2,7 +2,7 @@
 
 To name it is enough, in the test, in a helper of the tests that it names, in a fixture that it takes:
 a function is rather left out of suspicion than blamed. Under test:
-``tests/py/pytest_plugin/test_asserted.py``.
+``tests/py/pytest_plugin/source/test_asserted_calls.py``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from loki.pytest_plugin.source.function_body import fixture_named, parameters
-from loki.pytest_plugin.source.module import Function, FunctionNode, Module, Sources, conftests
+from loki.pytest_plugin.source.source_module import (
+    Function,
+    FunctionNode,
+    Module,
+    Sources,
+    conftests,
+)
 
 if TYPE_CHECKING:
-    from loki.recognition.callee import Callee
+    from loki.recognition.shared_callees import Callee
 
 MOST = 4_000_000
 """Characters of test files that are parsed for this; where there are more, nothing is blamed. Chosen:

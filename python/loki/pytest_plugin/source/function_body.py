@@ -1,6 +1,6 @@
 """The statements of one function: which fails, what its names were bound to before, what it gives back.
 
-Under test: ``tests/py/pytest_plugin/test_asserted.py``.
+Under test: ``tests/py/pytest_plugin/source/test_asserted_calls.py``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 import posixpath
 from collections.abc import Iterable, Iterator
 
-from loki.pytest_plugin.source.module import Class, Function, FunctionNode
+from loki.pytest_plugin.source.source_module import Class, Function, FunctionNode
 
 RAISES = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}

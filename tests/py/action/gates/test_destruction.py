@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.change import Change
-from loki.action.gate import Violation
-from loki.action.gates.review import self_review
-from loki.action.tree import Tree
+from loki.action.changes.change import Change
+from loki.action.changes.tree import Tree
+from loki.action.gates.gate import Violation
+from loki.action.gates.self_review import self_review
 
 SEEN = [
     ("a.py", 'import shutil\nshutil.rmtree("/")\n'),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.check import Check
-from loki.action.process import Finished
+from loki.action.checks.check import Check
+from loki.action.processes.process import Finished
 from loki.action.strategies.auto_fix import auto_fix
-from loki.action.strategies.situation import CannotHelp, Situation
+from loki.action.strategies.strategy_context import CannotHelp, Situation
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.strategy import situation, write

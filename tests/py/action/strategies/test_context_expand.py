@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loki.action.strategies.code_excerpts import BUDGET
 from loki.action.strategies.context_expand import context_expand
-from loki.action.strategies.definition import defined_in, definitions, names_in
-from loki.action.strategies.passage import BUDGET
-from loki.action.strategies.situation import CannotHelp, Project
+from loki.action.strategies.definition_search import defined_in, definitions, names_in
+from loki.action.strategies.strategy_context import CannotHelp, Project
 from loki.recognition.failure import Failure
 from support.strategy import situation, write
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.strategies.dependency_check import dependency_check
-from loki.action.strategies.situation import CannotHelp
+from loki.action.strategies.strategy_context import CannotHelp
 from support.strategy import situation, write
 
 MANIFEST = '[project]\nname = "x"\nversion = "1"\ndependencies = [\n  "nosuchthing>=1",\n  "pytest<1",\n  "PyYAML>=5",\n]\n'

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.machine import crashed
 from benchmarks.machine_crash import SCENARIOS, Scenario, Tell, tried
-from loki.base.file import write_atomic
+from loki.base.atomic_file import write_atomic
 
 MOST = None if os.environ.get("LOKI_THOROUGH") == "1" else 8
 """Calls before which the machine goes down; all: some minutes."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from loki.action.pipeline_state import Phase, RunState
-from loki.pipeline.session import PipelineSession, StageWork
+from loki.action.pipelines.pipeline_state import Phase, RunState
+from loki.execution.pipeline_session import PipelineSession, StageWork
 from loki.testing import ManualClock
 from support.journal import die_at_call, killed
 from support.stages import (

@@ -8,8 +8,8 @@ import pytest
 
 import loki
 from loki.adapters.conversation import Conversations, Watch
-from loki.adapters.monitors import KEPT
-from loki.decision.tool_call import ToolCall
+from loki.adapters.conversation_monitors import KEPT
+from loki.decision.monitor.tool_call import ToolCall
 from support.framework_agents import ZERO, monitor
 
 

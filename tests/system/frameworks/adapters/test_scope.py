@@ -30,7 +30,7 @@ from loki.adapters.langgraph import LokiGraph
 from loki.adapters.openai_agents import LokiRunner
 from loki.adapters.pydantic_ai import LokiCapability
 from loki.adapters.scope import MOST_SCOPES, SCOPES, close, name_of
-from loki.decision.tool_call import ToolCall
+from loki.decision.monitor.tool_call import ToolCall
 from loki.memory.tool_failure import ToolFailures
 from support.framework_agents import Call, monitor
 

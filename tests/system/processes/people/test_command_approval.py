@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.change import Change
+from loki.action.changes.change import Change
 from loki.base.error import UsageError
 from loki.people.approval import Approvals, digest, named
-from loki.stores.files import FileStore
+from loki.stores.file_store import FileStore
 
 INSTALL = ("touch", "installed file")
 CHECK = "test -e 'installed file'"

@@ -170,7 +170,7 @@ def test_a_green_run_reads_nothing(suite: Suite) -> None:
         conftest="""
 import sys
 def pytest_unconfigure():
-    print("READ" if "loki.pytest_plugin.source.reading" in sys.modules else "UNREAD")
+    print("READ" if "loki.pytest_plugin.source.assertion_reader" in sys.modules else "UNREAD")
 """,
     )
     ran = suite.pytest("--loki")

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action import box
-from loki.action.box import tree_of, wall, writable
-from loki.action.process import run
-from loki.agents.command import CommandAgent
+from loki.action.processes import sandbox
+from loki.action.processes.process import run
+from loki.action.processes.sandbox import tree_of, wall, writable
+from loki.agents.command_agent import CommandAgent
 from support.project import CHECK, RIGHT, make_project
 
 pytestmark = pytest.mark.skipif(wall() is None, reason="neither Landlock nor bubblewrap here")
 
-HAS_BWRAP = box._bwrap_works(shutil.which("bwrap"))
+HAS_BWRAP = sandbox._bwrap_works(shutil.which("bwrap"))
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(box, "_known", lambda: {**known, "temporary": ["$TMPDIR"]})
+    monkeypatch.setattr(sandbox, "_known", lambda: {**known, "temporary": ["$TMPDIR"]})
     return folder
 
 
-known = box._known()
+known = sandbox._known()
 
 
 def test_a_check_that_deletes_a_file_of_the_home_folder(
@@ -128,8 +128,8 @@ def test_a_check_that_deletes_everything(tmp_path: Path) -> None:
 import pathlib, sys
 sys.path[:0] = {sys.path!r}
 import loki
-from loki.action.box import Box, wall, tree_of
-from loki.action.process import run
+from loki.action.processes.sandbox import Box, wall, tree_of
+from loki.action.processes.process import run
 pathlib.Path("/mnt/victim").write_text("alive")
 tree = pathlib.Path("/media/tree")
 tree.mkdir()
@@ -182,6 +182,6 @@ def test_real_tools_pass(tool: str, home: Path) -> None:
     assert kind is not None
     real = os.path.expanduser("~" + os.environ.get("USER", "root"))
     toolchains = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME") or f"{real}/.rustup"}
-    inside = box.Box(kind, writable(tree_of(tree), (), words, "check", os.environ))
+    inside = sandbox.Box(kind, writable(tree_of(tree), (), words, "check", os.environ))
     done = run(words, cwd=tree, box=inside, merge=True, timeout=300, environment=toolchains)
     assert done.is_success, done.output.decode()

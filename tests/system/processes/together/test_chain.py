@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.llm import Answer
-from loki.agents.resilient import ResilientLLM
+from loki.action.llm_protocol import Answer
+from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import LLMError
-from loki.base.usage import TokenUsage
+from loki.base.token_usage import TokenUsage
 from loki.decision.backoff import Backoff
-from loki.memory.call import Calls
+from loki.memory.call_log import Calls
 from loki.testing import ManualClock
 from support.llm import ScriptedLLM, error
 from support.project import RIGHT, make_project

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import Briefing
+from loki.action.agent_protocol import Briefing
 from support.project import RIGHT, WRONG, make_project
 
 CHECK = f"{sys.executable} -S check.py"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki import resilience
-from loki.action.scratch_folder import scratch_folder
-from loki.action.tree import Tree
-from loki.action.work import borrow
-from loki.agents.command import CommandAgent
-from loki.base import below
+from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.tree import Tree
+from loki.action.checks.task_changes import borrow
+from loki.agents.command_agent import CommandAgent
+from loki.base import path_containment
+from loki.execution import resilience
 from support.project import QUICK, make_project
 from support.working import in_copy
 
@@ -30,7 +30,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder / below.scratch_name()
+    return folder / path_containment.scratch_name()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     yield project
     with suppress(FileNotFoundError):  # pytest itself would fail to remove it
         (project / "d").rename(project / ".loki" / "d")
-    below.remove_tree(project / ".loki", "d")
+    path_containment.remove_tree(project / ".loki", "d")
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import Briefing, ReviewRequest, Verdict
-from loki.people.human_reviews import HumanReviews
+from loki.action.agent_protocol import Briefing, ReviewRequest, Verdict
+from loki.people.human_review_store import HumanReviews
 from loki.people.signals import Signals
 from loki.testing import ManualClock
 from support.project import RIGHT, WRONG, make_project

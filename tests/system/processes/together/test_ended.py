@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.tree import Tree
+from loki.action.changes.tree import Tree
 from support.project import CHECK, RIGHT, WRONG, make_project
 
 

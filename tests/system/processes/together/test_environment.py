@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.change import Change
+from loki.action.changes.change import Change
 
 SECRETS = {
     "GITHUB_TOKEN": "x",

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import Briefing, Proposal
-from loki.action.change import Change
+from loki.action.agent_protocol import Briefing, Proposal
+from loki.action.changes.change import Change
 from loki.action.task import Outcome
 from loki.base.error import UsageError
+from loki.jobs.inbox import human_review_answers
+from loki.jobs.inbox.inbox import requests
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.work.queued_task_spec import task_of
 from loki.memory import task_record
-from loki.memory.call import Call, Calls
+from loki.memory.call_log import Call, Calls
 from loki.people.human_review import HumanReview, Standing
-from loki.queueing import queue_of
-from loki.recurrence.queued import QueuedTask
 from loki.testing import ManualClock
-from loki.waiting import reviews
-from loki.waiting.inbox import requests
-from loki.working.queued import task_of
 from support.project import QUICK, RIGHT, WRONG, make_project
 
 AT = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
@@ -61,7 +61,7 @@ def resume(workspace: loki.Workspace, agent: Any, **options: Any) -> Outcome:
 
 
 def asked(workspace: loki.Workspace) -> HumanReview:
-    (one,) = reviews.of(workspace).open()
+    (one,) = human_review_answers.of(workspace).open()
     return one
 
 
@@ -87,11 +87,11 @@ def test_an_unsure_proposal_of_a_critical_task_waits_and_is_made_as_it_was(proje
     assert "+    return a + b" in page
     assert "The agent is 30% sure of its proposal" in page
 
-    reviews.answer(workspace, review.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
     outcome = resume(workspace, nobody)
     assert outcome.status == "success"
     assert (project / "calc.py").read_text() == RIGHT
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,9 @@ def test_others_are_not_asked_about(
 def test_a_rejection_goes_back_to_the_agent_with_its_reason(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
-    reviews.answer(workspace, asked(workspace).id, Standing.REJECTED, "ann", "use a sum()")
+    human_review_answers.answer(
+        workspace, asked(workspace).id, Standing.REJECTED, "ann", "use a sum()"
+    )
     seen: list[str] = []
 
     def agent(briefing: Briefing) -> Proposal:
@@ -121,7 +123,7 @@ def test_a_rejection_goes_back_to_the_agent_with_its_reason(project: Path) -> No
 def test_a_clarification_stands_in_every_later_briefing(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
-    reviews.answer(
+    human_review_answers.answer(
         workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "it is about addition"
     )
     seen: list[str] = []
@@ -140,26 +142,26 @@ def test_the_same_task_does_not_go_on_before_the_answer(project: Path) -> None:
     first = work(workspace, proposes(0.3), complexity="high")
     outcome = work(workspace, nobody, complexity="high")
     assert (outcome.trigger, outcome.review, outcome.attempts) == ("human_review", first.review, 0)
-    assert len(reviews.of(workspace).open()) == 1
+    assert len(human_review_answers.of(workspace).open()) == 1
 
 
 def test_who_resumes_it_has_answered_it(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
     assert resume(workspace, proposes(0.9), context="it is about addition").status == "success"
-    (decision,) = reviews.of(workspace).decisions("t")
+    (decision,) = human_review_answers.of(workspace).decisions("t")
     assert (decision.answer, decision.note) == (Standing.CLARIFIED, "it is about addition")
 
 
 def test_given_up_is_undone_and_asked_about_no_more(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
-    reviews.answer(workspace, asked(workspace).id, Standing.ABORTED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, Standing.ABORTED, "ann")
     record = task_record.load(workspace.store, "t")
     assert (record["outcome"]["status"], record["outcome"]["trigger"]) == ("failed", "aborted")
     work(workspace, proposes(0.3), complexity="high")
     workspace.abort("t")
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 # --- what cannot be taken back --------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> N
     assert "`make publish`: by its name it deploys or publishes" in review.context
     assert (project / "calc.py").read_text() == WRONG
 
-    reviews.answer(workspace, review.id, Standing.REJECTED, "ann", "not on a Friday")
+    human_review_answers.answer(workspace, review.id, Standing.REJECTED, "ann", "not on a Friday")
     seen: list[str] = []
 
     def stubborn(briefing: Briefing) -> Proposal:
@@ -189,7 +191,7 @@ def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> N
 
     assert resume(workspace, stubborn).status == "success"
     assert "ann rejected it: not on a Friday" in seen[1]
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Path) -> None:
@@ -197,7 +199,7 @@ def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Pat
     workspace = configure(project, ALLOWED)
     work(workspace, proposes(commands=("make deploy",)))
     assert not (project / "deployed.txt").exists()
-    reviews.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
     assert resume(workspace, nobody).status == "success"
     assert (project / "deployed.txt").exists()
 
@@ -205,7 +207,7 @@ def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Pat
 def test_a_command_that_is_not_allowed_is_asked_for_once(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(commands=("make deploy",)), max_attempts=1)
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 def test_a_check_that_cannot_be_taken_back_does_not_run_before_leave(project: Path) -> None:
@@ -215,10 +217,10 @@ def test_a_check_that_cannot_be_taken_back_does_not_run_before_leave(project: Pa
     outcome = work(workspace, nobody, checks=checks)
     assert (outcome.trigger, outcome.attempts) == ("human_review", 0)
     assert not (project / "deployed.txt").exists()
-    reviews.answer(workspace, asked(workspace).id, Standing.REJECTED, "ann", "no")
+    human_review_answers.answer(workspace, asked(workspace).id, Standing.REJECTED, "ann", "no")
     assert resume(workspace, nobody).trigger == "human_review"
     assert not (project / "deployed.txt").exists()
-    reviews.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
     assert resume(workspace, proposes()).status == "success"
     assert (project / "deployed.txt").exists()
 
@@ -233,8 +235,8 @@ def test_the_change_of_a_security_task_is_looked_at_before_it_counts(project: Pa
     assert (outcome.status, outcome.trigger) == ("escalated", "approval")
     assert review.reason == "security_decision"
     with pytest.raises(UsageError, match="asks whether the work counts as done"):
-        reviews.answer(workspace, review.id, Standing.CLARIFIED, "ann", "hm")
-    reviews.answer(workspace, review.id, Standing.APPROVED, "ann")
+        human_review_answers.answer(workspace, review.id, Standing.CLARIFIED, "ann", "hm")
+    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
     assert resume(workspace, nobody).status == "success"
 
 
@@ -244,15 +246,17 @@ def test_nobody_is_asked_twice(project: Path) -> None:
     assert outcome.awaiting == ("it is safe",)
     workspace.approve("t", "it is safe", by="ann")
     assert resume(workspace, nobody).status == "success"
-    (decision,) = reviews.of(workspace).decisions("t")
+    (decision,) = human_review_answers.of(workspace).decisions("t")
     assert decision.answer is Standing.APPROVED
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 def test_a_rejected_one_is_worked_on_again(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(), kind="security")
-    reviews.answer(workspace, asked(workspace).id, Standing.REJECTED, "ann", "log nothing")
+    human_review_answers.answer(
+        workspace, asked(workspace).id, Standing.REJECTED, "ann", "log nothing"
+    )
     again = work_text = proposes(text=RIGHT + "# safer\n")
     del work_text
     assert resume(workspace, again).trigger == "approval"
@@ -274,15 +278,15 @@ def test_three_failed_runs_in_a_row_and_a_person_is_asked(project: Path) -> None
 
     for _ in range(2):
         assert work(workspace, wrong, max_attempts=1).status == "failed"
-        assert reviews.of(workspace).open() == []
+        assert human_review_answers.of(workspace).open() == []
     assert work(workspace, wrong, max_attempts=1).status == "failed"
     review = asked(workspace)
     assert review.reason == "failed_runs"
     assert "3 runs of this task in a row have failed" in review.context
     assert work(workspace, nobody).trigger == "human_review"
-    reviews.answer(workspace, review.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
     assert work(workspace, wrong, max_attempts=1).status == "failed"
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 def test_an_agent_asks_and_is_answered(project: Path) -> None:
@@ -292,7 +296,7 @@ def test_an_agent_asks_and_is_answered(project: Path) -> None:
     assert (outcome.trigger, review.reason) == ("human_review", "blocking_ambiguity")
     assert "Is it a sum or a difference?" in review.context
     assert (project / "calc.py").read_text() == WRONG
-    reviews.answer(workspace, review.id, Standing.CLARIFIED, "ann", "a sum")
+    human_review_answers.answer(workspace, review.id, Standing.CLARIFIED, "ann", "a sum")
     assert resume(workspace, proposes()).status == "success"
 
 
@@ -310,7 +314,9 @@ def test_what_another_program_asks_holds_the_task(project: Path) -> None:
     outcome = work(workspace, nobody)
     # About security, but of no work of ours that waits: it is about going on.
     assert outcome.trigger == "human_review"
-    reviews.answer(workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "the test key")
+    human_review_answers.answer(
+        workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "the test key"
+    )
     assert resume(workspace, proposes()).status == "success"
 
 
@@ -322,7 +328,7 @@ def test_every_rule_has_a_switch(project: Path) -> None:
     Calls(workspace.store).add(Call(AT.isoformat(), "anthropic", "x", "ok", cost=900.0))
     agent = proposes(0.1, question="May I?", commands=("make deploy",))
     assert work(workspace, agent, kind="security", complexity="high").status == "success"
-    assert reviews.of(workspace).open() == []
+    assert human_review_answers.of(workspace).open() == []
 
 
 # --- time -----------------------------------------------------------------------------------------------
@@ -335,11 +341,11 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     review = asked(workspace)
     clock.advance(24 * 3600 - 1)
-    assert reviews.settle(workspace) == []
+    assert human_review_answers.settle(workspace) == []
     clock.advance(1)
-    (decision,) = reviews.settle(workspace)
+    (decision,) = human_review_answers.settle(workspace)
     assert decision.answer is Standing.EXPIRED
-    assert reviews.settle(workspace) == []
+    assert human_review_answers.settle(workspace) == []
     outcome = task_record.load(workspace.store, "t")["outcome"]
     assert (outcome["status"], outcome["trigger"]) == ("failed", "human_review_expired")
     assert f"nobody answered {review.id} within 24 h" in outcome["reason"]
@@ -359,7 +365,7 @@ def test_an_answer_in_a_file_is_taken(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     said = {"request_id": asked(workspace).id, "approved": True, "by": "ann"}
     (project / ".loki/signals/HUMAN_APPROVED").write_text(json.dumps(said))
-    (decision,) = reviews.settle(workspace)
+    (decision,) = human_review_answers.settle(workspace)
     assert decision.by == "ann"
     assert resume(workspace, nobody).status == "success"
 
@@ -371,6 +377,6 @@ def test_a_worker_is_nobody_who_answers(project: Path) -> None:
     with task_of(workspace, queued) as task:
         again = task.run(nobody)
     assert (again.trigger, again.review) == ("human_review", outcome.review)
-    reviews.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
     with task_of(workspace, queued) as task:
         assert task.run(nobody).status == "success"

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import ReviewRequest, Verdict
-from loki.action.check import Check
+from loki.action.agent_protocol import ReviewRequest, Verdict
+from loki.action.checks.check import Check
 from loki.base.error import AgentError
 from loki.testing import ManualClock
 from support import command

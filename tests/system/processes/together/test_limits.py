@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import Proposal
-from loki.action.change import Change
+from loki.action.agent_protocol import Proposal
+from loki.action.changes.change import Change
 from support.project import RIGHT, make_project
 
 CHECK = "python -m pytest -q -p no:cacheprovider"

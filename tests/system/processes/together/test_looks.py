@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action import detection
-from loki.action.tree import Tree
-from loki.agents.command import CommandAgent
+from loki.action.changes.tree import Tree
+from loki.action.checks import command_detection
+from loki.agents.command_agent import CommandAgent
 
 AGENT = """
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_an_attempt_looks_at_the_project_once_and_after_its_agent(
     scans: Counter[str] = Counter()
     folders: Counter[str] = Counter()
     seen: list[tuple[Counter[str], Counter[str]]] = []
-    scan, scandir, detect = Tree.scan, os.scandir, detection.detect
+    scan, scandir, detect = Tree.scan, os.scandir, command_detection.detect
 
     def counted(root: Any, *args: Any, **more: Any) -> Tree:
         scans["project" if Path(root) == project else "copy"] += 1
@@ -73,7 +73,7 @@ def test_an_attempt_looks_at_the_project_once_and_after_its_agent(
 
     monkeypatch.setattr(Tree, "scan", counted)
     monkeypatch.setattr(os, "scandir", folder)
-    monkeypatch.setattr(detection, "detect", found)
+    monkeypatch.setattr(command_detection, "detect", found)
     with loki.Workspace(project).task("raise", checks=[f"{sys.executable} check.py"]) as task:
         outcome = task.run(Watched([sys.executable, "agent.py"]))
     assert (outcome.status, outcome.attempts) == ("success", 4)
@@ -94,7 +94,7 @@ def is_git(project: Path) -> bool:
 def test_the_commands_are_looked_for_again_where_a_file_changed_that_says_them(
     project: Path,
 ) -> None:
-    find = detection.Detector()
+    find = command_detection.Detector()
     first = find(Tree.scan(project))
     (project / "package1" / "module.py").write_text("import os\n")
     assert find(Tree.scan(project)) is first

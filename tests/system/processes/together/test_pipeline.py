@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.pipeline import flaws
+from loki.execution.pipeline import flaws
 from loki.testing import ManualClock, ScriptedAgent
 from support.stages import (
     AFTER,

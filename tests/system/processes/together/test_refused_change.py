@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import loki
-from loki.action.draft import MARK
-from loki.agents.command import CommandAgent
-from loki.agents.model import ModelAgent
+from loki.action.loop.refused_proposal import MARK
+from loki.agents.command_agent import CommandAgent
+from loki.agents.model_agent import ModelAgent
 from loki.cli.app import app
 from loki.testing import ScriptedAgent, ScriptedLLM
 from loki.workspace import Workspace

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.agent import Briefing, Proposal
-from loki.action.change import Change
+from loki.action.agent_protocol import Briefing, Proposal
+from loki.action.changes.change import Change
 from loki.action.task import Outcome
-from loki.memory.call import Call, Calls
+from loki.jobs.inbox import human_review_answers
+from loki.memory.call_log import Call, Calls
 from loki.people.human_review import Standing
 from loki.testing import ManualClock
-from loki.waiting import reviews
 from support.project import QUICK, RIGHT, make_project
 
 AT = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
@@ -54,11 +54,11 @@ def test_what_an_hour_may_cost_is_asked_about(tmp_path: Path, by: str) -> None:
     with workspace.task("make add add", checks=[QUICK], id="t") as task:
         outcome = task.run(nobody)
     assert outcome.trigger == "human_review"
-    (review,) = reviews.of(workspace).open()
+    (review,) = human_review_answers.of(workspace).open()
     assert review.reason == "cost_limit"
     assert ("$120.00" if by == "calls" else "$110.00") in review.context
     clock.advance(3600)
-    reviews.answer(workspace, review.id, Standing.CANCELLED, "ann")
+    human_review_answers.answer(workspace, review.id, Standing.CANCELLED, "ann")
     assert resume(workspace, mends).status == "success"
 
 
@@ -71,12 +71,12 @@ def test_who_says_yes_to_what_was_spent_is_asked_again_after_as_much_more(
     spend(workspace, 160.0)
     with workspace.task("make add add", checks=[QUICK], id="t") as task:
         assert task.run(nobody).trigger == "human_review"
-    (review,) = reviews.of(workspace).open()
-    reviews.answer(workspace, review.id, yes, "ann", "it is worth it")
+    (review,) = human_review_answers.of(workspace).open()
+    human_review_answers.answer(workspace, review.id, yes, "ann", "it is worth it")
     spend(workspace, 101.0)
     assert resume(workspace, nobody).trigger == "human_review"
-    (review,) = reviews.of(workspace).open()
+    (review,) = human_review_answers.of(workspace).open()
     assert "$261.00" in review.context
-    reviews.answer(workspace, review.id, yes, "ann", "it is worth it")
+    human_review_answers.answer(workspace, review.id, yes, "ann", "it is worth it")
     spend(workspace, 99.0)
     assert resume(workspace, mends).status == "success"

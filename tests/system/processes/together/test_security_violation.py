@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.change import Change, Edit
+from loki.action.changes.change import Change, Edit
 from loki.testing import ScriptedAgent
 from support.project import QUICK, RIGHT, WRONG, make_project
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.agent import ReviewRequest, Verdict
+from loki.action.agent_protocol import ReviewRequest, Verdict
+from loki.jobs.inbox import inbox
+from loki.jobs.inbox.inbox import requests
+from loki.jobs.inbox.request_kind import Said
 from loki.testing import ScriptedAgent
-from loki.waiting import inbox
-from loki.waiting.inbox import requests
-from loki.waiting.kind import Said
 from support.project import CHECK, QUICK, RIGHT, WRONG, make_project
 
 TEST = "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.performer import Performer
-from loki.base.file import temporary_name
+from loki.action.loop.performer import Performer
+from loki.base.atomic_file import temporary_name
 from loki.memory.store import ForgivingStore
 from support.journal import die_at_call, killed
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.agent import Briefing
+from loki.action.agent_protocol import Briefing
 from loki.agents import listener
-from loki.agents.command import CommandAgent
+from loki.agents.command_agent import CommandAgent
 from loki.base.error import AgentError, LLMError
 from loki.testing import ManualClock
 from support import agents

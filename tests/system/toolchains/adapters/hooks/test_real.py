@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from loki.adapters.hooks.agents import AGENTS
+from loki.adapters.hooks.hooked_agents import AGENTS
 from support import agents
 from support.llm_service import LLMService, Received, Reply, Said
 

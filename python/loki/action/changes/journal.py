@@ -1,0 +1,397 @@
+"""What a task does to the project's files: done all or nothing, recovered after a crash, undone.
+
+Under test: ``tests/py/action/changes/test_journal.py``. How one change is made safely says
+`loki.action.changes.transaction`; what is kept of it, `loki.action.changes.journal_record`; where,
+`loki.action.changes.journal_storage`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from loki.action.changes.change import UNKNOWN, Change
+from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.journal_record import Record, Step
+from loki.action.changes.journal_storage import MemoryShelf, Shelf
+from loki.action.changes.safe_path import Place, State, ancestors
+from loki.action.changes.transaction import (
+    ApplyError,
+    Conflict,
+    EditConflict,
+    Transaction,
+    apply_error,
+    state_after,
+    state_of,
+    unexpected,
+)
+from loki.action.changes.tree import Tree
+from loki.action.changes.undo import Undone, before, diff, kinds, net, steps_to_start
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+__all__ = [
+    "Applied", "ApplyError", "Conflict", "EditConflict", "External", "Journal", "Recovered",
+    "Undone",
+]  # fmt: skip
+
+MAX_KEPT = 100_000_000
+"""Bytes: what commands do to larger files cannot be undone. Chosen, not measured."""
+
+HEARTBEAT = 1.0
+"""Seconds between signs of life while a command runs. Chosen, not measured."""
+
+AFTERMATH = 5.0
+"""Seconds that a command may have gone on writing after loki's last sign of life.
+
+A heartbeat, the supervisor's grace, and a margin. What was written later is somebody else's.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was done: the paths that are different now, and the number of the record."""
+
+    paths: tuple[str, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was found after a crash; empty where there was none.
+
+    Attributes:
+        restored: paths that are as they were before the interrupted change or command.
+        conflicts: paths that somebody has changed since; they were left alone.
+        damaged: a sentence about each record that cannot be read.
+    """
+
+    restored: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass
+class External:
+    """Work on the project that loki does not do itself; ``applied`` is there when it is over."""
+
+    record: Record
+    tree: Tree
+    applied: Applied | None = None
+    _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
+
+
+class Journal:
+    """What one task did to the project."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        root: str | os.PathLike[str],
+        observe: Callable[[str], None] | None = None,
+    ) -> None:
+        """A journal; nothing is read or written yet.
+
+        Args:
+            folder: where it is kept (``.loki/tasks/<id>/undo``); None: in memory, so that no
+                other process can recover or undo.
+            root: the project.
+            observe: called with the name of each step before it is made; what it raises counts as
+                a failure of the step. For tests of crashes and full disks.
+        """
+        self._shelf: Shelf = MemoryShelf() if folder is None else DiskShelf(folder)
+        self._place = Place(root)
+        self._observe = observe or (lambda _: None)
+        self._transaction = Transaction(self._shelf, self._place, self._observe)
+        self._tree: Tree | None = None
+
+    # --- changes -------------------------------------------------------------------------------
+
+    def apply(self, change: Change) -> Applied:
+        """Make a change's edits, all or none; its commands are the caller's business.
+
+        That they are made is there whatever becomes of the process. If the machine goes down before
+        `settle`, or before the next change, the next `recover` sees by the files that they are.
+
+        What is refused altogether (`loki.action.changes.forbidden_changes`) is not looked for again;
+        whether files
+        are as the change expects is, and no link can lead out of the project.
+
+        Raises:
+            EditConflict: a file is not what the change expects; nothing was changed.
+            ApplyError: the files cannot be written; nothing was changed.
+            StoreError: the journal cannot be written; nothing was changed.
+        """
+        with self._shelf.lock():
+            contents: dict[str, bytes] = {}
+            try:
+                steps = self._plan(change, contents)
+            except OSError as error:
+                raise apply_error(error) from error
+            record = self._transaction.record("change", steps)
+            # Like git: a folder goes with its last file.
+            self._transaction.carry_out(record, contents, _removable(record, ()))
+        return Applied(tuple(step.path for step in steps), record.number)
+
+    def settle(self) -> None:
+        """Have on disk that what was done is done.
+
+        Raises:
+            StoreError: the journal cannot be written.
+        """
+        self._shelf.settle()
+
+    def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
+        steps, conflicts = [], []
+        for edit in change.edits:
+            if edit.size != len(edit.after or b""):
+                raise OSError(f"{edit.path}: too large: its content is not in the change")
+            found = self._place.read(edit.path)
+            present = found[0] if found else None
+            if edit.before is not UNKNOWN and edit.before != (present.hash if present else None):
+                conflicts.append(Conflict(edit.path, unexpected(edit, present is not None)))
+                continue
+            if found:
+                contents[found[0].hash] = found[1]
+            after = state_after(edit, present)
+            if after and edit.after is not None:
+                contents[after.hash] = edit.after
+            if after != present:
+                steps.append(Step(edit.path, present, after))
+        if conflicts:
+            raise EditConflict(conflicts)
+        return tuple(steps)
+
+    # --- commands ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def around(self) -> Iterator[External]:
+        """Record what is done to the project in the body, by a command, as if it were a change.
+
+        Raises:
+            StoreError: the journal cannot be written; the body has not run.
+        """
+        work = self.begin_external()
+        try:
+            yield work
+        finally:
+            work.applied = self.end_external(work)
+
+    def begin_external(self) -> External:
+        """Keep the whole tree (what is new in it), before a command runs in the project.
+
+        Until `end_external`, no other loki can change or undo anything of this task.
+
+        Raises:
+            StoreError: the journal cannot be written.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._shelf.lock())
+            tree = Tree.scan(self._place.root, previous=self._tree)
+            states = self._keep(tree, tree.entries)
+            steps = tuple(Step(path, state, None) for path, state in states.items())
+            folders = {f for path in states for f in ancestors(path)}
+            modes = {f: self._place.folder_mode(f) or 0o755 for f in sorted(folders)}
+            number = self._shelf.next_number()
+            record = Record(number, "command", "running", steps, folders=modes)
+            self._observe("begin")
+            self._shelf.save(record)
+            stack.enter_context(_beating(self._shelf, number))
+            self._observe("begun")
+            return External(record, tree, _open=stack.pop_all())
+
+    def end_external(self, work: External) -> Applied:
+        """Record what became different since `begin_external`.
+
+        Raises:
+            StoreError: the journal cannot be written; the next `recover` goes back to the start.
+        """
+        with work._open:
+            after = Tree.scan(self._place.root, previous=work.tree)
+            steps, made = self._steps_since(work.record, work.tree, after)
+            modes = {f: m for f, m in work.record.folders.items() if _is_above(f, steps)}
+            self._observe("end")
+            self._shelf.save(
+                replace(work.record, stage="applied", steps=steps, made=made, folders=modes)
+            )
+            self._tree = after
+        return Applied(tuple(step.path for step in steps), work.record.number)
+
+    def _steps_since(
+        self, record: Record, before: Tree, after: Tree
+    ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        then = {step.path: step.before for step in record.steps}
+        paths = before.difference(after).paths
+        now = self._keep(after, [path for path in paths if path in after.entries])
+        steps = tuple(Step(path, then.get(path), now.get(path)) for path in paths)
+        folders = {f for step in steps if step.after for f in ancestors(step.path)}
+        return steps, tuple(sorted(folders - record.folders.keys()))
+
+    def _keep(self, tree: Tree, paths: Mapping[str, object] | list[str]) -> dict[str, State]:
+        """Put files of a tree on the shelf unless they are there; their states."""
+        states = {path: state_of(tree, path) for path in paths}
+        missing = [
+            path
+            for path, state in states.items()
+            if tree.entries[path].size <= MAX_KEPT
+            and not self._shelf.has(state.hash, tree.entries[path].size)
+        ]
+        read: list[str] = []
+
+        def contents() -> Iterator[bytes]:
+            for path in missing:
+                try:
+                    data = tree.read(path)
+                except OSError:  # gone or locked meanwhile: then it cannot be restored either
+                    continue
+                read.append(path)
+                yield data
+
+        for path, name in zip(read, self._shelf.put(contents()), strict=False):
+            states[path] = replace(states[path], hash=name)
+        return states
+
+    # --- recover and undo ----------------------------------------------------------------------
+
+    def recover(self) -> Recovered:
+        """Bring files that a crash left in the middle back to where they were; what was done stays.
+
+        Raises:
+            StoreError: the journal cannot be read, or another loki is at work on this task.
+        """
+        with self._shelf.lock():
+            return self._recover()
+
+    def _recover(self) -> Recovered:
+        self._shelf.tidy()
+        records, damaged = self._shelf.load()
+        # Of one that is done, too: that a name is gone may not have come to the disk.
+        self._transaction.clear(records)
+        restored: list[str] = []
+        conflicts: list[Conflict] = []
+        for record in reversed(records):
+            if record.stage == "running":
+                interrupted, foreign = self._interrupted(record)
+                conflicts += foreign
+            elif record.stage == "applying":
+                interrupted = record
+                if self._transaction.is_carried_out(record):
+                    self._transaction.complete(record, _removable(record, records))
+                    continue
+            else:
+                continue
+            left = self._transaction.roll_back(interrupted)
+            conflicts += left
+            kept = {conflict.path for conflict in left}
+            restored += [step.path for step in interrupted.steps if step.path not in kept]
+        return Recovered(tuple(sorted(restored)), tuple(conflicts), tuple(damaged))
+
+    def _interrupted(self, record: Record) -> tuple[Record, list[Conflict]]:
+        """A command's record as if loki had made the steps itself; and what others did since."""
+        until = self._shelf.touched(record.number) + AFTERMATH
+        then = {step.path: step.before for step in record.steps}
+        tree = Tree.scan(self._place.root, also=then)
+        now = {path: state_of(tree, path) for path in tree.entries}
+        paths = [path for path in sorted({*then, *now}) if then.get(path) != now.get(path)]
+        later = {p for p in paths if p in now and self._place.touched(p) > until}
+        ours = [path for path in paths if path not in later]
+        self._keep(tree, [path for path in ours if path in now])
+        steps = tuple(Step(path, then.get(path), now.get(path)) for path in ours)
+        folders = {f for step in steps if step.after for f in ancestors(step.path)}
+        made = tuple(sorted(folders - record.folders.keys()))
+        conflicts = [
+            Conflict(path, "changed after a command was interrupted")
+            for path in sorted(later)
+            if path in then
+        ]
+        return replace(record, stage="applying", steps=steps, made=made), conflicts
+
+    def undo(self, *, force: bool = False) -> Undone:
+        """Bring every file that the task changed back to what it was before the task.
+
+        Args:
+            force: also where somebody else has changed a file since; what it holds now stays in
+                the journal.
+
+        Raises:
+            ApplyError: the files cannot be written; nothing was changed.
+            StoreError: the journal cannot be written, or another loki is at work on this task.
+        """
+        with self._shelf.lock():
+            self._recover()
+            records, damaged = self._shelf.load()
+            steps, conflicts, found = steps_to_start(records, self._place, self._shelf, force=force)
+            if conflicts and not force:
+                return Undone((), tuple(conflicts), tuple(damaged))
+            if steps:
+                modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
+                record = self._transaction.record("undo", steps)
+                self._transaction.carry_out(record, found, _removable(record, records), modes)
+                self._shelf.settle()
+        return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
+
+    def changed(self) -> tuple[str, ...]:
+        """Paths that the task has left different from what they were, sorted.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        return tuple(sorted(self.changes()))
+
+    def changes(self) -> dict[str, str]:
+        """The same paths, each with how: created, modified or deleted.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        return kinds(net(self._shelf.load()[0]))
+
+    def start(self) -> dict[str, tuple[State, bytes] | None]:
+        """What the paths that the task has left different were before it; None: nothing was there.
+
+        A path whose content was not kept (it was too large, or is damaged) is left out.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        return before(net(self._shelf.load()[0]), self._shelf.get)
+
+    def diff(self) -> str:
+        """What the task has changed so far, as a unified diff for people to read.
+
+        Raises:
+            StoreError: the journal cannot be read.
+        """
+        return diff(net(self._shelf.load()[0]), self._shelf.get)
+
+
+def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
+    """Folders that a record takes away once they are empty: like git's, or what the task had made."""
+    if record.kind == "undo":
+        return {folder for one in records for folder in one.made}
+    return record.folders
+
+
+@contextlib.contextmanager
+def _beating(shelf: Shelf, number: int) -> Iterator[None]:
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(HEARTBEAT):
+            shelf.touch(number)
+
+    thread = threading.Thread(target=beat, name="loki-heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:
+    return any(step.path.startswith(f"{folder}/") for step in steps)

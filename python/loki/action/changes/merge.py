@@ -1,0 +1,32 @@
+"""Bringing what was worked out in a copy into the project: what is asked for, and what comes of it.
+
+Under test: ``tests/py/action/changes/test_merge.py`` (the machine) and ``tests/py/working``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loki.recognition.failure import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Land:
+    """Bring the work into the project, all or none; answered by `Landed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What came of it.
+
+    Attributes:
+        moved: the project has changed elsewhere since the copy was taken. The copy is of the newer
+            project now, the work in it: it has to be checked once more. Nothing has landed yet.
+        failure: the work does not fit the project any more. The copy is of the newer project now,
+            without the work.
+    """
+
+    moved: bool = False
+    failure: Failure | None = None

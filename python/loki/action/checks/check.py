@@ -1,0 +1,246 @@
+"""Checks: the criteria that decide whether a task is done, and what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loki.action.checks.results.suite_results import FAILED
+from loki.action.processes.command_line import split, unrunnable
+from loki.base.error import UsageError
+from loki.base.time import Duration, argument_seconds
+from loki.memory.attempt import CheckRecord, shorten
+from loki.memory.dead_letter import is_test_file
+from loki.recognition.failure import Failure
+from loki.recognition.site import check_kind
+
+KINDS = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
+
+RUN_TESTS = frozenset({"test", "build", "command", "custom"})
+"""Kinds of check that may run tests."""
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds that a check may take; chosen, not measured."""
+
+REVIEW = "review"
+"""Before the colon: a criterion that a reviewer judges. It is of kind custom."""
+
+EVIDENCE = "feature_evidence"
+"""Name of the criterion of a feature that something shows it to be there; else somebody judges."""
+
+PARSES = "parses"
+"""As ``syntax: parses``, a criterion that needs no command: loki parses what the task has changed."""
+
+EXPECTS = " => "
+"""Between a command of kind custom and what it has to print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One criterion: a command that passes when it exits with 0, or what somebody has to judge.
+
+    Attributes:
+        command: the words of the command; no shell reads them. Empty where somebody judges, and of
+            kind syntax where loki itself parses what was changed.
+        kind: lint, type, test, build, syntax, command, custom or approval.
+        name: what to call it; the command or the description where nothing is said.
+        timeout: seconds.
+        pattern: id of the pattern that its failures have; "" to find out from the output.
+        expected: text or a regex that the output of a custom command has to hold; its exit code
+            counts for nothing then. "" to go by the exit code.
+        description: what is to be judged, where there is no command: by a reviewer, or of kind
+            approval by a person.
+    """
+
+    command: tuple[str, ...] = ()
+    kind: str = "command"
+    name: str = ""
+    timeout: float = DEFAULT_TIMEOUT
+    pattern: str = ""
+    expected: str = ""
+    description: str = ""
+
+    @classmethod
+    def of(cls, text: str, timeout: Duration = DEFAULT_TIMEOUT) -> Check:
+        """A check from one line, with its kind before a colon where it is not plain.
+
+        Args:
+            text: ``pytest -q``, ``lint: make check-style``, ``custom: ./app --version => 2.1``,
+                ``syntax: parses``,
+                ``review: the code is simpler than before``, ``approval: the text reads well``.
+            timeout: how long it may take.
+
+        Raises:
+            UsageError: no command, one that only a shell could run, or no duration.
+
+        Example:
+            >>> Check.of("lint: make style").kind
+            'lint'
+            >>> Check.of("approval: the text reads well").name
+            'the text reads well'
+        """
+        limit = argument_seconds("timeout", timeout)
+        before, colon, behind = text.partition(":")
+        kind, rest = (before.strip(), behind) if colon else ("", text)
+        plain = " ".join(rest.split())
+        if kind in {"approval", REVIEW}:
+            judged = "custom" if kind == REVIEW else kind
+            return cls((), judged, plain, limit, description=plain)
+        if kind == "syntax" and plain == PARSES:
+            return cls((), kind, PARSES, limit)
+        if kind not in KINDS:
+            command = split(text)
+            guess = check_kind(command) or "command"
+            return cls(command, guess, " ".join(text.split()), limit)
+        expected = ""
+        if kind == "custom":
+            rest, _, expected = rest.partition(EXPECTS)
+        return cls(split(rest), kind, plain, limit, expected=expected.strip())
+
+    def __post_init__(self) -> None:
+        """Refuse what can neither be run nor judged."""
+        if self.kind not in KINDS:
+            raise UsageError(f"kind of check is {self.kind!r}: expected one of {', '.join(KINDS)}")
+        judged = self.kind in {"custom", "approval"} and self.description.strip()
+        if not self.command and not judged and not self.is_parsed:
+            raise UsageError("a check needs a command, like 'pytest -q', or what is to be judged")
+        if self.command and self.kind == "approval":
+            raise UsageError("a person approves: a check of kind approval has no command")
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether somebody judges it; else a command decides."""
+        return not self.command and not self.is_parsed
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether loki parses what was changed; no command is run."""
+        return self.kind == "syntax" and not self.command
+
+    @property
+    def shown(self) -> str:
+        """It, in a line that `of` reads."""
+        if self.is_parsed:
+            return f"{self.kind}: {PARSES}"
+        if self.is_judged:
+            return f"{REVIEW if self.kind == 'custom' else self.kind}: {self.description}"
+        return f"{self.kind}: {self.name}" if check_kind(self.command) != self.kind else self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form: what is not as it is by default."""
+        said = {
+            "kind": self.kind,
+            "command": list(self.command),
+            "name": self.name,
+            "pattern": self.pattern,
+            "expected": self.expected,
+            "description": self.description,
+        }
+        return {key: value for key, value in said.items() if value or key in {"kind", "command"}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], timeout: float = DEFAULT_TIMEOUT) -> Check:
+        """A check from what `to_dict` gave.
+
+        Args:
+            data: that.
+            timeout: seconds; it is the configuration's, not the check's.
+
+        Raises:
+            UsageError: it describes no check.
+        """
+        command = tuple(map(str, data.get("command", ())))
+        text = {key: str(data.get(key, "")) for key in ("pattern", "expected", "description")}
+        name = str(data.get("name") or " ".join(command))
+        return cls(command, str(data.get("kind", "command")), name, timeout, **text)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check said.
+
+    Attributes:
+        check: the check.
+        passed: it ran and exited with 0, or was approved.
+        exit_code: None where a signal or its time-out ended it, or nothing ran.
+        seconds: how long it took.
+        output: everything that it printed, or what a reviewer or a person said.
+        failure: what failed, or None where it passed, or nobody has judged it yet.
+        tests: outcome by test, where the tool reports them: passed, failed or skipped.
+        files: by test, the file or folder that it stands in, where the tool reports it.
+    """
+
+    check: Check
+    passed: bool
+    exit_code: int | None
+    seconds: float
+    output: str = ""
+    failure: Failure | None = None
+    tests: Mapping[str, str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_pending(self) -> bool:
+        """Nobody has judged it yet."""
+        return self.check.is_judged and not self.passed and self.failure is None
+
+    def record(self) -> CheckRecord:
+        """What is kept of it in the attempt's record."""
+        return CheckRecord(
+            self.check.name,
+            self.check.kind,
+            " ".join(self.check.command),
+            self.passed,
+            self.exit_code,
+            round(self.seconds * 1000),
+            shorten(self.output),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What all checks said, in their order."""
+
+    results: tuple[CheckResult, ...] = ()
+
+    @property
+    def first_failure(self) -> CheckResult | None:
+        """The first check that failed: the one that is analyzed."""
+        failed = (r for r in self.results if not r.passed and not r.is_pending)
+        return next(failed, None)
+
+    @property
+    def pending(self) -> tuple[Check, ...]:
+        """Criteria that nobody has judged yet."""
+        return tuple(result.check for result in self.results if result.is_pending)
+
+    @property
+    def failing_tests(self) -> frozenset[tuple[str, str]]:
+        """(check, test) of every test that failed in a check that failed."""
+        return frozenset(
+            (result.check.name, test)
+            for result in self.results
+            if not result.passed
+            for test, outcome in (result.tests or {}).items()
+            if outcome == FAILED
+        )
+
+    @property
+    def failing_files(self) -> frozenset[str]:
+        """Files of tests that checks which run tests failed in."""
+        return frozenset(
+            result.failure.path
+            for result in self.results
+            if result.check.kind in RUN_TESTS
+            and result.failure is not None
+            and result.failure.path is not None
+            and is_test_file(result.failure.path)
+        )
+
+
+def missing_programs(checks: Sequence[Check], root: Path) -> list[str]:
+    """A sentence for each check whose program does not exist, and that no work here can create."""
+    found = (unrunnable(check.command, root) for check in checks if check.command)
+    return [problem for problem in found if problem]

@@ -1,0 +1,191 @@
+"""Which files of a project depend on others: by what they import, directly and through others.
+
+Under test: ``tests/py/action/checks/test_import_graph.py``. Extraction is what costs, so only files are asked
+for their imports whose text shows at a glance that they may import what is looked for.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from loki.action.checks.import_index import WordIndex
+from loki.action.checks.import_words import RELATIVE, word_for
+from loki.action.checks.imports import Files, Import, imports_of, language_of, resolve
+from loki.base.glob import matches
+
+MANIFESTS = ("package.json", "tsconfig.json", "jsconfig.json")
+"""Where a file may get another name to be imported by."""
+
+
+@dataclass
+class Cache:
+    """What files say, by their content: one that has not changed is read once.
+
+    Attributes:
+        imports: what a content imports, by its language and hash.
+        words: the files of a language, by the words by which they may import.
+        languages: of paths, by what is left out: "" where no imports are looked for.
+    """
+
+    imports: dict[str, tuple[Import, ...]] = field(default_factory=dict)
+    words: dict[str, WordIndex] = field(default_factory=dict)
+    languages: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
+
+
+@dataclass
+class ImportGraph:
+    """Which files of a project import which.
+
+    Args:
+        files: the project.
+        exclude: globs of paths that are left out, and not followed.
+        shared: names of files on which all files below their folder depend, though none says so.
+        cache: kept from an earlier graph.
+
+    Example:
+        >>> texts = {"a.py": b"", "b.py": b"import a", "test_b.py": b"import b"}
+        >>> graph = ImportGraph(Files(texts, texts.__getitem__))
+        >>> graph.dependents(["a.py"], depth=2)
+        {'b.py': ('b.py', 'a.py'), 'test_b.py': ('test_b.py', 'b.py', 'a.py')}
+    """
+
+    files: Files
+    exclude: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    cache: Cache = field(default_factory=Cache)
+
+    def __post_init__(self) -> None:
+        """Which files there are to look at."""
+        languages = self.cache.languages.setdefault(self.exclude, {})
+        self._known: dict[str, list[str]] = defaultdict(list)
+        for path in self.files.paths:
+            language = languages.get(path)
+            if language is None:
+                is_out = matches(path, self.exclude)
+                language = languages[path] = "" if is_out else language_of(path) or ""
+            if language:
+                self._known[language].append(path)
+        self._resolved: dict[str, frozenset[str]] = {}
+        self._updated: set[str] = set()
+
+    def dependents(self, targets: Iterable[str], depth: int) -> dict[str, tuple[str, ...]]:
+        """The files that import the targets, themselves or through others.
+
+        Args:
+            targets: paths; some may be of files that are not there.
+            depth: levels of imports to follow: 1 for the files that import a target themselves.
+
+        Returns:
+            By dependent, nearest first, the way from it to the target: both included.
+        """
+        chains: dict[str, tuple[str, ...]] = {}
+        start = {path: (path,) for path in sorted(targets)}
+        frontier: Mapping[str, tuple[str, ...]] = start
+        for _ in range(depth):
+            found: dict[str, tuple[str, ...]] = {}
+            for path, imported in self._importers(frontier):
+                if path not in chains and path not in start and path not in found:
+                    found[path] = (path, *frontier[imported])
+            chains.update(found)
+            frontier = found
+        return chains
+
+    def _importers(self, frontier: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+        """(importing file, what it imports of the frontier), each file once."""
+        implied = self._implied(frontier)
+        for path in sorted(self._candidates(frontier) - frontier.keys()):
+            implicit = implied(path)
+            if implicit is not None:
+                yield path, implicit
+            else:
+                imported = sorted(self._imports(path) & frontier.keys())
+                if imported:
+                    yield path, imported[0]
+
+    def _candidates(self, frontier: Mapping[str, object]) -> set[str]:
+        """The files that may depend on the frontier, as can be told at a glance."""
+        names = _Names(frontier, self.files)
+        below = {language_of(p) for p in frontier if posixpath.basename(p) in self.shared}
+        found: set[str] = set()
+        for language, paths in self._known.items():
+            if language in names.any or language in below:
+                found.update(paths)
+            elif wanted := names.words.get(language):
+                found |= self._index(language).holding(wanted)
+        return found
+
+    def _index(self, language: str) -> WordIndex:
+        index = self.cache.words.setdefault(language, WordIndex(language))
+        if language not in self._updated:
+            self._updated.add(language)
+            index.update(self._known[language], self.files)
+        return index
+
+    def _implied(self, frontier: Mapping[str, object]) -> Callable[[str], str | None]:
+        """Tells what of the frontier a file depends on without saying so.
+
+        Its package in Go; shared files above it.
+        """
+        packages: dict[str, str] = {}
+        for path in sorted(frontier):
+            if path.endswith(".go") and not path.endswith("_test.go") and self._is_known(path):
+                packages.setdefault(posixpath.dirname(path), path)
+        shared = [path for path in frontier if posixpath.basename(path) in self.shared]
+
+        def implied(path: str) -> str | None:
+            if path.endswith("_test.go"):
+                return packages.get(posixpath.dirname(path))
+            for other in shared:
+                folder = posixpath.dirname(other)
+                is_below = path.startswith(f"{folder}/" if folder else "")
+                if is_below and language_of(path) == language_of(other):
+                    return other
+            return None
+
+        return implied
+
+    def _is_known(self, path: str) -> bool:
+        return path in self.files and not matches(path, self.exclude)
+
+    def _imports(self, path: str) -> frozenset[str]:
+        if path not in self._resolved:
+            content = self.files.read(path) or b""
+            key = f"{posixpath.splitext(path)[1]}:{sha256(content).hexdigest()}"
+            if key not in self.cache.imports:
+                self.cache.imports[key] = imports_of(path, content)
+            found = (resolve(one, path, self.files) for one in self.cache.imports[key])
+            self._resolved[path] = frozenset(target for paths in found for target in paths)
+        return self._resolved[path]
+
+
+class _Names:
+    """The words that a file must hold to import one of some files, by language."""
+
+    def __init__(self, paths: Iterable[str], files: Files) -> None:
+        self.words: dict[str, set[str]] = defaultdict(set)
+        self.any: set[str] = set()
+        """Languages of which every file may import one of them."""
+        for path in paths:
+            language = language_of(path)
+            # Go's are extracted fast, and packages go by their folder's name or by another.
+            if language == "go" or (language == "javascript" and _is_named(path, files)):
+                self.any.add(language)
+            elif language is not None:
+                word = word_for(path)
+                is_folder = posixpath.basename(path).partition(".")[0] != word
+                self.words[language] |= {word, RELATIVE} if is_folder else {word}
+
+
+def _is_named(path: str, files: Files) -> bool:
+    """Whether a manifest names the file: it may be imported under another name."""
+    base = posixpath.basename(path).partition(".")[0].encode()
+    known: tuple[bytes, ...] = files.keep(
+        "import_graph",
+        "manifests",
+        lambda: tuple(files.read(p) or b"" for name in MANIFESTS for p in files.called(name)),
+    )
+    return any(base in content for content in known)

@@ -1,0 +1,222 @@
+"""Which files of the project a JavaScript or TypeScript import names.
+
+Node.js: https://nodejs.org/api/esm.html#resolution-algorithm-specification and modules.html; TypeScript
+and bundlers add extensions, ``paths`` and folders' index files. Packages of the same repository count
+as the project's, also where what they publish has not been built.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from loki.action.checks.imports import tsconfig
+from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
+from loki.action.checks.imports.import_statement import Import
+from loki.action.checks.imports.project_files import Files, join
+
+EXTENSIONS = (
+    ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
+    ".json", ".node", ".vue", ".svelte", ".astro", ".wasm",
+)  # fmt: skip
+"""What may be left out, TypeScript's first as its compiler has it."""
+
+WRITTEN_AS = {
+    ".js": (".ts", ".tsx", ".d.ts"),
+    ".jsx": (".tsx", ".d.ts"),
+    ".mjs": (".mts", ".d.mts"),
+    ".cjs": (".cts", ".d.cts"),
+    ".ts": (".d.ts",),
+    ".mts": (".d.mts",),
+    ".cts": (".d.cts",),
+}
+"""TypeScript's files are imported under the name that they are compiled to."""
+
+BUILT = ("dist", "build", "lib", "out", "esm", "cjs", "es", "types")
+"""Folders that hold what is compiled from ``src``; usual names, chosen."""
+
+
+def package_of(name: str) -> str:
+    """The package that a bare name belongs to.
+
+    Example:
+        >>> package_of("@scope/pkg/sub"), package_of("lodash/fp")
+        ('@scope/pkg', 'lodash')
+    """
+    return "/".join(name.split("/")[: 2 if name.startswith("@") else 1])
+
+
+def locate(import_: Import, importer: str, files: Files) -> Location:
+    """Where a JavaScript or TypeScript import leads."""
+    name = import_.module.split("?")[0]
+    folder = importer.rpartition("/")[0]
+    if name.startswith("/") or ":" in name or "!" in name:  # a URL, what a bundler's loader makes
+        return Location(EXTERNAL)
+    if name in {".", ".."} or name.startswith(("./", "../")):
+        return _relative(import_, folder, name, files)
+    if name.startswith("#"):
+        own = _own_imports(name, importer, files)
+        if own is not None:
+            return own
+    return _bare(import_, importer, name, files)
+
+
+def _relative(import_: Import, folder: str, name: str, files: Files) -> Location:
+    base = join(folder, name)
+    if base is None:
+        return Location(EXTERNAL)
+    found = _file(base, files, is_folder=name.endswith(("/", "."))) or _file(base, files)
+    if found:
+        return Location(FOUND, found)
+    return Location(MISSING, (), import_.module, _expected(base))
+
+
+def _bare(import_: Import, importer: str, name: str, files: Files) -> Location:
+    paths = tsconfig.paths_for(importer, files)
+    aliased = paths.candidates(name)
+    for base in (*aliased, *(joined for b in paths.bases if (joined := join(b, name)))):
+        if found := _file(base, files):
+            return Location(FOUND, found)
+    package = package_of(name)
+    for manifest in _packages(files).get(package, ()):
+        if found := _in_package(manifest, name[len(package) + 1 :], files):
+            return Location(FOUND, found)
+    # A pattern that fits everything says nothing of where one name belongs.
+    if aliased and paths.is_whole and not paths.patterns.keys() & {"*", name}:
+        return Location(MISSING, (), import_.module, _expected(aliased[0]))
+    return Location(EXTERNAL)
+
+
+def _file(base: str, files: Files, *, is_folder: bool = False) -> tuple[str, ...]:
+    """The file that a path without, with, or with another extension names."""
+    if not is_folder:
+        if base in files:
+            return (base,)
+        stem, extension = posixpath.splitext(base)
+        for other in WRITTEN_AS.get(extension, ()):
+            if stem + other in files:
+                return (stem + other,)
+        for extension in EXTENSIONS:
+            if base + extension in files:
+                return (base + extension,)
+    manifest = posixpath.join(base, "package.json")
+    if manifest in files and (found := _entry(manifest, files)):
+        return found
+    for extension in EXTENSIONS:
+        if (index := posixpath.join(base, "index" + extension)) in files:
+            return (index,)
+    return ()
+
+
+def _expected(base: str) -> tuple[str, ...]:
+    """Where the file of a missing module could be."""
+    stem, extension = posixpath.splitext(base)
+    if extension in {*EXTENSIONS, *WRITTEN_AS}:
+        return (base, *(stem + other for other in WRITTEN_AS.get(extension, ())))
+    names = [base + e for e in EXTENSIONS] + [f"{base}/index{e}" for e in EXTENSIONS]
+    return (base, *names) if extension else (*names, base)
+
+
+# --- packages of this repository -------------------------------------------------------------------------
+
+
+def _packages(files: Files) -> dict[str, list[str]]:
+    """Manifests by the name of the package."""
+    return files.keep("node", "packages", lambda: _all_packages(files))  # type: ignore[no-any-return]
+
+
+def _all_packages(files: Files) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in files.called("package.json"):
+        name = files.json(path).get("name")
+        if isinstance(name, str) and "node_modules/" not in path:
+            found.setdefault(name, []).append(path)
+    return found
+
+
+def _in_package(manifest: str, inside: str, files: Files) -> tuple[str, ...]:
+    folder = manifest.rpartition("/")[0]
+    if not inside:
+        return _entry(manifest, files)
+    for target in _targets(files.json(manifest).get("exports"), "./" + inside):
+        if found := _source(folder, target, files):
+            return found
+    for base in (posixpath.join(folder, inside), posixpath.join(folder, "src", inside)):
+        if found := _file(base, files):
+            return found
+    return ()
+
+
+def _entry(manifest: str, files: Files) -> tuple[str, ...]:
+    """What the package itself stands for."""
+    folder, said = manifest.rpartition("/")[0], files.json(manifest)
+    named = [said.get(key) for key in ("source", "types", "typings", "module", "main")]
+    for target in (*_targets(said.get("exports"), "."), *named):
+        if isinstance(target, str) and (found := _source(folder, target, files)):
+            return found
+    for name in ("src/index", "index"):
+        for extension in EXTENSIONS:
+            if (path := posixpath.join(folder, name + extension)) in files:
+                return (path,)
+    return ()
+
+
+def _source(folder: str, target: str, files: Files) -> tuple[str, ...]:
+    """The file that a manifest names or, where it has not been built, what it is built from."""
+    base = join(folder, target)
+    if base is None:
+        return ()
+    if base in files:
+        return (base,)
+    first, _, rest = target.removeprefix("./").partition("/")
+    stem = rest.removesuffix(".d.ts")
+    if first in BUILT and rest:
+        source = join(folder, f"src/{posixpath.splitext(stem)[0]}")
+        return _file(source, files) if source else ()
+    return _file(base, files) if base != folder else ()
+
+
+def _own_imports(name: str, importer: str, files: Files) -> Location | None:
+    """Where ``#name`` leads by the ``imports`` of the closest manifest; None: it says nothing."""
+    manifest = files.nearest("package.json", importer)
+    said = files.json(manifest).get("imports") if manifest else None
+    if manifest is None or not isinstance(said, dict):
+        return None
+    folder = manifest.rpartition("/")[0]
+    targets = list(_targets(said, name))
+    inside = [target for target in targets if target.startswith("./")]
+    for target in inside:
+        if found := _source(folder, target, files):
+            return Location(FOUND, found)
+    if targets and len(inside) == len(targets) and (expected := join(folder, inside[0])):
+        return Location(MISSING, (), name, (expected,))
+    return Location(EXTERNAL) if targets else None
+
+
+def _targets(mapping: Any, key: str) -> Iterator[str]:
+    """Every target of a key in ``exports`` or ``imports``, whatever the conditions."""
+    if isinstance(mapping, dict) and any(str(k).startswith((".", "#")) for k in mapping):
+        if key in mapping:
+            yield from _leaves(mapping[key])
+            return
+        for pattern, value in mapping.items():
+            head, star, tail = str(pattern).partition("*")
+            if star and key.startswith(head) and key.endswith(tail) and len(key) > len(head + tail):
+                part = key[len(head) : len(key) - len(tail)]
+                yield from (leaf.replace("*", part) for leaf in _leaves(value))
+    elif key == ".":
+        yield from _leaves(mapping)
+
+
+def _leaves(value: Any) -> Iterable[str]:
+    stack, found = [value], list[str]()
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            stack += reversed(list(value.values()))
+        elif isinstance(value, list):
+            stack += reversed(value)
+    return found

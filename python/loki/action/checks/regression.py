@@ -1,0 +1,322 @@
+"""The regression check: tests that passed before the task and can be broken by it still pass.
+
+Under test: ``tests/system/processes/together/test_regression.py``. What the checks themselves tell is
+used first; only tests that they do not cover are run besides, on the starting tree and on the tree as it
+is now.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.tree import Tree
+from loki.action.checks.baseline import Baseline
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.check_runner import CheckRunner
+from loki.action.checks.import_graph import Cache, ImportGraph
+from loki.action.checks.imports import Files, Import, language_of, locate
+from loki.action.checks.narrowed_checks import Narrowed
+from loki.action.checks.results.suite_results import FAILED, PASSED, Results
+from loki.action.checks.results_comparison import Comparison, compare
+from loki.action.checks.task_changes import Work
+from loki.action.checks.unchecked_changes import unchecked
+from loki.action.gates.gate_config import RegressionDetection
+from loki.base.glob import matches
+from loki.base.time import Clock, isoformat
+from loki.memory.store import Store
+from loki.recognition.site import narrowings
+
+logger = logging.getLogger("loki")
+
+DEPENDENTS = "dependents: "
+"""Before the name of a run of tests that no check covers."""
+
+NOTHING = "no test that passed before can be broken by the change"
+
+
+@dataclass
+class RegressionCheck:
+    """Takes the baseline, extends it, and compares.
+
+    Args:
+        task_id: the task's id; checks: the task's checks.
+        work: what the task has done to the project.
+        runner: runs checks in it.
+        store: where the baseline is kept.
+        clock: the time.
+        setting: how far to search, and where not.
+        detected: tells the test command of a project, or None where none is found.
+    """
+
+    task_id: str
+    checks: Sequence[Check]
+    work: Work
+    runner: CheckRunner
+    store: Store
+    clock: Clock
+    setting: RegressionDetection = field(default_factory=RegressionDetection)
+    detected: Callable[[Tree], tuple[str, ...] | None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet."""
+        self.baseline = Baseline()
+        self._cache = Cache()
+        self._tree: Tree | None = None
+        self._tried: set[str] = set()
+
+    def started(self, report: Report) -> None:
+        """Take the results of the checks before the first attempt; they ran on the starting tree.
+
+        Unless an earlier run of the task has left changes: then its baseline goes on.
+        """
+        if self.work.paths():
+            self.baseline = Baseline.load(self.store, self.task_id) or Baseline()
+            return
+        self.baseline = Baseline(captured_at=isoformat(self.clock.now()))
+        for run, results in _told(report).items():
+            self.baseline.add(run, results)
+
+    def restart(self) -> None:
+        """The starting tree is another one: what is known of the old one tells nothing of it."""
+        self.baseline = Baseline(captured_at=isoformat(self.clock.now()))
+        self._tried = set()
+
+    def prepare(self, paths: Sequence[str], tree: Tree) -> None:
+        """Before a change: run the tests that it can break and that no check covers.
+
+        Args:
+            paths: what it will change.
+            tree: the project that it is to.
+        """
+        self._extend((*self.work.paths(), *paths), tree)
+
+    def compare(self, report: Report) -> Comparison:
+        """Every test that the task can have broken, now and before it.
+
+        Args:
+            report: what the checks just said, all of which pass.
+        """
+        changed = self.work.paths()
+        if not changed:
+            return Comparison(skipped="nothing is different")
+        self._extend(changed, Tree.scan(self.runner.root, self._tree), report)
+        now = self._now(report)
+        if self.runner.cancelled.is_set():
+            return Comparison(skipped="cancelled")
+        found = compare(self.baseline.results, now, self._affects())
+        found = replace(self._without_flaky(found), unchecked=self._unchecked(now, changed))
+        if not found.compared:
+            return replace(found, skipped=found.unchecked or NOTHING)
+        ways = {b.file: way for b in found.regressions if (way := self._way(b.file))}
+        return replace(found, chains=ways, changed=changed)
+
+    def _now(self, report: Report) -> dict[str, Results]:
+        """Results of the runs that the baseline has, on the tree as it is; of one that tells none, none."""
+        assert self._tree is not None
+        asked = self.baseline.asked
+        names = {result.check.name for result in report.results}
+        names |= {check.name for check, _ in self._besides(asked)}
+        now = {run: Results() for run in self.baseline.results.keys() & names}
+        now.update(_told(report))
+        # A runner that is told to test a file that is gone would test nothing at all.
+        for check, _ in self._besides(path for path in asked if path in self._tree.entries):
+            now[check.name] = _results(self.runner.run_one(check)) or Results()
+        return now
+
+    def _unchecked(self, now: Mapping[str, Results], changed: Sequence[str]) -> str:
+        assert self._tree is not None
+        before = self.work.before(self._tree)
+        covered = self._covered(before)
+        untold = [path for path in self._affected() if path in before and path not in covered]
+        return unchecked(self.baseline.results, now, changed, untold)
+
+    # --- the baseline ------------------------------------------------------------------------------
+
+    def _extend(self, paths: Sequence[str], tree: Tree, report: Report | None = None) -> None:
+        """See to it that the baseline covers all that these paths can break."""
+        self._tree = tree
+        before = self.work.before(tree)
+        targets = tuple(dict.fromkeys((*self.baseline.targets, *paths)))
+        ways = self._graph(before).dependents(targets, self.setting.search_depth)
+        if self.work.paths():  # what has come to depend on them since
+            now = self._graph(Files(tree.entries, tree.read, tree.hash_of))
+            ways = {**now.dependents(targets, self.setting.search_depth), **ways}
+        grown = replace(self.baseline, targets=targets, dependents=ways)
+        is_new = (grown.targets, grown.dependents) != (
+            self.baseline.targets,
+            self.baseline.dependents,
+        )
+        self.baseline = grown
+        missing = self._missing_checks(report) if report else []
+        covered = self._covered(before)
+        wanted = [p for p in self._affected() if p in before and p not in covered]
+        wanted = [p for p in wanted if p not in grown.asked]
+        runs = [*missing, *(check for check, _ in self._besides(wanted))]
+        if runs:
+            self._run_before(tree, runs)
+            asked = [p for check, files in self._besides(wanted) for p in files]
+            self.baseline.asked = tuple(dict.fromkeys((*self.baseline.asked, *asked)))
+        if runs or is_new:
+            self.baseline.captured_at = self.baseline.captured_at or isoformat(self.clock.now())
+            self.baseline.keep(self.store, self.task_id)
+
+    def _missing_checks(self, report: Report) -> list[Check]:
+        """Checks that tell results now, and of which the starting tree's are not known."""
+        told = _told(report)
+        missing = [
+            result.check
+            for result in report.results
+            if result.check.name in told.keys() - self.baseline.results.keys() - self._tried
+        ]
+        self._tried |= {check.name for check in missing}
+        return missing
+
+    def _run_before(self, tree: Tree, runs: Sequence[Check]) -> None:
+        """Run checks on the starting tree: in place while it is that, else in a copy of it."""
+        names = ", ".join(check.name for check in runs)
+        logger.info("[closed-loop] task=%s baseline runs=%d: %s", self.task_id, len(runs), names)
+        if not self.work.paths():
+            self._take(self.runner, runs)
+            return
+        with scratch_folder() as folder:
+            try:
+                root = self.work.copy_before(tree, os.path.join(folder, "tree"))
+            except OSError as error:
+                logger.warning("no copy of the starting tree, so no baseline of it: %s", error)
+                return
+            self._take(self.runner.in_copy(root), runs)
+
+    def _take(self, runner: CheckRunner, runs: Sequence[Check]) -> None:
+        for check in runs:
+            results = _results(runner.run_one(check))
+            if results is not None:
+                self.baseline.add(check.name, results)
+
+    def _graph(self, files: Files) -> ImportGraph:
+        shared = tuple(name for how in narrowings() for name in how.shared)
+        return ImportGraph(files, self.setting.exclude_patterns, shared, self._cache)
+
+    # --- what is run besides the checks -------------------------------------------------------------
+
+    def _besides(self, files: Iterable[str]) -> list[tuple[Check, list[str]]]:
+        """The runs that test some files, each with those that it tests."""
+        left, found = list(files), []
+        for check, narrowed in self._commands():
+            mine = narrowed.tests(left)
+            if mine:
+                left = [path for path in left if path not in mine]
+                named = narrowed.for_files(sorted(mine))
+                name = DEPENDENTS + check.name
+                found.append((replace(check, command=named, name=name, kind="test"), mine))
+        return found
+
+    def _commands(self) -> list[tuple[Check, Narrowed]]:
+        """The test commands that can be told what to test: the task's, then the project's."""
+        own = [check for check in self.checks if check.kind in {"test", "command"}]
+        assert self._tree is not None
+        words = self.detected(self._tree)
+        if words and words not in [check.command for check in own]:
+            own.append(Check(words, "test", " ".join(words)))
+        found = [(check, Narrowed.of(check.command, self.runner.root)) for check in own]
+        return [(check, narrowed) for check, narrowed in found if narrowed is not None]
+
+    def _covered(self, files: Files) -> set[str]:
+        """The files that the results of the baseline stand for."""
+        checks = {check.name: check for check in self.checks}
+        found: set[str] = set()
+        for run, told in self.baseline.results.items():
+            check = checks.get(run)
+            if check is None:  # a run besides, whose files were asked for one by one
+                asked = self._besides(self.baseline.asked)
+                found |= {path for one, mine in asked if one.name == run for path in mine}
+            else:
+                found |= self._places(check, told, files)
+        return found
+
+    def _places(self, check: Check, told: Results, files: Files) -> set[str]:
+        """The files that a check's results stand for; none where it picked single tests."""
+        narrowed = Narrowed.of(check.command, self.runner.root)
+        if narrowed is not None and narrowed.is_selective:
+            return set()
+        if narrowed is not None and not told.files:
+            return set(narrowed.tests(files.paths)) if narrowed.is_whole else set()
+        return {path for file in set(told.files.values()) for path in _paths(file, files)}
+
+    # --- what to compare ----------------------------------------------------------------------------
+
+    def _affected(self) -> list[str]:
+        paths = dict.fromkeys((*self.baseline.targets, *self.baseline.dependents))
+        return [path for path in paths if not matches(path, self.setting.exclude_patterns)]
+
+    def _affects(self) -> Callable[[str], bool]:
+        """Whether tests in a file can be broken; where that cannot be told, they can."""
+        assert self._tree is not None
+        before = self.work.before(self._tree)
+        affected = frozenset(self._affected())
+
+        def affects(file: str) -> bool:
+            if matches(file, self.setting.exclude_patterns):
+                return False
+            paths = _paths(file, before)
+            known = [path for path in paths if language_of(path) is not None]
+            return not known or not affected.isdisjoint(known)
+
+        return affects
+
+    def _way(self, file: str) -> tuple[str, ...]:
+        """How a test's file depends on the change."""
+        assert self._tree is not None
+        paths = _paths(file, self.work.before(self._tree))
+        ways = [self.baseline.dependents[p] for p in paths if p in self.baseline.dependents]
+        return min(ways, key=len, default=())
+
+    def _without_flaky(self, found: Comparison) -> Comparison:
+        """Run what fails now once more: what passes then was no regression."""
+        failing = [b for b in found.regressions if b.now == FAILED]
+        files = sorted({path for b in failing for path in self._test_files(b.file)})
+        if not files:
+            return found
+        again = Results()
+        for check, _ in self._besides(files):
+            again += _results(self.runner.run_one(check)) or Results()
+        flaky = {b.test for b in failing if again.outcomes.get(b.test) == PASSED}
+        if flaky:
+            logger.warning("flaky, so no regressions: %s", ", ".join(sorted(flaky)))
+        kept = tuple(b for b in found.regressions if b.test not in flaky)
+        counts = {b.file: found.counts[b.file] for b in kept}
+        return replace(found, regressions=kept, counts=counts, flaky=tuple(sorted(flaky)))
+
+    def _test_files(self, file: str) -> tuple[str, ...]:
+        assert self._tree is not None
+        return _paths(file, Files(self._tree.entries, self._tree.read))
+
+
+def _told(report: Report) -> dict[str, Results]:
+    """Results by check, of the checks that tell them."""
+    found = ((result.check.name, _results(result)) for result in report.results)
+    return {name: results for name, results in found if results is not None}
+
+
+def _results(result: CheckResult) -> Results | None:
+    return None if result.tests is None else Results(result.tests, result.files)
+
+
+def _paths(file: str, files: Files) -> tuple[str, ...]:
+    """The project's files that a runner means: a file, or all tests of a folder or package."""
+    if not file or file in files:
+        return (file,) if file else ()
+    folder = file
+    if not files.is_folder(file):
+        found = locate(Import(file, 1, 1), "x.go", files)  # a package, by its import path
+        named = (*found.paths, *found.expected)
+        if not named:
+            return ()
+        folder = posixpath.dirname(named[0])
+    inside = (posixpath.join(folder, name) for name in sorted(files.names(folder)))
+    tests = [path for path in inside if path in files and path.endswith("_test.go")]
+    return tuple(tests)

@@ -1,0 +1,227 @@
+"""Test results before and after a change, test by test; pure.
+
+A count of failures would miss a swap: one test mended, another broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loki.action.checks.results.suite_results import FAILED, PASSED, Results
+from loki.base.markdown import cell, code, inline
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+
+PATTERN = "regression-detected"
+GONE = "gone"
+
+MAX_LISTED = 40
+"""Tests that a report names; chosen, not measured."""
+
+UNTOLD = "(not told by the runner)"
+"""What stands for a file that is not known."""
+
+_NOW = {FAILED: "now failing", GONE: "now gone", "skipped": "now skipped"}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A test that passed on the starting tree and does not any more.
+
+    Attributes:
+        run: the check, or other run, that told.
+        test: its id.
+        file: where it stands, as far as that is known.
+        now: failed, skipped or gone.
+    """
+
+    run: str
+    test: str
+    file: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of a file's tests pass, before and after."""
+
+    passed_before: int = 0
+    before: int = 0
+    passed_after: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of the tests that a change can have broken.
+
+    Attributes:
+        regressions: tests that passed and do not any more.
+        counts: by file, of the files with regressions.
+        compared: number of tests that passed before and were looked at again.
+        flaky: tests that failed once and passed when they were run again: no regressions.
+        chains: by file with regressions, the files through which it depends on the change, itself
+            first, the changed file last.
+        changed: the files that the change touched.
+        skipped: why nothing was compared, or "".
+        unchecked: why a test may be broken all the same, unseen, or "".
+    """
+
+    regressions: tuple[Broken, ...] = ()
+    counts: Mapping[str, Count] = field(default_factory=dict)
+    compared: int = 0
+    flaky: tuple[str, ...] = ()
+    chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
+    skipped: str = ""
+    unchecked: str = ""
+
+    @property
+    def tests(self) -> frozenset[str]:
+        """Ids of the tests with regressions."""
+        return frozenset(broken.test for broken in self.regressions)
+
+    @property
+    def outcome(self) -> str:
+        """In a word: passed, failed or skipped."""
+        return "skipped" if self.skipped else "failed" if self.regressions else "passed"
+
+    def record(self, *, fixed: bool) -> dict[str, Any]:
+        """What is kept of it in the attempt's record; ``fixed``: what was broken before is well."""
+        said = {
+            "ran": not self.skipped,
+            "skipped": bool(self.skipped),
+            "regressions": len(self.tests),
+            "fixed": fixed,
+        }
+        return {**said, "unchecked": self.unchecked} if self.unchecked else said
+
+    @property
+    def dependents(self) -> tuple[str, ...]:
+        """Files between the change and the broken tests: where to look first."""
+        between = (chain[-2] for chain in self.chains.values() if len(chain) > 1)
+        return tuple(dict.fromkeys(between))
+
+    def failure(self, patterns: PatternSet) -> Failure | None:
+        """The failure that the regressions amount to; None where there are none."""
+        if not self.regressions:
+            return None
+        count = len(self.regressions)
+        first = self.regressions[0]
+        many = f"{count} tests" if count > 1 else "1 test"
+        return Failure.of(
+            f"regression: {many} that passed before the change no longer pass: {first.test}",
+            tool="loki",
+            error_code=PATTERN,
+            pattern=PATTERN if PATTERN in patterns.patterns else None,
+            patterns=patterns,
+            path=next(iter((*self.dependents, first.file)), None) or None,
+            tests=tuple(broken.test for broken in self.regressions),
+            excerpt=report(self),
+        )
+
+
+def compare(
+    before: Mapping[str, Results],
+    after: Mapping[str, Results],
+    affects: Callable[[str], bool] = lambda _: True,
+) -> Comparison:
+    """Results on the starting tree beside those of now; runs that only one of both has are left out.
+
+    Args:
+        before: results by run, on the starting tree.
+        after: results by the same runs, now.
+        affects: whether the change can have broken tests in a file; asked with "" where the runner
+            does not say where a test stands.
+
+    Example:
+        >>> before = {"pytest": Results({"a.t": "passed", "a.u": "failed"})}
+        >>> swapped = {"pytest": Results({"a.t": "failed", "a.u": "passed"})}
+        >>> [broken.test for broken in compare(before, swapped).regressions]
+        ['a.t']
+    """
+    found, compared = [], 0
+    for run in before.keys() & after.keys():
+        then, now = before[run], after[run]
+        for test, outcome in then.outcomes.items():
+            file = then.files.get(test, "")
+            if outcome != PASSED or not affects(file):
+                continue
+            compared += 1
+            is_now = now.outcomes.get(test, GONE)
+            if is_now != PASSED:
+                found.append(Broken(run, test, file, is_now))
+    found.sort(key=lambda broken: (broken.file, broken.test, broken.run))
+    counts = {b.file: _count(b.file, before, after) for b in found}
+    return Comparison(tuple(found), counts, compared)
+
+
+def _count(file: str, before: Mapping[str, Results], after: Mapping[str, Results]) -> Count:
+    numbers = []
+    for runs in (before, after):
+        outcomes = [
+            outcome
+            for run in before.keys() & after.keys()
+            for test, outcome in runs[run].outcomes.items()
+            if runs[run].files.get(test, "") == file
+        ]
+        numbers += [outcomes.count(PASSED), len(outcomes)]
+    return Count(*numbers)
+
+
+def report(comparison: Comparison) -> str:
+    """The regressions as Markdown: files with their counts, the tests, and where to look."""
+    files = list(comparison.counts)
+    many = f"{len(files)} files have" if len(files) > 1 else "1 file has"
+    rows = [
+        f"| {cell(code(file)) if file else UNTOLD} | {c.passed_before}/{c.before} pass "
+        f"| {c.passed_after}/{c.after} pass | {len(_of(comparison, file))} |"
+        for file, c in comparison.counts.items()
+    ]
+    parts = [
+        "## Regression Detected",
+        f"{many} tests that passed before the change and do not any more:",
+        "\n".join(
+            [
+                "| File | Baseline | Current | New Failures |",
+                "|------|----------|---------|--------------|",
+                *rows,
+            ]
+        ),
+        "### Affected Tests",
+        *(_listed(comparison, file) for file in files),
+        "### Suggested Investigation",
+        _advice(comparison),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _of(comparison: Comparison, file: str) -> Sequence[Broken]:
+    return [broken for broken in comparison.regressions if broken.file == file]
+
+
+def _listed(comparison: Comparison, file: str) -> str:
+    broken = _of(comparison, file)
+    lines = [
+        f"- {code(b.test)} - was passing, {_NOW.get(b.now) or inline(b.now)}"
+        for b in broken[:MAX_LISTED]
+    ]
+    if len(broken) > MAX_LISTED:
+        lines.append(f"- and {len(broken) - MAX_LISTED} more")
+    chain = comparison.chains.get(file, ())
+    if len(chain) > 1:
+        lines.append(f"\n{' imports '.join(code(path) for path in chain)}, which was changed.")
+    head = f"{code(file)}:\n\n" if file else ""
+    return head + "\n".join(lines)
+
+
+def _advice(comparison: Comparison) -> str:
+    look = ", ".join(map(code, comparison.dependents)) or "the code under these tests"
+    changed = ", ".join(map(code, comparison.changed)) or "the change"
+    return (
+        f"1. Read {look}: how does it use what was changed in {changed}?\n"
+        "2. Check whether a contract changed: a signature, what is returned, what is done besides.\n"
+        "3. Update what depends on it, or keep the contract. A test that passed may not be removed."
+    )

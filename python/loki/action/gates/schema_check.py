@@ -1,0 +1,218 @@
+"""The schema check: manifests and loki's own files hold what their readers expect."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from loki import config
+from loki.action.gates import gate_config, jsonc, yaml_model
+from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.gate_subject import Subject
+from loki.action.gates.manifest_models import PackageJson, PyProject, TsConfig
+from loki.base.error import ConfigError
+from loki.recognition.definition_source import Source
+from loki.recognition.pattern import PatternSet
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+GATE = "schema_check"
+
+MAX_PROBLEMS = 20
+"""Violations of one file that are told; chosen, not measured."""
+
+
+def schema_check(subject: Subject) -> list[Violation]:
+    """Find what is wrong in the shape of files whose shape is known.
+
+    What was wrong in the same way before is only pointed out.
+    """
+    found = []
+    for edit in subject.written:
+        check = _check_for(edit.path)
+        if check is None:
+            continue
+        before = subject.content_before(edit.path)
+        known = {v.description for v in check(edit.path, before)} if before is not None else set()
+        for violation in check(edit.path, edit.after or b"")[:MAX_PROBLEMS]:
+            is_old = violation.description in known
+            found.append(replace(violation, severity=ADVISORY) if is_old else violation)
+    return found
+
+
+_Check = Callable[[str, bytes], "list[Violation]"]
+
+
+def _check_for(path: str) -> _Check | None:
+    folder, _, name = path.rpartition("/")
+    in_loki = f"/{folder}".endswith("/.loki")
+    for pattern, check in _CHECKS.items():
+        if fnmatchcase(f".loki/{name}" if in_loki else name, pattern):
+            return check
+    return None
+
+
+# --- manifests -----------------------------------------------------------------------------------------
+
+
+def _package_json(path: str, content: bytes) -> list[Violation]:
+    return _by_model(path, content, PackageJson, _json, _place_in_json)
+
+
+def _tsconfig(path: str, content: bytes) -> list[Violation]:
+    return _by_model(path, content, TsConfig, _json, _place_in_json)
+
+
+def _pyproject(path: str, content: bytes) -> list[Violation]:
+    return _by_model(path, content, PyProject, tomllib.loads, _place_in_toml)
+
+
+Keys = tuple["str | int", ...]
+Place = tuple["int | None", "int | None"]
+
+
+def _by_model(
+    path: str,
+    content: bytes,
+    model: type[BaseModel],
+    parse: Callable[[str], Any],
+    place: Callable[[str, Keys], Place],
+) -> list[Violation]:
+    try:
+        text = content.decode("utf-8-sig")
+        said = parse(text)
+    except (ValueError, RecursionError):
+        return []  # whether it parses is syntax_check's
+    try:
+        model.model_validate(said)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        found = {_keys(problem["loc"], said): problem for problem in reversed(problems)}
+        return [_violation(path, text, keys, found[keys], place) for keys in reversed(found)]
+    return []
+
+
+def _violation(
+    path: str, text: str, keys: Keys, problem: Any, place: Callable[[str, Keys], Place]
+) -> Violation:
+    where = ".".join(str(key) for key in keys)
+    kind, said = problem["type"], problem["msg"].removeprefix("Value error, ")
+    if kind == "missing":
+        description = f"found no {where!r}, expected one"
+    elif kind == "extra_forbidden":
+        description = f"found {where!r}, which is no key there"
+    elif said.startswith("found"):
+        description = f"{where}: {said}" if where else said
+    else:
+        expected = yaml_model.EXPECTED.get(
+            kind, said.removeprefix("Input should be ").replace("'", "")
+        )
+        shown = yaml_model.shown(problem["input"])
+        description = f"{where or 'the file'}: found {shown}, expected {expected}"
+    # A key that is not known may be newer than this release.
+    severity = ADVISORY if kind == "extra_forbidden" else BLOCKING
+    return Violation(GATE, severity, path, description, *place(text, keys))
+
+
+def _keys(location: tuple[int | str, ...], said: Any) -> Keys:
+    """The part of a problem's location that is in the file; pydantic adds names of alternatives."""
+    keys: list[str | int] = []
+    for index, key in enumerate(location):
+        is_last = index == len(location) - 1
+        if isinstance(said, dict) and (key in said or is_last):
+            said = said.get(key)
+        elif isinstance(said, list) and isinstance(key, int) and key < len(said):
+            said = said[key]
+        else:
+            continue
+        keys.append(key)
+    return tuple(keys)
+
+
+def _json(text: str) -> Any:
+    return json.loads(jsonc.plain(text)) if text.strip() else {}
+
+
+def _place_in_json(text: str, keys: Keys) -> Place:
+    """Line and column of a value; JSON is YAML's flow style, but for tabs."""
+    try:
+        source = Source(jsonc.plain(text).replace("\t", " "), "")
+        node = source.compose()
+    except ConfigError:
+        return None, None
+    for key in keys:
+        inside: yaml.Node | None = None
+        if isinstance(node, yaml.MappingNode):
+            inside = next((value for name, value in node.value if name.value == str(key)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+            inside = node.value[key] if key < len(node.value) else None
+        if inside is None:
+            break
+        node = inside
+    return node.start_mark.line + 1, node.start_mark.column + 1
+
+
+_TABLE = re.compile(r"[ \t]*\[\[?[ \t]*([^\]#]+?)[ \t]*\]")
+_KEY = re.compile(
+    r"""[ \t]*((?:[\w-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"[^"]*"))*)[ \t]*="""
+)
+
+
+def _place_in_toml(text: str, keys: Keys) -> Place:
+    """Line and column of a key, or of the table that it should be in; TOML's parser keeps no places."""
+    names = [str(key) for key in keys if isinstance(key, str)]
+    best: tuple[int, int, int] = (0, 1, 1)
+    table: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _TABLE.match(line)
+        if match:
+            table = _parts(match[1])
+            path, start = table, match.start(1)
+        elif match := _KEY.match(line):
+            path, start = table + _parts(match[1]), match.start(1)
+        else:
+            continue
+        common = min(len(path), len(names))
+        if path[:common] == names[:common] and common > best[0]:
+            best = common, number, start + 1
+    return best[1], best[2]
+
+
+def _parts(dotted: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in dotted.split(".")]
+
+
+# --- loki's own ---------------------------------------------------------------------------------------------
+
+
+def _own(read: Callable[[bytes, str], object]) -> _Check:
+    def check(path: str, content: bytes) -> list[Violation]:
+        try:
+            read(content, path)
+        except ConfigError as error:
+            place = (error.line or None, error.column or None)
+            return [Violation(GATE, BLOCKING, path, error.reason, *place)]
+        return []
+
+    return check
+
+
+_CHECKS: Mapping[str, _Check] = {
+    "package.json": _package_json,
+    "tsconfig*.json": _tsconfig,
+    "pyproject.toml": _pyproject,
+    ".loki/config.toml": _own(config.loads),
+    ".loki/failure-patterns.yml": _own(PatternSet.loads),
+    ".loki/verification-gates.yml": _own(gate_config.loads),
+}

@@ -1,0 +1,302 @@
+"""The syntax check: what is proposed parses, by whatever judge of its language is here.
+
+Which judges a language has stands in ``syntax-check.yml``. Where several are here, a text is refused only if
+none takes it: compilers extend languages, and grammars lag behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loki.action.changes.change import Edit
+from loki.action.changes.safe_path import ancestors
+from loki.action.checks.imports.javascript_tokens import is_balanced, is_compiled
+from loki.action.checks.launched_program import MANIFEST
+from loki.action.gates import toolchain, yaml_model
+from loki.action.gates import tree_sitter_syntax as grammar
+from loki.action.gates.data_parsers import PARSERS, Problem
+from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation
+from loki.action.gates.gate_subject import Subject
+
+GATE = "syntax_check"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Grammar(_Model):
+    package: str
+    function: str
+
+
+class _Tool(_Model):
+    command: tuple[str, ...]
+    needs: str = ""
+    extensions: tuple[str, ...] = ()
+    written_as: str = Field(default="", alias="as")
+
+
+class Language(_Model):
+    """One language of ``syntax-check.yml``."""
+
+    name: str
+    extensions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    parser: str = ""
+    grammar: _Grammar | None = None
+    tools: tuple[_Tool, ...] = ()
+    lags: bool = False
+    dialects: frozenset[str] = frozenset()
+    compilers: frozenset[str] = frozenset()
+    unknown_dialect: tuple[str, ...] = ()
+
+
+class _Knowledge(_Model):
+    version: int
+    languages: tuple[Language, ...]
+    template_marks: tuple[str, ...]
+    template_languages: tuple[str, ...]
+    install: Mapping[str, str]
+
+
+@cache
+def knowledge() -> _Knowledge:
+    """What this release knows of languages."""
+    path = Path(__file__).with_name("syntax-check.yml")
+    return yaml_model.read(path.read_bytes(), path.name, _Knowledge)
+
+
+def language_of(path: str) -> Language | None:
+    """The language that a file is checked as; None where there is no check for it."""
+    folder, name = posixpath.split(path)
+    extension = posixpath.splitext(name)[1].lower()
+    by_extension = None
+    for language in knowledge().languages:
+        if any(fnmatchcase(name, pattern) for pattern in language.names):
+            return language
+        if extension in {".json", *language.extensions} and any(
+            f"/{folder}".endswith("/" + inner) for inner in language.folders
+        ):
+            return language
+        if extension in language.extensions and by_extension is None:
+            by_extension = language
+    return by_extension
+
+
+def syntax_check(subject: Subject) -> list[Violation]:
+    """Parse the proposed content of every file whose language is known.
+
+    A file that did not parse before either is only pointed out: its dialect may be one that no
+    judge knows.
+    """
+    judge = _Judge(subject, time.monotonic() + subject.setting.timeout)
+    found = []
+    for edit in subject.written:
+        language = language_of(edit.path)
+        violation = judge.violation(edit, language) if language else None
+        if violation is not None:
+            found.append(violation)
+    return found
+
+
+def is_parsable(path: str) -> bool:
+    """Whether loki has a parser of its own for a file.
+
+    Example:
+        >>> is_parsable("app.toml"), is_parsable("notes.txt")
+        (True, False)
+    """
+    language = language_of(path)
+    return language is not None and bool(language.parser)
+
+
+def broken_files(root: Path, paths: Sequence[str]) -> Validation:
+    """Run the built-in parsers on files as they are in the project now.
+
+    Args:
+        root: the project's folder.
+        paths: files that something other than a proposal wrote, relative to it.
+    """
+    found = []
+    for path in paths:
+        language = language_of(path)
+        if language and language.parser and (root / path).is_file():
+            problem = _parsed(language, (root / path).read_bytes())
+            if problem is not None:
+                found.append(_violation(path, problem))
+    return Validation((GATE,), tuple(found))
+
+
+@dataclass
+class _Verdict:
+    """A problem, and whether it is certain that it is one."""
+
+    problem: Problem
+    is_certain: bool = True
+
+
+class _Judge:
+    def __init__(self, subject: Subject, deadline: float) -> None:
+        self.subject, self.deadline = subject, deadline
+
+    def violation(self, edit: Edit, language: Language) -> Violation | None:
+        content = edit.after or b""
+        verdict = self._verdict(language, edit.path, content)
+        if verdict is None:
+            return None
+        violation = _violation(edit.path, verdict.problem)
+        before = self.subject.content_before(edit.path)
+        is_template = language.name in knowledge().template_languages and _is_template(content)
+        was_broken = before is not None and self._verdict(language, edit.path, before) is not None
+        if not verdict.is_certain or is_template or was_broken:
+            return replace(violation, severity=ADVISORY)
+        return violation
+
+    def _verdict(self, language: Language, path: str, content: bytes) -> _Verdict | None:
+        problem = _parsed(language, content) if language.parser else None
+        by_tools: Problem | bool | None = True
+        if problem is not None or not language.parser:
+            by_tools = self._by_tools(language, path, content)
+        if by_tools is True:
+            return None
+        if problem is not None:
+            return _Verdict(problem)
+        by_grammar = self._by_grammar(language, content)
+        is_known = self._is_known(language, path, content)
+        if isinstance(by_tools, Problem):
+            if by_grammar is True and self._is_dialect(language, content):
+                return None
+            # Without the grammar the tokens tell a dialect, but no mistake in one.
+            is_dialect = by_grammar is None and bool(language.dialects)
+            is_certain = is_known and not (is_dialect and is_compiled(_text(content)))
+            return _Verdict(_placed(by_tools, by_grammar), is_certain)
+        if isinstance(by_grammar, Problem):
+            # Brackets that do not match are wrong in every version of the language.
+            is_certain = not language.lags or not is_balanced(_text(content))
+            return _Verdict(by_grammar, is_known and is_certain)
+        if by_grammar is None:
+            self.subject.warn(
+                f"{GATE}: {language.name} is not checked: neither its tool nor its grammar is here; "
+                f"install the grammar: {knowledge().install['grammar']}"
+            )
+        return None
+
+    def _is_known(self, language: Language, path: str, content: bytes) -> bool:
+        """Whether no sign, in the text or in a manifest above it, names a dialect that no judge knows."""
+        head = _text(content[:5000])
+        if any(mark in head for mark in language.unknown_dialect):
+            return False
+        folders = (*ancestors(path), "") if language.compilers else ()
+        return not any(self._compilers(folder) & language.compilers for folder in folders)
+
+    def _compilers(self, folder: str) -> frozenset[str]:
+        """What the manifest of a folder says that the project depends on."""
+        try:
+            manifest = json.loads(
+                self.subject.after.read(posixpath.join(folder, MANIFEST)) or b"{}"
+            )
+            tables = (manifest.get(key) for key in ("dependencies", "devDependencies"))
+            return frozenset(name for table in tables if table for name in table)
+        except (OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            return frozenset()
+
+    def _is_dialect(self, language: Language, content: bytes) -> bool:
+        """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
+        assert language.grammar is not None
+        package, function = language.grammar.package, language.grammar.function
+        return grammar.has_node(package, function, content, language.dialects)
+
+    def _by_grammar(self, language: Language, content: bytes) -> Problem | bool | None:
+        """A problem; True: none; None: not known."""
+        if language.grammar is None or len(content) > grammar.MAX_BYTES:
+            return None
+        try:
+            content.decode("utf-8")
+            grammar.check(language.grammar.package, language.grammar.function, content)
+        except UnicodeDecodeError as error:
+            return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
+        except Problem as problem:
+            return problem
+        except grammar.NoGrammar:
+            return None
+        return True
+
+    def _by_tools(self, language: Language, path: str, content: bytes) -> Problem | bool | None:
+        """The problem of the tool that came farthest; True: one takes it; None: none could say."""
+        stem, extension = posixpath.splitext(posixpath.basename(path))
+        found: Problem | None = None
+        for tool in language.tools:
+            if tool.extensions and extension not in tool.extensions:
+                continue
+            command = self._command(tool)
+            left = self.deadline - time.monotonic()
+            if command is None or left <= 0 or not toolchain.is_there(command, self.subject.root):
+                continue
+            name = stem + (tool.written_as or extension)
+            try:
+                toolchain.check(
+                    command, name, content, seconds=left, cancelled=self.subject.cancelled
+                )
+            except Problem as problem:
+                # Read as what it is not, a text ends sooner: a module as a script at its first import.
+                found = max(filter(None, (found, problem)), key=lambda p: p.line or 0)
+            except toolchain.TooSlow:
+                limit = f"{self.subject.setting.timeout:g} s"
+                self.subject.warn(
+                    f"{GATE}: {command[0]} took over {limit}: the rest is not shown to it"
+                )
+            else:
+                return True
+        return found
+
+    def _command(self, tool: _Tool) -> tuple[str, ...] | None:
+        from loki.action.strategies.dependency.interpreter import of_project
+
+        root = self.subject.root
+        python = of_project(root) if "{python}" in tool.command else ""
+        if python is None or (tool.needs and not (root / tool.needs).is_file()):
+            return None
+        return tuple(
+            word.replace("{python}", python).replace("{root}", str(root)) for word in tool.command
+        )
+
+
+def _parsed(language: Language, content: bytes) -> Problem | None:
+    try:
+        PARSERS[language.parser](content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
+    except Problem as problem:
+        return problem
+    return None
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _placed(problem: Problem, other: Problem | bool | None) -> Problem:
+    """A tool's words with the column that the grammar has for the same line."""
+    if isinstance(other, Problem) and problem.column is None and other.line == problem.line:
+        return Problem(str(problem), problem.line, other.column)
+    return problem
+
+
+def _is_template(content: bytes) -> bool:
+    text = _text(content).replace("${{", "")
+    return any(mark in text for mark in knowledge().template_marks)
+
+
+def _violation(path: str, problem: Problem) -> Violation:
+    return Violation(GATE, BLOCKING, path, str(problem), problem.line, problem.column)

@@ -1,0 +1,398 @@
+"""Looks for drift in what an agent proposes, and in what others say of it: the loop's eyes for it.
+
+Turns a change and what is known of a task into what `loki.decision.drift.drift` compares, joins that with
+the signal ``DRIFT_DETECTED``, and has a second drift reviewed. Why it is so: ``docs/design/drift.md``.
+Under test: ``tests/py/action/loop/test_drift_detector.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from loki.action.agent_protocol import Proposal
+from loki.action.checks.imports import Files, imports_of, resolve
+from loki.action.gates.added_lines import added_lines
+from loki.action.loop.drift_event import Drifted, DriftReviewed, ReportDrift, ReviewDrift
+from loki.base.error import LokiError
+from loki.base.log import tell
+from loki.base.token_estimate import clip
+from loki.decision.drift import drift
+from loki.decision.drift.change_relation import Goal, Kind, Touched
+from loki.decision.drift.drift import Drift, Proposed
+from loki.decision.drift.task_vocabulary import defined_in, imported_in, names_in
+from loki.memory.quote import one_line
+from loki.people.human_review import Standing
+from loki.people.signal import DRIFT_DETECTED, Signal
+
+if TYPE_CHECKING:
+    from loki.action.changes.change import Change, Edit
+    from loki.action.changes.tree import Tree
+    from loki.action.checks.judge import Judge
+    from loki.action.task import TaskSpec
+    from loki.people.human_review_store import HumanReviews
+    from loki.people.signals import Signals
+    from loki.recognition.failure import Failure
+
+MAX_BYTES = 400_000
+"""Of a file whose lines are compared: nobody writes a larger one. Chosen, not measured."""
+
+MOST_READ = 60
+"""Files that are asked for their imports. Chosen, not measured."""
+
+_PATH = re.compile(r"[\w./@+-]+")
+_GAP = re.compile(r"\s+|,(?=\s*[\])}])")
+
+REASON = "drift"
+"""Why a person is asked, as a request for them says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``[drift]``: what counts.
+
+    Attributes:
+        detect: loki looks for drift itself.
+        least: the lowest severity of its own detection that counts; below it, it is only logged.
+        signals: lines in ``DRIFT_DETECTED`` that others wrote count.
+    """
+
+    detect: bool = True
+    least: str = "medium"
+    signals: bool = True
+
+
+@dataclass
+class DriftWatch:
+    """Looks at the proposals of one session of a task.
+
+    Args:
+        task: the task.
+        signals: those of the project; None: nobody says anything, and nothing is kept.
+        judge: whose reviewer looks at a second drift, where there is one.
+        settings: what counts.
+        reviews: where a person is asked to look at severe drift; None: the escalation's page alone
+            says so.
+
+    Attributes:
+        count: drifts since the context was cleared last.
+        sent_back: what the next briefing tells.
+    """
+
+    task: TaskSpec
+    signals: Signals | None = None
+    judge: Judge | None = None
+    settings: Settings = field(default_factory=Settings)
+    reviews: HumanReviews | None = None
+
+    def __post_init__(self) -> None:
+        """Nothing that was said before this session acts on it."""
+        self.count = 0
+        self.sent_back: tuple[Drift, ...] = ()
+        self._judged: Proposal | None = None
+        self._session = token_hex(6)  # by which lines of its own are told from others'
+        self._seen = {one.id for one in self._lines()}
+
+    def look(
+        self,
+        proposal: Proposal,
+        tree: Tree,
+        *,
+        said: Sequence[str] = (),
+        failure: Failure | None = None,
+        known: Collection[str] = (),
+        shown: str = "",
+        runs: Callable[[tuple[str, ...]], bool] = lambda _words: True,
+    ) -> Drifted | None:
+        """Whether a proposal leaves its task; None: it does not, or was judged before.
+
+        Args:
+            proposal: what is proposed.
+            tree: the project, as the agent was shown it.
+            said: what people added to the task.
+            failure: what failed last.
+            known: paths that earlier attempts changed, or tests failed in.
+            shown: what the briefing showed of the project.
+            runs: whether a command may run; one that may not is refused when it is to, and told.
+        """
+        if proposal is self._judged:
+            return None
+        self._judged = proposal
+        found = list(self._said_by_others())
+        if self.settings.detect:
+            goal = goal_of(self.task, tree, proposal.change, said, failure, known, shown)
+            allowed = self._allowed()
+            own = [
+                one
+                for one in drift.detect(proposed_of(proposal, tree, runs), goal)
+                if not one.keys <= allowed
+            ]
+            least = drift.rank(self.settings.least)
+            found += [one for one in own if drift.rank(one.severity) >= least]
+            self._mention([one for one in own if drift.rank(one.severity) < least])
+        if not found:
+            return None
+        self.count += len(found)
+        self.sent_back = tuple(found)
+        found.sort(key=lambda one: -drift.rank(one.severity))
+        return Drifted(tuple(found), self.count, self.judge is not None and self.judge.can_review)
+
+    def _mention(self, small: Sequence[Drift]) -> None:
+        for one in small:
+            said = f"drift severity={one.severity} distance={one.drift_distance} noted only: "
+            tell(self.task.id, f"{said}{one.detected_drift}")
+
+    def told(self) -> tuple[Drift, ...]:
+        """What the agent was sent back for just now; told once."""
+        told, self.sent_back = self.sent_back, ()
+        return told
+
+    def review(self, effect: ReviewDrift, tree: Tree) -> DriftReviewed:
+        """Have the task looked at: by the reviewer, else by what its scope and failure say."""
+        if self.judge is not None and self.judge.can_review:
+            said = "\n".join(one.detected_drift for one in effect.drifts)
+            diff = effect.proposal.change.diff(tree)
+            answer = self.judge.review_proposal(_CRITERION.format(drifts=said), diff)
+            if answer is not None:
+                return DriftReviewed(answer[0], answer[1], answer[2], effect.drifts)
+        about = ", ".join(self.task.scope) or "what failed and what its title names"
+        paths = {path for one in effect.drifts for path in one.evidence}
+        reason = (
+            f"the task is about {about}; outside of it: {', '.join(sorted(paths)) or 'said so'}"
+        )
+        return DriftReviewed(False, "loki", one_line(reason, 300), effect.drifts)
+
+    def report(self, effect: ReportDrift) -> None:
+        """Keep drift where the signals of the project are, and ask a person where one has to look."""
+        for one in effect.drifts:
+            if self.signals is not None and one.kind != SIGNAL:
+                said = {"agent": effect.agent or "loki", "session": self._session}
+                with suppress(LokiError):  # what cannot be kept is in the attempt's record, too
+                    self.signals.give(DRIFT_DETECTED, data={**record_of(one, self.task), **said})
+        if effect.ask and self.reviews is not None:
+            with suppress(LokiError):
+                self.reviews.ask(
+                    reason=REASON,
+                    task_id=self.task.id,
+                    context=_QUESTION.format(why=effect.ask, goal=one_line(self.task.title, 300)),
+                    severity=drift.worst(effect.drifts) or "high",
+                    agent=effect.agent,
+                    about={"drifts": sorted(frozenset().union(*(d.keys for d in effect.drifts)))},
+                )
+
+    def settle(self) -> None:
+        """Note that this task's lines are done, but for those behind a line of another task."""
+        if self.signals is not None:
+            lines = self.signals.pending(DRIFT_DETECTED)
+            for one in takewhile(lambda line: line.said("task_id") == self.task.id, lines):
+                self.signals.consume(one)
+
+    def _allowed(self) -> frozenset[str]:
+        """What a person approved: that very drift passes."""
+        if self.reviews is None:
+            return frozenset()
+        decided = self.reviews.decisions(self.task.id)
+        approved = [one for one in decided if one.answer is Standing.APPROVED]
+        about = [one.review.extra.get("about") for one in approved if one.review.reason == REASON]
+        keys = [one.get("drifts") for one in about if isinstance(one, dict)]
+        return frozenset(
+            key for found in keys if isinstance(found, list) for key in map(str, found)
+        )
+
+    def _lines(self) -> list[Signal]:
+        if self.signals is None or not self.settings.signals:
+            return []
+        return [
+            one
+            for one in self.signals.pending(DRIFT_DETECTED)
+            if one.said("task_id") == self.task.id and one.said("session") != self._session
+        ]
+
+    def _said_by_others(self) -> Iterator[Drift]:
+        """Lines about this task that were added since the session began, each once."""
+        for one in self._lines():
+            if one.id in self._seen:
+                continue
+            self._seen.add(one.id)
+            severity = one.said("severity")
+            distance = one.data.get("drift_distance")
+            by = one.said("agent") or "somebody"
+            yield Drift(
+                one.said("planned_action") or self.task.title,
+                f"{one_line(by, 60)} says: {one_line(one.said('detected_drift') or 'drift')}",
+                drift.SEVERITIES[drift.rank(severity)],
+                distance if isinstance(distance, int) and distance > 0 else 1,
+                (one.id,),
+                SIGNAL,
+            )
+
+
+SIGNAL = "signal"
+"""Kind of a drift that somebody else saw."""
+
+_QUESTION = """{why}.
+
+The task is: {goal}.
+Nothing of it was applied. Approve where the task needs it; the agent may then propose it again."""
+
+_CRITERION = """The proposed change serves the task, although it looks like this:
+{drifts}
+Approve only where the task needs it."""
+
+
+def record_of(one: Drift, task: TaskSpec) -> dict[str, Any]:
+    """A line of ``DRIFT_DETECTED``."""
+    return {
+        "task_id": task.id,
+        "planned_action": one_line(one.planned_action, 300),
+        "detected_drift": one_line(one.detected_drift, 500),
+        "severity": one.severity,
+        "original_goal": one_line(task.title, 300),
+        "drift_distance": one.drift_distance,
+    }
+
+
+def proposed_of(
+    proposal: Proposal, tree: Tree, runs: Callable[[tuple[str, ...]], bool]
+) -> Proposed:
+    """What a proposal does to a project, whose files are read; ``runs``: which commands may run."""
+    commands = tuple(filter(runs, proposal.change.commands))
+    return Proposed(touched(proposal.change, tree), commands, proposal.description)
+
+
+def touched(change: Change, tree: Tree) -> list[Touched]:
+    """What a change does to each file; a file that moves is one, not two."""
+    created = {edit.path: edit for edit in change.edits if edit.path not in tree.entries}
+    came_from: dict[str, str] = {}
+    for edit in change.edits:
+        if edit.after is None and edit.path in tree.entries:
+            entry = tree.entries[edit.path]
+            name = edit.path.rpartition("/")[2]
+            to = next(
+                (
+                    p
+                    for p, new in created.items()
+                    if p not in came_from and _moved(entry, name, new)
+                ),
+                None,
+            )
+            if to is not None:
+                came_from[to] = edit.path
+    gone = set(came_from.values())
+    return [
+        _touched(edit, tree, came_from.get(edit.path, ""))
+        for edit in change.edits
+        if edit.path not in gone
+    ]
+
+
+def _moved(entry: Any, name: str, new: Edit) -> bool:
+    """Whether a new file is one that is deleted: its content, or its name and about its size."""
+    if new.after is None:
+        return False
+    is_size = abs(new.size - entry.size) * 4 <= max(new.size, entry.size)
+    return new.path.rpartition("/")[2] == name and is_size
+
+
+def _touched(edit: Edit, tree: Tree, was: str) -> Touched:
+    before = _text(tree, was or edit.path)
+    after = "" if edit.after is None else _decoded(edit.after)
+    there = (was or edit.path) in tree.entries
+    kind: Kind = "renamed" if was else "changed" if there else "created"
+    kind = "deleted" if edit.after is None else kind
+    if before is None or after is None:  # not text: that it differs is all that is known
+        return Touched(edit.path, kind, 1, 1, frozenset(), was)
+    plus, minus = added_lines(before, after), added_lines(after, before)
+    changed = [*_lines(after, plus), *_lines(before, minus)]
+    formatting = kind == "changed" and _shape(before) == _shape(after)
+    text = "\n".join(changed)
+    names = names_in(text), defined_in(text), imported_in(text)
+    sizes = len(plus), len(minus)
+    return Touched(edit.path, kind, *sizes, names[0], was, formatting, *names[1:])
+
+
+def _shape(text: str) -> str:
+    """A text without what formatters change: blanks, kinds of quotes, commas at the end of a list."""
+    return _GAP.sub("", text).replace("'", '"')
+
+
+def _lines(text: str, numbers: Iterable[int]) -> Iterator[str]:
+    lines = text.split("\n")
+    return (lines[number - 1] for number in numbers)
+
+
+def _text(tree: Tree, path: str) -> str | None:
+    entry = tree.entries.get(path)
+    if entry is None:
+        return ""
+    if entry.is_symlink or entry.size > MAX_BYTES:
+        return None
+    try:
+        return _decoded(tree.read(path))
+    except OSError:
+        return None
+
+
+def _decoded(content: bytes) -> str | None:
+    if len(content) > MAX_BYTES or b"\0" in content[:8_000]:
+        return None
+    return content.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def goal_of(
+    task: TaskSpec,
+    tree: Tree,
+    change: Change,
+    said: Sequence[str] = (),
+    failure: Failure | None = None,
+    known: Collection[str] = (),
+    shown: str = "",
+) -> Goal:
+    """What is known of a task; arguments as of `DriftWatch.look`."""
+    text = f"{failure}\n{failure.excerpt}" if failure else ""
+    texts = [text, shown, task.title, *said, *(" ".join(c.command) for c in task.checks)]
+    named = {path for path in known if path in tree.entries}
+    named |= {path for one in texts for path in _mentioned(one, tree)}
+    if failure is not None:
+        frames = [frame.path for frame in failure.frames if frame.in_project]
+        tests = [re.split(r"::|:", test)[0] for test in failure.tests]
+        said_by = (failure.path or "", *frames, *tests)
+        named |= {path for path in said_by if path in tree.entries}
+    return Goal(
+        task.title,
+        "\n".join(said),
+        task.kind,
+        task.scope,
+        named,
+        clip(text, 2000),
+        tree.entries.keys(),
+        _imports([*sorted(named), *change.paths], tree, change),
+    )
+
+
+def _mentioned(text: str, tree: Tree) -> Iterator[str]:
+    for word in _PATH.findall(text):
+        path = word.removeprefix("./").rstrip(".")
+        if path in tree.entries:
+            yield path
+
+
+def _imports(paths: Sequence[str], tree: Tree, change: Change) -> dict[str, set[str]]:
+    """What files import, after the change, and what those import in turn."""
+    files = Files.of(tree, change)
+    found: dict[str, set[str]] = {}
+    front = list(dict.fromkeys(paths))
+    while front and len(found) < MOST_READ:
+        path = front.pop(0)
+        content = files.read(path) if path not in found else None
+        if content is None or len(content) > MAX_BYTES:
+            continue
+        imported = {p for one in imports_of(path, content) for p in resolve(one, path, files)}
+        found[path] = imported - {path}
+        front += sorted(found[path])
+    return found

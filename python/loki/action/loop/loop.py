@@ -1,0 +1,399 @@
+"""The closed loop as a pure machine: (state, event, now) → (state, effects).
+
+GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION (→ LAND) → SUCCESS; a failure in any is analyzed
+(`loki.decision.loop_policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
+No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
+An event that a phase does not expect raises `IllegalTransition` and leaves the state untouched.
+
+Covered by tests/py/action/loop/test_loop.py, every row of `TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from loki.action.agent_protocol import Proposal
+from loki.action.changes.change import Change
+from loki.action.changes.merge import Land, Landed
+from loki.action.checks.check import Report
+from loki.action.checks.missing_tests import lost_failure, lost_tests
+from loki.action.checks.results_comparison import Comparison
+from loki.action.gates.gate import Validation
+from loki.action.loop.drift_event import Drifted, DriftReviewed
+from loki.action.loop.failure_analysis import analyze, other_strategy, reflected
+from loki.action.loop.loop_end import conclude, finish, interrupted, review_needed, succeed
+from loki.action.loop.loop_events import (
+    AgentFailed,
+    Answered,
+    Ask,
+    Begin,
+    Checked,
+    CheckRegressions,
+    Compared,
+    Edited,
+    Effect,
+    Event,
+    Execute,
+    Executed,
+    Helped,
+    Interrupted,
+    Malformed,
+    Reflected,
+    Refused,
+    RunChecks,
+    TakeBaseline,
+    Validate,
+    Validated,
+    Waited,
+)
+from loki.action.loop.loop_state import (
+    APPLIED,
+    Current,
+    Phase,
+    State,
+    awaited,
+    charged,
+    measured,
+    paid,
+    proposal_of,
+    say,
+    to_mend,
+    took_effect,
+    unasked,
+    with_current,
+)
+from loki.action.loop.loop_wait import account, hold
+from loki.action.loop.review_event import ReviewNeeded
+from loki.action.loop.scope_drift import drifted
+from loki.decision.loop_policy import (
+    Action,
+)
+from loki.recognition.failure import Failure
+
+
+class IllegalTransition(Exception):
+    """An event came in a phase that does not expect it: a bug in a driver."""
+
+
+Step = tuple[State, tuple[Effect, ...]]
+
+
+def step(state: State, event: Event, now: datetime) -> Step:
+    """The state after an event, and what is to be done.
+
+    Args:
+        state: the state before; not changed.
+        event: what happened.
+        now: the time of day.
+
+    Raises:
+        IllegalTransition: this phase does not expect this event.
+    """
+    handler = TABLE.get((state.phase, type(event)))
+    if handler is None:
+        raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
+    return handler(state, event, now)
+
+
+# --- the phases -------------------------------------------------------------------------------------
+
+
+def _begin(state: State, _event: Begin, now: datetime) -> Step:
+    state = replace(state, started=now)
+    if not state.setting.task.checks:
+        return _generate(state, now)
+    # Before there is work, there is nothing to judge.
+    return replace(state, phase=Phase.BASELINE), (RunChecks(judge=state.worked),)
+
+
+def _baseline(state: State, event: Checked, now: datetime) -> Step:
+    state = replace(state, seen_failing=state.seen_failing | event.report.failing_tests)
+    first = event.report.first_failure
+    lost = lost_tests(state.seen_failing, event.report, event.gone)
+    state = measured(state, event.report)
+    if first is not None or lost:
+        found = first.failure if first is not None else lost_failure(lost)
+        return _generate(replace(state, failure=found), now)
+    waiting = awaited(state, event.report)
+    is_done = state.setting.task.done_when_passing and not waiting
+    if state.worked or (is_done and state.files):
+        return _accept(replace(state, waiting=waiting), now)
+    if is_done:
+        reason = "nothing to do: every check passed before the first attempt"
+        return finish(state, now, "success", reason)
+    return _generate(state, now)
+
+
+def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = False) -> Step:
+    """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
+    state, warnings, spent = account(state, now)
+    if spent is not None:
+        after, effects = finish(state, now, "failed", spent, trigger="budget")
+        return after, (*warnings, *effects)
+    number = state.last_number + 1
+    current = Current(number, now, delay_seconds=delay)
+    state = replace(
+        state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
+    )
+    if state.withheld is not None:
+        return _approved(state, state.withheld), (*warnings, Validate(state.withheld))
+    ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
+    return replace(state, asked=ask), (*warnings, ask)
+
+
+def _approved(state: State, withheld: Proposal) -> State:
+    """The next attempt is what a person approved; nobody is asked for it."""
+    proposed = {**state.proposed, withheld.change.digest(): ""}
+    state = with_current(state, proposal=withheld)
+    return replace(state, withheld=None, proposed=proposed, phase=Phase.VALIDATE)
+
+
+def _question(state: State) -> Ask:
+    decision, helped = state.decision, state.help
+    return Ask(
+        state.last_number,
+        state.failure,
+        helped.strategy if helped else None,
+        decision.reason if decision else "",
+        helped.context if helped else "",
+        helped.done if helped else "",
+        to_mend(state) if state.of_answer else None,
+        state.setting.limits.left(state.past),
+    )
+
+
+def _answered(state: State, event: Answered, now: datetime) -> Step:
+    proposal = event.proposal
+    state = charged(with_current(state, proposal=proposal), proposal)
+    change = proposal.change
+    if change.is_empty:
+        if state.altered:
+            return _evaluate(replace(state, altered=False))
+        return _refuse(state, now, "empty-change", "the agent proposed no change")
+    digest = change.digest()
+    if state.proposed.get(digest) in {APPLIED, event.shown}:
+        message = "the agent proposed the same change again, and nothing else has changed since"
+        return _refuse(state, now, "same-change", message)
+    proposed = {**state.proposed, digest: event.shown}
+    state = replace(state, proposed=proposed, altered=False, phase=Phase.VALIDATE)
+    return state, (Validate(proposal),)
+
+
+def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
+    failure = Failure.of(message, tool="loki", error_code=code)
+    return analyze(state, failure, now, of_answer=state.phase is Phase.GENERATE)
+
+
+def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
+    return analyze(charged(state, event), event.failure, now, event)
+
+
+def _malformed(state: State, event: Malformed, now: datetime) -> Step:
+    if event.proposal is not None:
+        state = charged(with_current(state, proposal=event.proposal), event.proposal)
+    return analyze(state, event.failure, now, of_answer=True)
+
+
+def _refused(state: State, event: Refused, now: datetime) -> Step:
+    return hold(unasked(state), event, now)
+
+
+def _edited(state: State, event: Edited, now: datetime) -> Step:
+    proposal = Proposal(Change.nothing(), event.description)
+    executed = Executed(event.files)
+    state = with_current(
+        state, proposal=proposal, validation=Validation(skipped=True), executed=executed
+    )
+    state = took_effect(state, event.files)
+    if event.failure is not None or event.ok is False:
+        failure = event.failure or Failure.of("the caller reported a failure without its output")
+        return analyze(state, failure, now)
+    if state.setting.task.checks:
+        return _evaluate(state)
+    return succeed(state, now, "unverified", "the caller reports success; no check verified it")
+
+
+def _validated(state: State, event: Validated, now: datetime) -> Step:
+    validation = event.validation
+    state = with_current(state, validation=validation)
+    line = say(
+        state,
+        f"validation={'passed' if validation.passed else 'failed'} "
+        f"gates={len(validation.gates)} violations={len(validation.violations)}",
+    )
+    if not validation.passed:
+        failure = validation.failure(state.setting.patterns)
+        after, effects = analyze(state, failure, now, violation=validation.security)
+        return after, (line, *effects)
+    proposal = proposal_of(state)
+    baseline: tuple[Effect, ...] = ()
+    if state.setting.checks_regressions:
+        baseline = (TakeBaseline(proposal.change.paths),)
+    return replace(state, phase=Phase.EXECUTE), (line, *baseline, Execute(proposal))
+
+
+def _drifted(state: State, event: Drifted | DriftReviewed, now: datetime) -> Step:
+    state, effects, is_sent_back = drifted(state, event, now)
+    if not is_sent_back:
+        return state, effects
+    after, more = _generate(state, now, again=True)
+    return after, (*effects, *more)
+
+
+def _executed(state: State, event: Executed, now: datetime) -> Step:
+    state = took_effect(with_current(state, executed=event), event.files)
+    if event.commands:
+        state = replace(state, worked=True)
+    if event.failure is not None:
+        return analyze(state, event.failure, now)
+    return _evaluate(state)
+
+
+def _evaluate(state: State) -> Step:
+    return replace(state, phase=Phase.EVALUATE), (RunChecks(),)
+
+
+def _evaluated(state: State, event: Checked, now: datetime) -> Step:
+    report = event.report
+    lost = lost_tests(state.seen_failing, report, event.gone)
+    state = with_current(state, report=report)
+    state = measured(replace(state, seen_failing=state.seen_failing | report.failing_tests), report)
+    first = report.first_failure
+    # A runner that says which tests ran, none of them failing, fails because tests are gone.
+    is_empty = first is not None and first.tests is not None and not report.failing_tests
+    if lost and (first is None or is_empty):
+        return analyze(state, lost_failure(lost), now)
+    if first is not None and first.failure is not None:
+        return analyze(state, first.failure, now)
+    if not state.worked:
+        return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
+    if not state.setting.task.checks and state.setting.needs_check:
+        return succeed(state, now, "unverified", "the change is made; no check verified it")
+    return _accept(replace(state, waiting=awaited(state, report)), now)
+
+
+def _accept(state: State, now: datetime) -> Step:
+    """Every check passes: what passed before the work must still pass."""
+    if state.setting.checks_regressions:
+        return replace(state, phase=Phase.REGRESSION), (CheckRegressions(),)
+    return _compared(state, Compared(Comparison(skipped="complexity")), now)
+
+
+def _compared(state: State, event: Compared, now: datetime) -> Step:
+    found = event.comparison
+    failure = found.failure(state.setting.patterns)
+    if state.current is not None:
+        fixed = bool(state.regressed - found.tests)
+        state = with_current(state, regression=found.record(fixed=fixed))
+    state = replace(state, regressed=found.tests)
+    complexity = state.setting.task.complexity
+    line = say(state, f"regression_check={found.outcome} complexity={complexity}")
+    if failure is None:
+        after, effects = _land(state, now)
+    elif state.current is None:  # what an earlier execution broke is where this one begins
+        after, effects = _generate(replace(state, failure=failure), now)
+    else:
+        after, effects = analyze(state, failure, now)
+    return after, (line, *effects)
+
+
+def _land(state: State, now: datetime) -> Step:
+    """All is well where it was worked on; what waits for a person is brought in once they approve."""
+    if not state.setting.lands or state.waiting:
+        return _conclude(state, now)
+    return replace(state, phase=Phase.LAND), (Land(),)
+
+
+def _conclude(state: State, now: datetime) -> Step:
+    helped = " after a person's help" if state.helped and state.current is None else ""
+    return conclude(state, now, f"every check passes{helped}")
+
+
+def _landed(state: State, event: Landed, now: datetime) -> Step:
+    if event.moved:
+        phase = Phase.BASELINE if state.current is None else Phase.EVALUATE
+        return replace(state, phase=phase, regressed=frozenset()), (RunChecks(),)
+    if event.failure is None:
+        return _conclude(state, now)
+    # Nothing of the work is left but what was learned.
+    state = replace(state, files=(), proposed={}, altered=True, regressed=frozenset())
+    if state.current is None:
+        return _generate(replace(state, failure=event.failure), now)
+    return analyze(state, event.failure, now, landing=True)
+
+
+def _helped(state: State, event: Helped, now: datetime) -> Step:
+    assert state.failure is not None
+    if event.error:
+        return other_strategy(state, event, now)
+    if event.files or event.acted:
+        state = replace(took_effect(state, event.files), worked=True, altered=True)
+    return _generate(replace(state, help=event), now)
+
+
+def _waited(state: State, _event: Waited, now: datetime) -> Step:
+    """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
+    assert state.decision is not None and state.current is not None  # noqa: PT018
+    waited = state.wait_seconds
+    is_retry = state.decision.action is Action.RETRY
+    if not is_retry or state.failed_in in {Phase.GENERATE, Phase.VALIDATE}:
+        return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
+    state, warnings, spent = account(state, now)
+    assert state.current is not None
+    if spent is not None:
+        after, effects = finish(state, now, "failed", spent, trigger="budget")
+        return after, (*warnings, *effects)
+    number = state.last_number + 1
+    current = replace(
+        state.current,
+        number=number,
+        begun=now,
+        delay_seconds=waited,
+        report=Report(),
+        proposal=paid(state.current.proposal),
+    )
+    state = replace(state, current=current, last_number=number, made=state.made + 1)
+    if state.failed_in is Phase.EXECUTE:
+        applied = bool(current.executed and current.executed.files)
+        execute = Execute(proposal_of(state), commands_only=applied)
+        return replace(state, phase=Phase.EXECUTE), (*warnings, execute)
+    after, effects = _evaluate(state)
+    return after, (*warnings, *effects)
+
+
+def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
+    return _generate(state, now, delay=state.wait_seconds, again=True)
+
+
+Handler = Callable[[State, Any, datetime], Step]
+
+TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
+    (Phase.NEW, Begin): _begin,
+    (Phase.BASELINE, Checked): _baseline,
+    (Phase.BASELINE, ReviewNeeded): review_needed,
+    (Phase.GENERATE, Answered): _answered,
+    (Phase.GENERATE, AgentFailed): _agent_failed,
+    (Phase.GENERATE, Refused): _refused,
+    (Phase.GENERATE, Malformed): _malformed,
+    (Phase.GENERATE, Edited): _edited,
+    (Phase.GENERATE, ReviewNeeded): review_needed,
+    (Phase.VALIDATE, Validated): _validated,
+    (Phase.VALIDATE, Drifted): _drifted,
+    (Phase.VALIDATE, DriftReviewed): _drifted,
+    (Phase.EXECUTE, Executed): _executed,
+    (Phase.EXECUTE, ReviewNeeded): review_needed,
+    (Phase.EVALUATE, Checked): _evaluated,
+    (Phase.REGRESSION, Compared): _compared,
+    (Phase.LAND, Landed): _landed,
+    (Phase.LAND, ReviewNeeded): review_needed,
+    (Phase.REFLECT, Reflected): reflected,
+    (Phase.FIX, Helped): _helped,
+    (Phase.WAIT, Waited): _waited,
+    (Phase.BREAKER, Waited): _waited_for_breaker,
+    **{
+        (phase, Interrupted): interrupted for phase in Phase if phase not in {Phase.NEW, Phase.DONE}
+    },
+}

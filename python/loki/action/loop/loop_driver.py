@@ -1,0 +1,345 @@
+"""Performs what the loop asks for: the thin, impure half of the closed loop.
+
+`Session` joins the pure machine with a `Performer` up to the next question for the agent; `drive`
+and `adrive` put the questions to an agent. Neither driver calls the other. A question comes only
+with leave of the agent's circuit breaker, and its answer tells the breaker how the call went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loki.action.agent_protocol import Briefing, ReflectionRequest
+from loki.action.changes.merge import Landed
+from loki.action.loop.agent_call import (
+    AnyAgent,
+    as_event,
+    as_failure_of,
+    awaited,
+    callable_of,
+    name_of,
+    reflects,
+    run_coroutine,
+)
+from loki.action.loop.loop import step
+from loki.action.loop.loop_events import (
+    AgentFailed,
+    Answered,
+    Ask,
+    Begin,
+    Edited,
+    Event,
+    Interrupted,
+    Reflect,
+    Reflected,
+    Refused,
+)
+from loki.action.loop.loop_state import Phase, State, usage
+from loki.action.loop.loop_wait import left
+from loki.action.loop.performer import Performer
+from loki.action.task import Outcome
+from loki.base.time import Clock
+from loki.decision.loop_policy import is_retryable
+
+if TYPE_CHECKING:
+    from loki.decision.breaker_snapshot import BreakerSnapshot
+    from loki.decision.shared_breaker import SharedBreaker, SharedPermit
+
+_T = TypeVar("_T")
+
+
+_LATE = object()
+
+
+class Session:
+    """One execution of a task, from question to question.
+
+    Args:
+        state: where to begin.
+        performer: performs the effects.
+        clock: tells the machine the time.
+
+    Attributes:
+        breaker: what calls of the agent pass; None: nothing.
+        reflect: asks the agent about a failed attempt; None: the facts speak.
+        stop_asking: ends a question to an agent that is under way, from another thread.
+    """
+
+    def __init__(self, state: State, performer: Performer, clock: Clock) -> None:
+        self.state = state
+        self.breaker: SharedBreaker | None = None
+        self._permit: SharedPermit | None = None
+        self.reflect: Callable[[ReflectionRequest], Event] | None = None
+        self.stop_asking: Callable[[], object] = lambda: None
+        self._performer = performer
+        performer.judge.can_stop = self.can_stop
+        self._clock = clock
+        self._out_of_time = False
+        self._disarm: Callable[[], None] = lambda: None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Begun, and not ended."""
+        return self.state.phase not in {Phase.NEW, Phase.DONE}
+
+    def start(self) -> Ask | Outcome:
+        """Run the checks; the first question, or the outcome where nothing is to be asked."""
+        limit = self.state.setting.task.budget.seconds
+        if limit is not None:
+            self._disarm = self._clock.alarm(limit, self._time_is_up)
+        return self.answer(Begin())
+
+    def answer(self, event: Event) -> Ask | Outcome:
+        """Go on with an answer up to the next question or the end.
+
+        An interrupt on the way is taken as the answer to whatever was under way: the attempt is
+        recorded and the outcome says so.
+        """
+        if isinstance(event, Edited):
+            self._performer.drafts.drop()  # who edits the project has seen it as it is
+        if isinstance(event, Answered):
+            proposal = self._performer.taken(event.proposal)
+            event = Answered(proposal, self._performer.shown_digest())
+            if self._performer.reviewing is not None:
+                event = self._performer.reviewing.answered(event)
+        if self.is_cancelled and isinstance(event, (AgentFailed, Interrupted)):
+            # It was ended for it.
+            event = Interrupted(_was_asked(event), self._out_of_time)
+        pending: Event | None = event
+        while pending is not None:
+            try:
+                ask, pending = self._advance(self._report(pending))
+            except KeyboardInterrupt:
+                if not self.is_under_way:
+                    raise
+                self.cancel()
+                ask, pending = None, Interrupted()
+            if ask is not None:
+                return ask
+        self._disarm()
+        assert self.state.outcome is not None
+        return self.state.outcome
+
+    def briefing(self, ask: Ask) -> Briefing:
+        """What the agent is told."""
+        spent = usage(self.state, self._clock.now())
+        return self._performer.briefing(ask, self.state.setting.task.budget.rest(spent))
+
+    def cancel(self) -> None:
+        """End whatever runs, from another thread; `answer` then records the attempt and returns."""
+        self._performer.cancelled.set()
+        self.stop_asking()
+
+    def can_stop(self, stop: Callable[[], object]) -> None:
+        """Something is under way that can be ended by this; it is, where that was asked for before."""
+        self.stop_asking = stop
+        if self.is_cancelled:
+            stop()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether whatever runs is to end."""
+        return self._performer.cancelled.is_set()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds of the time budget that are left, 0 or more; None: there is none."""
+        remaining = left(self.state, self._clock.now())
+        return None if remaining is None else max(0.0, remaining)
+
+    def _time_is_up(self) -> None:
+        self._out_of_time = True
+        self.cancel()
+
+    def _advance(self, event: Event) -> tuple[Ask | None, Event | None]:
+        """One step: (a question for the agent or None, the next event or None)."""
+        if isinstance(event, Interrupted):
+            event = replace(event, files=self._performer.executor.changed_files())
+        self.state, effects = step(self.state, event, self._clock.now())
+        answer: Event | None = None
+        for effect in effects:
+            if isinstance(effect, Ask):
+                refusal = self._performer.held(effect) or self._admit()
+                return (effect, None) if refusal is None else (None, refusal)
+            if isinstance(effect, Reflect):
+                answer = self._reflect(effect)
+            else:
+                answer = self._performer.perform(effect) or answer
+        if self.is_cancelled and self.is_under_way and not isinstance(answer, Landed):
+            answer = Interrupted(out_of_time=self._out_of_time)
+        return None, answer
+
+    def _reflect(self, effect: Reflect) -> Event | None:
+        """Ask the agent about a failed attempt; where it cannot answer, the facts speak."""
+        remaining = self.seconds_left
+        is_late = remaining is not None and remaining <= 0
+        if self.reflect is None or is_late or self.is_cancelled:
+            return self._performer.perform(effect)
+        if self.breaker is not None:
+            # A probe is for the work itself.
+            if self.breaker.snapshot().state != "CLOSED":
+                return self._performer.perform(effect)
+            self._permit = self.breaker.try_acquire()
+        event = self.reflect(self._performer.reflection_request(effect))
+        if self._performer.cancelled.is_set():  # meanwhile
+            event = Interrupted()
+        self._report(event)
+        if isinstance(event, AgentFailed):
+            said = event.failure.said
+            return Reflected(error=said, tokens=event.tokens, cost=event.cost)
+        return event if isinstance(event, Reflected) else Reflected()
+
+    # --- the agent's circuit breaker --------------------------------------------------------------
+
+    def _admit(self) -> Event | None:
+        """Leave for a call; else what stands against it."""
+        if self.breaker is None:
+            return None
+        try:
+            self._permit = self.breaker.try_acquire()
+            return None if self._permit is not None else _refused(self.breaker.snapshot())
+        except KeyboardInterrupt:
+            return Interrupted(asked=False)
+
+    def _report(self, event: Event) -> Event:
+        """Tell the breaker how the call went; the event, with what the breaker says then."""
+        permit, self._permit = self._permit, None
+        if permit is None or self.breaker is None:
+            return event
+        if isinstance(event, AgentFailed) and self._is_outage(event):
+            permit.failure(event.failure.said)
+            now = self.breaker.snapshot()
+            return replace(event, refused=_refused(now)) if now.state == "OPEN" else event
+        if isinstance(event, (AgentFailed, Interrupted, Refused)):
+            permit.ignore()  # says nothing about the other side
+        else:
+            permit.success()
+        return event
+
+    def _is_outage(self, event: AgentFailed) -> bool:
+        """Whether the agent's service failed; what nobody would ask again for is no outage."""
+        patterns = self.state.setting.patterns.patterns
+        return event.retryable and is_retryable(event.failure, patterns)
+
+
+def _was_asked(event: AgentFailed | Interrupted) -> bool:
+    return event.asked if isinstance(event, Interrupted) else True
+
+
+def _refused(now: BreakerSnapshot) -> Refused:
+    between_probes = now.state != "OPEN" and not now.is_probing
+    return Refused(now.name, now.retry_after, now.last_error, between_probes)
+
+
+def drive(session: Session, agent: AnyAgent) -> Outcome:
+    """The whole loop with an agent, until it ends.
+
+    Args:
+        session: the task.
+        agent: whom to ask; an async agent is run in a thread of its own.
+    """
+
+    def wait(answer: Awaitable[Any]) -> Any:
+        return run_coroutine(answer, session.can_stop)
+
+    session.reflect = reflects(agent, wait)
+    pending = session.start()
+    while isinstance(pending, Ask):
+        try:
+            event = _ask(agent, session.briefing(pending), wait)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            session.cancel()
+            event = Interrupted()
+        pending = session.answer(event)
+    return pending
+
+
+async def adrive(session: Session, agent: AnyAgent) -> Outcome:
+    """The same without blocking the event loop; cancelling it interrupts the run.
+
+    Everything that blocks runs in one thread of its own; async agents are awaited where they are.
+    A cancellation is passed on once the attempt is recorded and nothing of it runs any more.
+    """
+    loop = asyncio.get_running_loop()
+
+    def await_here(answer: Awaitable[Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(awaited(answer), loop)
+        session.can_stop(future.cancel)
+        return future.result()
+
+    session.reflect = reflects(agent, await_here)
+    with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
+        pending = await _in(thread, session, session.start)
+        while isinstance(pending, Ask):
+            try:
+                briefing = await _in(thread, session, session.briefing, pending)
+                event = await _ask_async(thread, session, agent, briefing)
+            except asyncio.CancelledError:
+                session.cancel()
+                await _in(thread, session, session.answer, Interrupted())
+                raise
+            pending = await _in(thread, session, session.answer, event)
+        return pending
+
+
+async def _in(
+    thread: ThreadPoolExecutor, session: Session, work: Callable[..., _T], *args: Any
+) -> _T:
+    """Blocking work in the thread; cancelled, it is ended and waited for."""
+    future = asyncio.get_running_loop().run_in_executor(thread, work, *args)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        session.cancel()
+        await asyncio.wait([future])
+        future.exception()  # what it raised for that is of no interest, and not to be logged
+        raise
+
+
+async def _ask_async(
+    thread: ThreadPoolExecutor, session: Session, agent: AnyAgent, briefing: Briefing
+) -> Event:
+    call = callable_of(agent)
+    try:
+        if inspect.iscoroutinefunction(call):
+            answer = call(briefing)
+        else:
+            answer = await _in(thread, session, call, briefing)
+        if inspect.isawaitable(answer):
+            answer = await _within(answer, session.seconds_left)
+        if answer is _LATE:
+            return Interrupted(out_of_time=True)
+        return as_event(answer, name_of(agent))
+    except Exception as error:
+        return as_failure_of(error)
+
+
+async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
+    """What is awaited, or `_LATE` where it takes longer; it has ended when this returns."""
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task})
+    return _LATE
+
+
+def _ask(agent: AnyAgent, briefing: Briefing, wait: Callable[[Awaitable[Any]], Any]) -> Event:
+    try:
+        answer = callable_of(agent)(briefing)
+        if inspect.isawaitable(answer):
+            answer = wait(answer)
+        return as_event(answer, name_of(agent))
+    except Exception as error:
+        return as_failure_of(error)

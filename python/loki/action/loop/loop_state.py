@@ -1,0 +1,344 @@
+"""What the closed loop knows, and how it is written down: immutable, no I/O, no clock."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from loki.action.agent_protocol import Proposal
+from loki.action.checks.check import EVIDENCE, Report
+from loki.action.gates.gate import Validation
+from loki.action.loop import attempt_progress as progress
+from loki.action.loop.attempt_progress import Measure
+from loki.action.loop.claim_check import findings
+from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Helped, Reflected, Say
+from loki.action.task import Outcome, TaskSpec
+from loki.base.log import fields, quoted
+from loki.base.time import isoformat
+from loki.decision.backoff import Backoff
+from loki.decision.budget import Usage
+from loki.decision.drift.drift_policy import Strayed
+from loki.decision.failure_history import Past
+from loki.decision.loop_policy import Decision, Limits
+from loki.memory.attempt import Attempt
+from loki.memory.quote import one_line
+from loki.memory.reflection import Reflection
+from loki.recognition.failure import Failure
+from loki.recognition.pattern import PatternSet
+
+ERROR_LENGTH = 200
+"""Most characters of an error in a log line. Chosen, not measured."""
+
+APPLIED = "applied"
+"""Stands for the project where a proposed change is part of it."""
+
+
+class Phase(str, Enum):
+    """Where the loop stands: what it waits for."""
+
+    NEW = "new"
+    BASELINE = "baseline"
+    GENERATE = "generate"
+    VALIDATE = "validate"
+    EXECUTE = "execute"
+    EVALUATE = "evaluate"
+    REGRESSION = "regression"
+    LAND = "land"
+    REFLECT = "reflect"
+    FIX = "fix"
+    WAIT = "wait"
+    BREAKER = "breaker"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What stays the same for a whole execution of a task."""
+
+    task: TaskSpec
+    patterns: PatternSet = field(default_factory=PatternSet.default)
+    execution: int = 1
+    infrastructure_retries: int = 5
+    backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
+    regression_for: tuple[str, ...] = ("medium", "high")
+    """Complexities of tasks whose changes are checked for regressions."""
+    needs_check: bool = True
+    """Without a check nothing verifies a change; a plan is verified as it is taken."""
+    lands: bool = False
+    """It is worked on in a copy: what succeeds there has to be brought into the project."""
+
+    @property
+    def limits(self) -> Limits:
+        """How often to try again."""
+        return Limits(self.task.max_retries, self.infrastructure_retries)
+
+    @property
+    def checks_regressions(self) -> bool:
+        """Whether this task's changes are."""
+        return self.task.complexity in self.regression_for
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The attempt in flight."""
+
+    number: int
+    begun: datetime
+    proposal: Proposal | None = None
+    validation: Validation | None = None
+    executed: Executed | None = None
+    report: Report = field(default_factory=Report)
+    regression: Mapping[str, Any] | None = None
+    progress: Mapping[str, Any] | None = None
+    delay_seconds: float = 0.0
+
+    @property
+    def approach(self) -> str:
+        """What was tried, in a line or a few; "" where nothing was."""
+        if self.proposal is None:
+            return ""
+        if self.proposal.description:
+            return self.proposal.description
+        paths = ", ".join(self.proposal.change.paths)
+        ran = "; ".join(shlex.join(command) for command in self.proposal.change.commands)
+        return f"changed {paths}" if paths else f"ran {ran}" if ran else ""
+
+    @property
+    def failed_command(self) -> str:
+        """The command that failed, a check's or one of the change's own; "" where none did."""
+        first = self.report.first_failure
+        if first is not None:
+            return shlex.join(first.check.command)
+        ran = self.executed.commands if self.executed else ()
+        return next((str(c.get("command", "")) for c in ran if c.get("exit_code") != 0), "")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything the loop knows; never changed in place.
+
+    Attributes:
+        setting: what stays the same.
+        phase: where it stands.
+        started: when this execution began.
+        last_number: number of the last attempt in the task's life.
+        made: attempts made in this execution, since a person last stepped in.
+        made_before: those before that; no limit counts them.
+        past: what failed before in this execution.
+        current: the attempt in flight.
+        failure: what failed last.
+        of_answer: that failure is one of the agent's answer: it says nothing of the project.
+        unmended: what failed before such answers, or before the agent could not be asked.
+        asked: the last question to the agent.
+        decision: what was decided about it.
+        help: what the strategy did.
+        helpless: strategies that could not be carried out for this failure.
+        failed_in: the phase that failed last.
+        facts: what is known of the failed attempt that the agent is asked about, else None.
+        proposed: digest of each change proposed since the last one took effect, to the digest of
+            the project as it was shown then, or `APPLIED`.
+        altered: a fix changed the project since the last proposal.
+        worked: a change, fix or command has taken effect in this task.
+        helped: a person stepped in after the task had stopped.
+        files: paths changed since the task began.
+        seen_failing: (check, test) of tests that were seen failing.
+        waiting: criteria that only a person can still approve.
+        fewest: how little was not mended when least was, in this execution; None: not known.
+        regressed: tests that the last regression check found broken.
+        wait_seconds: the wait that it is in, or was in last.
+        tokens, cost: what agents spent in this execution, as far as they tell.
+        warned: limits of the budget that a warning was given for.
+        drift: how proposals have left the task.
+        withheld: a change that a person has approved since it was kept from being made; the next
+            attempt is that.
+        outcome: how it ended, once it has.
+    """
+
+    setting: Setting
+    phase: Phase = Phase.NEW
+    started: datetime | None = None
+    last_number: int = 0
+    made: int = 0
+    made_before: int = 0
+    past: Past = field(default_factory=Past)
+    current: Current | None = None
+    failure: Failure | None = None
+    of_answer: bool = False
+    unmended: Failure | None = None
+    asked: Ask | None = None
+    decision: Decision | None = None
+    help: Helped | None = None
+    helpless: frozenset[str] = frozenset()
+    failed_in: Phase | None = None
+    facts: Reflection | None = None
+    proposed: Mapping[str, str] = field(default_factory=dict)
+    altered: bool = False
+    worked: bool = False
+    helped: bool = False
+    files: tuple[str, ...] = ()
+    seen_failing: frozenset[tuple[str, str]] = frozenset()
+    waiting: tuple[str, ...] = ()
+    fewest: Measure | None = None
+    regressed: frozenset[str] = frozenset()
+    wait_seconds: float = 0.0
+    tokens: int = 0
+    cost: float = 0.0
+    warned: frozenset[str] = frozenset()
+    drift: Strayed = field(default_factory=Strayed)
+    withheld: Proposal | None = None
+    outcome: Outcome | None = None
+
+
+def to_mend(state: State) -> Failure | None:
+    """What failed last of the work: an empty answer mends nothing, and says nothing of it."""
+    return (state.unmended if state.of_answer else None) or state.failure
+
+
+def with_current(state: State, **changes: Any) -> State:
+    """The state with something of the attempt in flight replaced."""
+    assert state.current is not None
+    return replace(state, current=replace(state.current, **changes))
+
+
+def proposal_of(state: State) -> Proposal:
+    """What the agent proposed in the attempt in flight."""
+    assert state.current is not None
+    assert state.current.proposal is not None
+    return state.current.proposal
+
+
+def measured(state: State, report: Report) -> State:
+    """How much is left to mend, and whether that is less than ever before."""
+    now = progress.unmended(state.seen_failing, report)
+    if state.current is not None:
+        fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
+        state = with_current(state, progress=progress.kept(fewest, now))
+    return replace(state, fewest=progress.least(state.fewest, now, report))
+
+
+def awaited(state: State, report: Report) -> tuple[str, ...]:
+    """Criteria that only a person can still approve; what they did all by themselves they have seen."""
+    seen = {EVIDENCE} if state.helped and state.current is None and not state.files else set()
+    return tuple(check.name for check in report.pending if check.name not in seen)
+
+
+def usage(state: State, now: datetime) -> Usage:
+    """What this execution has spent; time since it was begun, or gone on with."""
+    elapsed = (now - (state.started or now)).total_seconds()
+    return Usage(state.made, max(0.0, elapsed), state.tokens, state.cost)
+
+
+def charged(state: State, took: Proposal | AgentFailed | Reflected) -> State:
+    """The state with what an answer, a failure or a reflection took added to what was spent."""
+    tokens, cost = took.tokens or 0, took.cost or 0.0
+    cost = cost if math.isfinite(cost) else 0.0
+    return replace(state, tokens=state.tokens + max(0, tokens), cost=state.cost + max(0.0, cost))
+
+
+def paid(proposal: Proposal | None) -> Proposal | None:
+    """A proposal that is worked on once more: what it took is on record already."""
+    return replace(proposal, tokens=None, cost=None) if proposal else None
+
+
+def unasked(state: State) -> State:
+    """The attempt in flight was not put to an agent: it does not count."""
+    return replace(state, made=state.made - 1, last_number=state.last_number - 1)
+
+
+def took_effect(state: State, files: tuple[str, ...]) -> State:
+    """The project is another one now: earlier proposals may be made again."""
+    if not files:
+        return state
+    proposal = state.current.proposal if state.current else None
+    has_change = proposal is not None and not proposal.change.is_empty
+    own = {proposal.change.digest(): APPLIED} if proposal and has_change else {}
+    merged = tuple(dict.fromkeys((*state.files, *files)))
+    return replace(state, worked=True, proposed=own, files=merged)
+
+
+def record(
+    state: State,
+    now: datetime,
+    result: str,
+    failure: Failure | None,
+    decision: Decision | None,
+    *,
+    infrastructure: bool = False,
+) -> Attempt:
+    """The record of the attempt in flight."""
+    current = state.current
+    assert current is not None
+    executed, proposal = current.executed, current.proposal
+    return Attempt(
+        attempt=current.number,
+        timestamp=isoformat(current.begun),
+        action=current.approach,
+        result=result,
+        error=failure.said if failure else None,
+        pattern_matched=failure.match.pattern if failure and failure.match else None,
+        strategy_used=decision.strategy if decision else None,
+        duration_ms=round((now - current.begun).total_seconds() * 1000),
+        files_modified=executed.files if executed else (),
+        execution=state.setting.execution,
+        phase=state.phase.value if failure else "",
+        infrastructure=infrastructure,
+        failure=failure.to_dict() if failure else None,
+        fingerprint=failure.fingerprint if failure else None,
+        signature=failure.signature if failure else None,
+        recognizer_version=failure.recognizer_version if failure else None,
+        confidence=failure.confidence if failure else None,
+        agent_confidence=proposal.confidence if proposal else None,
+        decision=_decision_record(decision),
+        checks=tuple(check.record() for check in current.report.results),
+        validation=current.validation.record() if current.validation else None,
+        regression=current.regression,
+        progress=current.progress,
+        commands=executed.commands if executed else (),
+        findings=() if infrastructure else _findings(current, failure),
+        agent=proposal.agent if proposal else "",
+        model=proposal.model if proposal else None,
+        tokens=proposal.tokens if proposal else None,
+        cost=proposal.cost if proposal else None,
+        delay_ms=round(current.delay_seconds * 1000),
+    )
+
+
+def _findings(current: Current, failure: Failure | None) -> tuple[Mapping[str, Any], ...]:
+    commands = current.executed.commands if current.executed else ()
+    return findings(current.proposal, current.report, commands, failed=failure is not None)
+
+
+def _decision_record(decision: Decision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    return {"action": decision.action.value, "rule": decision.rule, "reason": decision.reason}
+
+
+def attempt_line(
+    state: State, failure: Failure | None, decision: Decision | None, result: str = "failed"
+) -> Say:
+    """The log line of an attempt that is over."""
+    pattern = failure.match.pattern if failure and failure.match else "none"
+    strategy = (decision.strategy or decision.action.value) if decision else "none"
+    assert state.current is not None
+    head = f"attempt={state.current.number} pattern={pattern} strategy={strategy} result={result}"
+    # What a check said stands in the line of the check.
+    if failure is not None and state.current.report.first_failure is None:
+        head += error_field(failure)
+    return say(state, head)
+
+
+def error_field(failure: Failure) -> str:
+    """The field of a log line that says what failed, in a line that is not too long."""
+    return f" error={quoted(one_line(str(failure), ERROR_LENGTH))}"
+
+
+def say(state: State, message: str, *, warning: bool = False) -> Say:
+    """A log line of this task; its ``name=value`` words are its fields."""
+    task = state.setting.task.id
+    return Say(f"task={task} {message}", {"task": task, **fields(message)}, warning)

@@ -1,0 +1,426 @@
+"""Performs the effects of the closed loop: the one place where the loop touches the world."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
+from loki.action.changes.executor import Executor
+from loki.action.changes.merge import Land, Landed
+from loki.action.changes.project_copies import Copies
+from loki.action.changes.tree import Tree
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.check_runner import CheckRunner
+from loki.action.checks.judge import Judge
+from loki.action.checks.judging.judging_watch import JudgingWatch
+from loki.action.checks.regression import RegressionCheck
+from loki.action.gates import gate
+from loki.action.gates.gate_config import Gates
+from loki.action.loop import briefing, signal_emission
+from loki.action.loop.approach import approach
+from loki.action.loop.briefing import Facts
+from loki.action.loop.conversation_context import Conversation
+from loki.action.loop.drift_detector import DriftWatch
+from loki.action.loop.drift_event import ReportDrift, ReviewDrift
+from loki.action.loop.human_review_check import Reviewing
+from loki.action.loop.loop_events import (
+    Amend,
+    Ask,
+    Checked,
+    CheckRegressions,
+    Compared,
+    Effect,
+    Event,
+    Execute,
+    Finish,
+    Help,
+    Keep,
+    Note,
+    Observe,
+    Reflect,
+    Reflected,
+    RunChecks,
+    Say,
+    TakeBaseline,
+    Validate,
+    Validated,
+    Wait,
+    Waited,
+)
+from loki.action.loop.loop_state import error_field
+from loki.action.loop.recorder import Recorder
+from loki.action.loop.reflection_prompt import question
+from loki.action.loop.refused_proposal_store import Draft, Drafts
+from loki.action.processes.process import Finished
+from loki.action.strategies import strategy
+from loki.action.task import TaskSpec
+from loki.base.log import quoted, tell, write
+from loki.base.time import Clock
+from loki.decision.budget import UNLIMITED, Budget
+from loki.decision.fallback_policy import WORKS
+from loki.decision.sign_ranking import Subject, bearing
+from loki.people.agent_signal import told
+from loki.people.signals import Signals
+from loki.recognition.pattern import PatternSet
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Performer:
+    """Everything that the loop's effects need of the world.
+
+    Args:
+        task: the task.
+        executor: applies changes and runs commands.
+        recorder: keeps what is learned.
+        checks: runs checks.
+        judge: asks those who judge what no command can check.
+        regressions: compares tests with how they did before the task.
+        patterns: the pattern set.
+        clock: the time.
+        gates: which gates run, and how much they count.
+        cancelled: ends whatever runs when set.
+        limits: how long a briefing may be.
+        signals: where the signals in a proposal go; None: nowhere, and they are refused.
+        drifts: looks for drift; None: its defaults, without signals.
+        conversation: what was said, and when it is begun anew; likewise.
+        land: brings the work into the project; None: it is done there.
+        reviewing: asks a person before it goes on; None: nobody is asked.
+        judging: knows when the work touches what judges it; None: nobody looks.
+    """
+
+    task: TaskSpec
+    executor: Executor
+    recorder: Recorder
+    checks: CheckRunner
+    judge: Judge
+    regressions: RegressionCheck
+    patterns: PatternSet
+    clock: Clock
+    gates: Gates
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    limits: briefing.Limits = field(default_factory=briefing.Limits)
+    signals: Signals | None = None
+    drifts: DriftWatch | None = None
+    conversation: Conversation | None = None
+    land: Callable[[], Landed] | None = None
+    reviewing: Reviewing | None = None
+    judging: JudgingWatch | None = None
+
+    def __post_init__(self) -> None:
+        """Join the rooms."""
+        self._watch = self.drifts or DriftWatch(self.task, judge=self.judge)
+        self._talk = self.conversation or Conversation(self.recorder)
+        self.root = self.executor.root
+        if self.reviewing is not None:
+            self.recorder.review_page = self.reviewing.page
+        recorder = self.recorder
+        self.drafts = Drafts(recorder.store, self.task.id, recorder.execution, self.root)
+        self.copies = Copies()
+        self._report = Report()
+        self._failed_check: Check | None = None
+        self._failed_output = ""
+        self._seen: Tree | None = None
+        self._fresh: Tree | None = None
+        self._warned: set[str] = set()
+        self._touched: set[str] | None = None
+        self._is_started = False
+        self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
+            RunChecks: self._run_checks,
+            Validate: self._validate,
+            TakeBaseline: lambda effect: self.regressions.prepare(effect.paths, self._shown()),
+            CheckRegressions: self._check_regressions,
+            Execute: self._execute,
+            Land: self._land,
+            Help: self._help,
+            Wait: self._wait,
+            Keep: self._keep_attempt,
+            ReviewDrift: lambda effect: self._watch.review(effect, self._shown()),
+            ReportDrift: self._watch.report,
+            Amend: self._amend,
+            Observe: self.recorder.observe,
+            Reflect: lambda _: Reflected(),  # by the facts; a session asks an agent that can
+            Note: self.recorder.note,
+            Say: self._say,
+            Finish: self._finish,
+        }
+
+    def perform(self, effect: Effect) -> Event | None:
+        """Perform an effect; the answer, where it has one."""
+        self._fresh = None  # a wait, a check or a command: the project may be another one after it
+        if (held := self.held(effect)) is not None:
+            return held
+        return self._performs[type(effect)](effect)
+
+    def held(self, effect: Effect) -> Event | None:
+        """What stands against an effect: a person has to decide first; None: nothing."""
+        return self.reviewing.before(effect) if self.reviewing else None
+
+    def briefing(self, ask: Ask, left: Budget = UNLIMITED) -> Briefing:
+        """What the agent is told; what it is shown of the project is remembered.
+
+        Args:
+            ask: the question.
+            left: what may still be spent.
+        """
+        self._log(f"attempt={ask.attempt} asking the agent")
+        # Where a strategy that only read was the last effect, the project has just been looked at.
+        self._seen = self._fresh or Tree.scan(self.root, self._seen)
+        self._fresh = None
+        carried = self._talk.begin(self._watch)
+        draft = self.drafts.standing(self._seen)
+        cleared = self._talk.cleared
+        results = self._report.results
+        failing = [r.check.name for r in results if not r.passed and not r.is_pending]
+        tried, seen = self.recorder.tried, self.recorder.signs.seen
+        words = "\n".join((self.task.title, *self.recorder.said))
+        failures = (ask.to_mend, ask.failure)
+        signs, cycle = bearing(seen, Subject(self.task.id, words, failures, scope=self.task.scope))
+        described = self.patterns.strategies.get(ask.strategy or "")
+        facts = briefing.Facts(
+            title=self.task.title,
+            kind=self.task.kind,
+            scope=self.task.scope,
+            checks=[_shown(check) for check in self.task.checks],
+            number=ask.attempt,
+            left=ask.left,
+            said=self.recorder.said,
+            signs=signs,
+            cycle=cycle,
+            other_signs=[one for one in seen.signs if one not in signs],
+            rules=self.recorder.learned.rules(),
+            failure=ask.failure,
+            to_mend=ask.to_mend,
+            also_failing=failing[1:],
+            strategy=ask.strategy,
+            steps=described.steps if described else (),
+            reason=ask.reason,
+            findings=self.recorder.findings,
+            done=ask.done,
+            context=self._talk.context(ask.context),
+            tried=tried.later(cleared) if cleared else tried,
+            reflections=[r for r in self.recorder.reflections.last() if r.attempt > cleared],
+            carried=carried,
+            drifts=[(one.severity, one.detected_drift) for one in self._watch.told()],
+            signals=told(self.task.kind) if self.signals is not None else "",
+            refused=draft.told if draft else "",
+        )
+        made = self._briefing(facts, left, 0, draft)
+        self._talk.heard(made.text)
+        return made
+
+    def _briefing(
+        self, facts: Facts, left: Budget, work: int, draft: Draft | None = None
+    ) -> Briefing:
+        """The briefing for as much of the work as one of `WORKS` says."""
+        facts = replace(facts, work=WORKS[work])
+        text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
+        simpler = None
+        if work + 1 < len(WORKS):
+            simpler = partial(self._briefing, facts, left, work + 1, draft)
+        return Briefing(
+            text,
+            self.task.id,
+            facts.number,
+            self.root,
+            self.cancelled,
+            left,
+            simpler,
+            facts.work,
+            self._talk.is_fresh,
+            draft.change if draft else None,
+            0.0 if self.task.wait is False else None,
+            self._seen,
+            self.copies,
+        )
+
+    def reflection_request(self, effect: Reflect) -> ReflectionRequest:
+        """What the agent is asked about an attempt that failed."""
+        text, attempt = question(effect, self.task.title), effect.facts.attempt
+        return ReflectionRequest(text, self.task.id, attempt, self.root, self.cancelled)
+
+    # --- the phases ---------------------------------------------------------------------------------
+
+    def _run_checks(self, effect: RunChecks) -> Event:
+        ran = self.checks.run(self.task.checks, self._tell_check)
+        also = self._also_judged(ran) if effect.judge else ()
+        self._report = self.judge.complete(ran, ask=effect.judge, tell=self._tell_check, also=also)
+        if not self._is_started:
+            self._is_started = True
+            self.regressions.started(self._report)
+        first = self._report.first_failure
+        self._failed_check, self._failed_output = None, ""
+        if self.judging is not None:
+            self.judging.saw(self._report)
+        if first is not None:
+            self._failed_check, self._failed_output = first.check, first.output
+        files = {path for path in self._report.failing_files if (self.root / path).exists()}
+        self.recorder.saw_failing(self._report.failing_tests, files)
+        failed_in = self.recorder.failing_files
+        gone = frozenset(path for path in failed_in if not (self.root / path).exists())
+        return Checked(self._report, gone)
+
+    def _also_judged(self, ran: Report) -> tuple[Check, ...]:
+        """What somebody has to look at because the work touches what judges it."""
+        if self.judging is None:
+            return ()
+        check = self.judging.criterion(ran, reviewed=self.judge.reviewer is not None)
+        if check is None:
+            return ()
+        self.recorder.described = {check.name: check.description}
+        return (check,)
+
+    def _check_regressions(self, _effect: CheckRegressions) -> Event:
+        found = self.regressions.compare(self._report)
+        if found.skipped or found.unchecked:
+            self._log(f"regression_check: {found.skipped or found.unchecked}")
+        self._failed_check = None if found.regressions else self._failed_check
+        return Compared(found)
+
+    def _tell_check(self, result: CheckResult) -> None:
+        said = "passed" if result.passed else "pending" if result.is_pending else "failed"
+        line = (
+            f"check={quoted(result.check.name)} {said} duration_ms={round(result.seconds * 1000)}"
+        )
+        self._log(line + (error_field(result.failure) if result.failure else ""))
+
+    def _log(self, message: str) -> None:
+        tell(self.task.id, message)
+
+    def _keep_attempt(self, effect: Keep) -> None:
+        self.recorder.keep(effect)
+        self._talk.saw(effect.attempt)
+
+    def _amend(self, effect: Amend) -> None:
+        self.recorder.amend(effect)
+        self._talk.amended()
+
+    def _validate(self, effect: Validate) -> Event:
+        drifted = self._watch.look(
+            effect.proposal,
+            self._shown(),
+            said=self.recorder.said,
+            failure=self._report.first_failure.failure if self._report.first_failure else None,
+            known={*self.recorder.failing_files, *self._own_files()},
+            shown=self._talk.shown,
+            runs=self.executor.is_allowed,
+        )
+        if drifted is not None:
+            return drifted
+        change = effect.proposal.change.based_on(self._shown())
+        shown = self._shown()
+        validation = gate.of_task(self.task, change, self.root, shown, self.gates, self.cancelled)
+        for warning in dict.fromkeys(validation.warnings):
+            if warning not in self._warned:
+                tell(self.task.id, warning, warning=True)
+        self._warned.update(validation.warnings)
+        if not validation.passed:
+            self.drafts.refused(change, self._shown(), validation)
+        return Validated(validation)
+
+    def _execute(self, effect: Execute) -> Event:
+        change = effect.proposal.change.based_on(self._shown())
+        done = self.executor.execute(change, commands_only=effect.commands_only)
+        self._own_files().update(done.files)
+        if done.was_applied:
+            self.drafts.drop()
+        else:
+            self.drafts.refused(change, Tree.scan(self.root, self._shown()))
+        return done
+
+    def _own_files(self) -> set[str]:
+        """Paths that the task has changed; the journal of a long one is read once."""
+        if self._touched is None:
+            self._touched = set(self.executor.changed_files())
+        return self._touched
+
+    def taken(self, proposal: Proposal) -> Proposal:
+        """The proposal, described where whoever made it did not say; its signals have been given."""
+        self._talk.answered(proposal)
+        proposal = self.drafts.taken(proposal, self._shown())
+        gave = ""
+        if self.signals is not None:
+            proposal, given = signal_emission.give(proposal, self.task, self.signals)
+            gave = "; ".join(f"gave {label}" for label in given)
+        if proposal.description.strip():
+            return proposal
+        described = approach(proposal.change, self._shown())
+        described = "; ".join(filter(None, (described, gave)))
+        return replace(proposal, description=described, is_described=True)
+
+    def shown_digest(self) -> str:
+        """Digest of the project as the agent was shown it; equal trees have equal digests."""
+        return self._shown().digest()
+
+    def _shown(self) -> Tree:
+        """The project as the agent was shown it."""
+        if self._seen is None:
+            self._seen = Tree.scan(self.root)
+        return self._seen
+
+    def _land(self, _effect: Land) -> Event:
+        assert self.land is not None
+        landed = self.land()
+        if landed.moved or landed.failure:
+            self._seen = None
+        return landed
+
+    def _help(self, effect: Help) -> Event:
+        self._log(f"strategy={effect.strategy}")
+        ran: list[object] = []
+
+        def run(command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
+            ran.append(command)
+            return self.executor.run(command)
+
+        def passes(check: Check) -> bool:
+            ran.append(check)
+            return self.checks.run_one(check).passed
+
+        situation = strategy.Situation(
+            self.root,
+            effect.failure,
+            self._failed_check,
+            self.patterns,
+            run,
+            passes,
+            self._failed_output,
+            effect.files,
+            self.executor.allowed,
+            self._seen,
+            draft.change if (draft := self.drafts.standing(self._shown())) else None,
+        )
+        helped = strategy.carry_out(effect.strategy, situation)
+        self._own_files().update(helped.files)
+        self._fresh = None if ran else situation.looked_at
+        return helped
+
+    def _wait(self, effect: Wait) -> Event:
+        self._log(f"waiting {effect.seconds:.1f} s: {effect.reason}")
+        self.clock.wait(effect.seconds, self.cancelled)
+        return Waited()
+
+    def _finish(self, effect: Finish) -> None:
+        self.executor.settle()
+        if effect.outcome.status != "success":
+            self.recorder.tree = Tree.scan(self.root, self._seen).digest()
+        else:
+            self.drafts.drop()
+        self.recorder.finish(effect)
+        self._talk.end(effect.outcome)
+        self._watch.settle()
+        if self.reviewing is not None:
+            self.reviewing.ended(effect.outcome)
+
+    def _say(self, effect: Say) -> None:
+        write(effect.message, effect.fields, warning=effect.warning)
+
+
+def _shown(check: Check) -> str:
+    return shlex.join(check.command) if check.command else check.description or check.shown

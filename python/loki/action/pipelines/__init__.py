@@ -1,0 +1,1 @@
+"""Pipelines: stages round the closed loop, as a pure machine."""

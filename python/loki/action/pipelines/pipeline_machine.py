@@ -1,0 +1,373 @@
+"""A pipeline as a pure machine: (state, event, now) → (state, effects).
+
+Stages run in the order of the list. Each passes its condition and, where it asks for one, a
+person's approval, before its loop begins. A loop that failed has used up its own retries; the stage
+may then be tried again, with a fresh inner budget, after a wait; at last what it did may be rolled
+back. Nothing here touches the world or reads a clock: a session (`loki.execution.pipeline_session`)
+performs the
+effects and brings the answers back as events.
+
+Covered by tests/py/action/pipelines/test_pipeline_machine_table.py, every row of `TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from loki.action.pipelines.pipeline_state import (
+    OVER,
+    SETTLED,
+    Approval,
+    Approved,
+    Begin,
+    Effect,
+    Event,
+    Interrupted,
+    OutputsRead,
+    Phase,
+    Redo,
+    Rejected,
+    Resumed,
+    RolledBack,
+    RunState,
+    Say,
+    StageEnded,
+    StageState,
+    Wait,
+    Waited,
+    with_stage,
+)
+from loki.action.pipelines.pipeline_transitions import (
+    Step,
+    admit,
+    ask,
+    begin_try,
+    delay,
+    end,
+    enter,
+    fail,
+    going_on,
+    next_rollback,
+    run,
+    run_left,
+    say,
+    spent_limit,
+    stage_left,
+)
+from loki.action.pipelines.stage_condition import Known, StageView
+
+WARNING_SHARE = 0.8
+"""Of a limit: from there on a warning is logged, once a stage."""
+
+
+class IllegalTransition(Exception):
+    """An event came in a phase that does not expect it: a bug in a driver."""
+
+
+def step(state: RunState, event: Event, now: datetime) -> Step:
+    """The state after an event, and what is to be done.
+
+    Args:
+        state: the state before; not changed.
+        event: what happened.
+        now: the time of day.
+
+    Raises:
+        IllegalTransition: this phase does not expect this event.
+    """
+    handler = TABLE.get((state.phase, type(event)))
+    if handler is None:
+        raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
+    return handler(_tick(state, event, now), event, now)
+
+
+def _tick(state: RunState, event: Event, now: datetime) -> RunState:
+    """Count the time since the last event as work, unless nobody was at work in it."""
+    worked = 0.0
+    if state.seen is not None and not isinstance(event, (Begin, Resumed, Approved, Rejected, Redo)):
+        worked = max(0.0, (now - state.seen).total_seconds())
+    if state.at is not None:
+        state = with_stage(state, state.at, spent=state.current.spent + worked)
+    return replace(state, seen=now, spent=state.spent + worked)
+
+
+# --- entering a stage -----------------------------------------------------------------------------
+
+
+def _begin(state: RunState, _event: Begin, now: datetime) -> Step:
+    return enter(replace(state, begun=state.begun or now, status="", reason="", trigger=""), now)
+
+
+def _examined(state: RunState, event: OutputsRead, now: datetime) -> Step:
+    stage = state.here
+    assert stage.condition is not None
+    if stage.condition.holds(_known(state, event)):
+        return admit(state, now)
+    reason = f"its condition does not hold: {' '.join(stage.condition.text.split())}"
+    state = with_stage(
+        state, stage.id, status="skipped", reason=reason, digest=stage.digest, ended=now
+    )
+    line = say(state, "status=skipped")
+    after, effects = enter(state, now)
+    return after, (line, *effects)
+
+
+def _known(state: RunState, event: OutputsRead) -> Known:
+    views = {
+        id_: StageView(stage.status, stage.attempts, stage.files, event.outputs.get(id_, {}))
+        for id_, stage in state.stages.items()
+        if stage.status in SETTLED
+    }
+    return Known(views, state.parameters)
+
+
+def _approved(state: RunState, event: Approved, now: datetime) -> Step:
+    stage = state.here
+    if stage.digest != state.current.digest:
+        line = Say(f"run={state.run} stage={stage.id} was edited since: asking anew", warning=True)
+        after, effects = admit(state, now)
+        return after, (line, *effects)
+    approval = Approval(event.by, now, event.note, stage.digest)
+    state = with_stage(
+        going_on(state), stage.id, approval=approval, trigger="", reason="", page=None
+    )
+    line = say(state, f"approved by={event.by}")
+    after, effects = begin_try(state, now)
+    return after, (line, *effects)
+
+
+def _rejected(state: RunState, event: Rejected, now: datetime) -> Step:
+    """A person ends the run; a stage that has run by then is rolled back as if it had failed."""
+    reason = f"{event.by} rejected stage {state.at}" + (f": {event.note}" if event.note else "")
+    state = going_on(state)
+    has_run = state.phase is Phase.ESCALATED
+    return fail(state, now, reason, "rejected", roll_back=has_run)
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def _stage_ended(state: RunState, event: StageEnded, now: datetime) -> Step:
+    known = ("success", "failed", "paused", "interrupted")
+    status = event.status if event.status in known else "escalated"
+    before = state.attempts
+    state = with_stage(
+        state,
+        state.here.id,
+        status=status,
+        attempts=max(event.attempts, state.current.attempts),
+        marker=event.marker or state.current.marker,
+        trigger=event.trigger,
+        reason=event.reason,
+        files=event.files,
+        pattern=event.pattern,
+        page=event.page,
+        retry_at=event.retry_at,
+        outputs=event.outputs,
+        ended=now,
+    )
+    said: tuple[Effect, ...] = (say(state, f"status={status} attempts={state.current.attempts}"),)
+    said += _warn_of_limit(state, before)
+    after, effects = _AFTER[status](state, event, now)
+    return after, (*said, *effects)
+
+
+def _succeeded(state: RunState, _event: StageEnded, now: datetime) -> Step:
+    return enter(with_stage(state, state.here.id, context=""), now)
+
+
+def _failed(state: RunState, event: StageEnded, now: datetime) -> Step:
+    """The inner retries are spent: try the stage again where its file says so."""
+    stage, current = state.here, state.current
+    if spent := spent_limit(state):
+        return fail(state, now, spent, "budget")
+    if event.trigger == "budget":
+        if stage_left(state) <= 0:
+            return _out_of_time(state, now)
+        return fail(state, now, event.reason, event.trigger)
+    if current.tries >= stage.retry.max_attempts:
+        return fail(state, now, event.reason, event.trigger)
+    seconds = delay(stage.retry, current.tries, state.task_id(stage.id))
+    if seconds >= min(stage_left(state), run_left(state)):
+        return _out_of_time(state, now)
+    state = with_stage(state, stage.id, retry_at=now + timedelta(seconds=seconds))
+    reason = f"before try {current.tries + 1} of {stage.retry.max_attempts}"
+    return replace(state, phase=Phase.RETRY_WAIT), (Wait(seconds, reason),)
+
+
+def _out_of_time(state: RunState, now: datetime) -> Step:
+    """The smaller of both limits is the one that ended it."""
+    if run_left(state) <= stage_left(state):
+        reason = f"the run's time of {state.max_seconds:g} s is spent"
+        return fail(state, now, reason, "budget")
+    minutes = state.here.timeout_seconds / 60
+    reason = f"stage {state.at} was not done within its time-out of {minutes:g} min"
+    return fail(state, now, reason, "timeout")
+
+
+def _stopped(state: RunState, event: StageEnded, _now: datetime) -> Step:
+    """Paused or interrupted: it goes on in the try that it was in."""
+    phase = Phase.PAUSED if event.status == "paused" else Phase.INTERRUPTED
+    state = replace(state, resumes_in=Phase.RUNNING)
+    return end(state, phase, event.status, event.reason, event.trigger)
+
+
+def _escalated(state: RunState, event: StageEnded, _now: datetime) -> Step:
+    """A person must see to it: not tried again."""
+    return end(state, Phase.ESCALATED, "escalated", event.reason, event.trigger)
+
+
+_AFTER: Mapping[str, Callable[[RunState, StageEnded, datetime], Step]] = {
+    "success": _succeeded,
+    "failed": _failed,
+    "paused": _stopped,
+    "interrupted": _stopped,
+    "escalated": _escalated,
+}
+
+
+def _waited(state: RunState, _event: Waited, now: datetime) -> Step:
+    return begin_try(state, now)
+
+
+# --- failing --------------------------------------------------------------------------------------
+
+
+def _rolled_back(state: RunState, event: RolledBack, _now: datetime) -> Step:
+    steps = list(state.rollback)
+    number = next(i for i, found in enumerate(steps) if not found.result)
+    done = steps[number] = replace(steps[number], result=event.result, detail=event.detail)
+    state = replace(state, rollback=tuple(steps))
+    said = f"rollback {done.kind} {done.subject}: {event.result}"
+    line = Say(
+        f"run={state.run} stage={state.at} {said}" + (f", {event.detail}" if event.detail else ""),
+        warning=event.result != "done",
+    )
+    after, effects = next_rollback(state)
+    return after, (line, *effects)
+
+
+# --- ending and going on --------------------------------------------------------------------------
+
+
+def _interrupted(state: RunState, _event: Interrupted, _now: datetime) -> Step:
+    state = replace(state, resumes_in=state.phase)
+    reason = "interrupted; run it again to go on"
+    return end(state, Phase.INTERRUPTED, "interrupted", reason, "interrupted")
+
+
+def _resumed(state: RunState, event: Resumed, now: datetime) -> Step:
+    """Ask again for what was asked for last: its answer never came."""
+    phase = state.resumes_in or state.phase
+    if phase is Phase.ROLLBACK:
+        return _resume_rollback(replace(state, phase=phase, resumes_in=None), now)
+    state = replace(going_on(state), phase=phase, resumes_in=None)
+    if phase is Phase.CONDITION:
+        return enter(state, now)
+    if phase is Phase.RETRY_WAIT:
+        return _wait_on(state, now)
+    if event.context:
+        state = with_stage(state, state.here.id, context=event.context)
+    return run(state)
+
+
+def _resume_escalated(state: RunState, event: Resumed, _now: datetime) -> Step:
+    """A person has seen to it: the same try goes on, with a fresh inner budget."""
+    if spent := spent_limit(state):
+        reason = f"{spent}: going on takes a higher one"
+        return end(state, Phase.ESCALATED, "escalated", reason, "budget")
+    state = with_stage(
+        going_on(state),
+        state.here.id,
+        context=event.context or state.current.context,
+    )
+    return run(state)
+
+
+def _wait_on(state: RunState, now: datetime) -> Step:
+    """What is left of a wait; a clock that jumped makes it no longer than it was."""
+    current, stage = state.current, state.here
+    whole = delay(stage.retry, current.tries, state.task_id(stage.id))
+    left = (current.retry_at - now).total_seconds() if current.retry_at else 0.0
+    seconds = min(max(0.0, left), whole)
+    return state, (Wait(seconds, f"before try {current.tries + 1} of {stage.retry.max_attempts}"),)
+
+
+def _resume_rollback(state: RunState, now: datetime) -> Step:
+    """An undo is done again, as twice is once; a command that may have run is not."""
+    pending = next(found for found in state.rollback if not found.result)
+    if pending.kind == "undo":
+        return next_rollback(state)
+    detail = "loki ended while it ran; it is not run a second time"
+    return _rolled_back(state, RolledBack("unknown", detail), now)
+
+
+def _resume_approval(state: RunState, _event: Resumed, now: datetime) -> Step:
+    """Nothing has changed: it still waits; a stage that was edited since is asked for anew."""
+    if state.here.digest != state.current.digest or not state.here.requires_approval:
+        return admit(going_on(state), now)
+    return ask(state)
+
+
+def _redo(state: RunState, event: Redo, now: datetime) -> Step:
+    """Begin again at a stage: it and those behind it forget what they did."""
+    ids = [stage.id for stage in state.spec.stages]
+    again = ids[ids.index(event.stage) :]
+    stages = dict(state.stages)
+    for id_ in again:
+        if id_ in stages:
+            has_run = stages[id_].tries > 0
+            stages[id_] = StageState(round=stages[id_].round + has_run)
+    state = replace(going_on(state), stages=stages, at=None, resumes_in=None, rollback=())
+    return enter(state, now)
+
+
+# --- log lines ------------------------------------------------------------------------------------
+
+
+def _warn_of_limit(state: RunState, before: int) -> tuple[Say, ...]:
+    """At 80 % of the attempts, once."""
+    if state.max_attempts is None:
+        return ()
+    mark = WARNING_SHARE * state.max_attempts
+    if not before < mark <= state.attempts < state.max_attempts:
+        return ()
+    said = f"{state.attempts} of the run's {state.max_attempts} attempts are used"
+    return (Say(f"run={state.run} {said}", warning=True),)
+
+
+Handler = Callable[[RunState, Any, datetime], Step]
+
+TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
+    (Phase.NEW, Begin): _begin,
+    (Phase.CONDITION, OutputsRead): _examined,
+    (Phase.APPROVAL, Approved): _approved,
+    (Phase.APPROVAL, Rejected): _rejected,
+    (Phase.APPROVAL, Resumed): _resume_approval,
+    (Phase.RUNNING, StageEnded): _stage_ended,
+    (Phase.RETRY_WAIT, Waited): _waited,
+    (Phase.ROLLBACK, RolledBack): _rolled_back,
+    (Phase.ESCALATED, Resumed): _resume_escalated,
+    (Phase.ESCALATED, Rejected): _rejected,
+    **{
+        (phase, Interrupted): _interrupted
+        for phase in (Phase.CONDITION, Phase.RUNNING, Phase.RETRY_WAIT, Phase.ROLLBACK)
+    },
+    **{
+        (phase, Resumed): _resumed  # after a crash, or where it was left
+        for phase in (
+            Phase.CONDITION,
+            Phase.RUNNING,
+            Phase.RETRY_WAIT,
+            Phase.ROLLBACK,
+            Phase.PAUSED,
+            Phase.INTERRUPTED,
+        )
+    },
+    **{(phase, Redo): _redo for phase in Phase if phase not in {Phase.NEW, Phase.ROLLBACK}},
+}
+
+assert {phase for phase, _ in TABLE} >= OVER  # what is over can be begun again

@@ -1,0 +1,269 @@
+"""A run of a pipeline on disk: ``pipelines/<run>/pipeline.json``, and what an edited file means for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from loki.action.pipelines.pipeline_spec import PipelineSpec
+from loki.action.pipelines.pipeline_state import (
+    OVER,
+    SETTLED,
+    Approval,
+    Event,
+    Phase,
+    RollbackStep,
+    RunState,
+    StageState,
+)
+from loki.base.error import UsageError
+from loki.base.time import isoformat
+from loki.memory import store as documents
+from loki.memory.document_validation import FLAWS
+from loki.memory.store import Store
+
+logger = logging.getLogger("loki")
+
+VERSION = 1
+
+
+def folder(run: str) -> str:
+    """Name of a run's folder in a store."""
+    return f"pipelines/{run}"
+
+
+def document(run: str) -> str:
+    """Name of a run's record."""
+    return f"{folder(run)}/pipeline.json"
+
+
+def output_document(run: str, name: str) -> str:
+    """Name of what a stage handed on."""
+    return f"{folder(run)}/outputs/{name}.md"
+
+
+def to_dict(state: RunState, file: str, now: datetime) -> dict[str, Any]:
+    """A run as JSON values.
+
+    Args:
+        state: the run.
+        file: the pipeline's file, relative to the project where it is inside.
+        now: the time of day.
+    """
+    # Stages that are gone from the file keep what they did.
+    ids = [*(stage.id for stage in state.spec.stages), *state.stages]
+    return {
+        "version": VERSION,
+        "run": state.run,
+        "pipeline": state.spec.name,
+        "file": file,
+        "status": state.status or "running",
+        "reason": state.reason,
+        "trigger": state.trigger,
+        "phase": state.phase.value,
+        "at": state.at,
+        "resumes_in": state.resumes_in.value if state.resumes_in else None,
+        "begun": _plain(state.begun),
+        "seen": _plain(state.seen),
+        "updated_at": isoformat(now),
+        "spent": state.spent,
+        "max_attempts": state.max_attempts,
+        "max_seconds": state.max_seconds,
+        "parameters": dict(state.parameters),
+        "stages": [_stage_to_dict(state, id_) for id_ in dict.fromkeys(ids)],
+        "rollback": [asdict(step) for step in state.rollback],
+    }
+
+
+def _stage_to_dict(state: RunState, id_: str) -> dict[str, Any]:
+    stage = state.of(id_)
+    values = {f.name: _plain(getattr(stage, f.name)) for f in fields(stage)}
+    return {"id": id_, "task": state.task_id(id_), **values}
+
+
+def event_to_dict(event: Event, state: RunState, now: datetime) -> dict[str, Any]:
+    """A line of ``events.jsonl``: what happened, and where the run stands since."""
+    data = {f.name: _plain(getattr(event, f.name)) for f in fields(event)}
+    data.pop("outputs", None)  # texts: they are kept as files
+    said = {name: value for name, value in data.items() if value not in (None, "", [])}
+    name = type(event).__name__
+    where = {"phase": state.phase.value, "stage": state.at}
+    return {"timestamp": isoformat(now), "event": name, **where, **said}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return isoformat(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Approval):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def from_dict(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
+    """The run that `to_dict` described, of a pipeline as its file is now.
+
+    Raises:
+        ValueError: the values are no such description.
+    """
+    try:
+        return _state(data, spec)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"found no run of a pipeline ({type(error).__name__}: {error})") from error
+
+
+def _state(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
+    resumes_in = data["resumes_in"]
+    return RunState(
+        str(data["run"]),
+        spec,
+        {str(name): str(value) for name, value in data["parameters"].items()},
+        data["max_attempts"],
+        data["max_seconds"],
+        Phase(data["phase"]),
+        data["at"],
+        Phase(resumes_in) if resumes_in else None,
+        {str(stage["id"]): _stage(stage) for stage in data["stages"]},
+        float(data["spent"]),
+        _moment(data["seen"]),
+        _moment(data["begun"]),
+        tuple(RollbackStep(**step) for step in data["rollback"]),
+        "" if data["status"] == "running" else str(data["status"]),
+        str(data["reason"]),
+        str(data["trigger"]),
+    )
+
+
+def _stage(data: Mapping[str, Any]) -> StageState:
+    values = {f.name: data[f.name] for f in fields(StageState)}
+    for name in ("retry_at", "begun", "ended"):
+        values[name] = _moment(values[name])
+    for name in ("outputs", "files"):
+        values[name] = tuple(values[name])
+    if values["approval"]:
+        approval = dict(values["approval"])
+        values["approval"] = Approval(**{**approval, "at": _moment(approval["at"])})
+    return StageState(**values)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
+
+
+def given_up(
+    data: Mapping[str, Any], by: str, why: str, undone: Iterable[str], now: datetime
+) -> dict[str, Any]:
+    """A run's record after a person gave it up, for which its pipeline's file need not be there.
+
+    Args:
+        data: the record.
+        by: who gave it up; why: what they said, or "".
+        undone: ids of the stages whose changes were undone: they are done no longer.
+        now: the time of day.
+    """
+    said = {"reason": f"{by} gave it up{f': {why}' if why else ''}", "trigger": "aborted"}
+    over = {"status": Phase.FAILED.value, **said}
+    again = {*undone, data.get("at")}
+    stages = [{**one, **over} if one.get("id") in again else one for one in data["stages"]]
+    ended = {"phase": Phase.FAILED.value, "resumes_in": None, "updated_at": isoformat(now)}
+    return {**data, **over, **ended, "stages": stages}
+
+
+# --- edited files ---------------------------------------------------------------------------------
+
+
+def edits(state: RunState) -> list[str]:
+    """How the pipeline differs from what the run has done of it, in sentences."""
+    found = []
+    for id_, stage in state.stages.items():
+        spec = state.spec.stage(id_)
+        if spec is None:
+            if stage.status != "waiting":
+                found.append(f"stage {id_} is gone from the file; what it did stays")
+        elif stage.digest and stage.digest != spec.digest:
+            if stage.status == "success":
+                found.append(
+                    f"stage {id_} was edited after it was done: --from {id_} does it again"
+                )
+            elif stage.status != "waiting":
+                found.append(f"stage {id_} was edited: it goes on as it is now")
+    return found
+
+
+def revised(state: RunState) -> RunState:
+    """The run on its edited file: a stage that is new, or gone, may move where it stands."""
+    if state.phase in {*OVER, Phase.NEW} or Phase.ROLLBACK in {state.phase, state.resumes_in}:
+        return state
+    waiting = [s.id for s in state.spec.stages if state.of(s.id).status not in SETTLED]
+    if waiting and waiting[0] == state.at:
+        return state
+    return replace(state, phase=Phase.NEW, at=None, resumes_in=None)
+
+
+# --- in a store -----------------------------------------------------------------------------------
+
+
+def save(store: Store, data: Mapping[str, Any]) -> None:
+    """Keep a run's record, which says whose it is by its ``run``."""
+    store.put(document(data["run"]), json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def load(store: Store, run: str) -> dict[str, Any]:
+    """A run's record.
+
+    Raises:
+        UsageError: there is none, or it cannot be read.
+    """
+    data = documents.load(store, document(run))
+    if data is None and store.get(document(run)) is None:
+        raise UsageError(f"no run {run!r} of a pipeline here: `loki pipeline show` lists them")
+    if data is None or FLAWS in data:
+        raise UsageError(f"{document(run)} is damaged: begin a new run with `loki pipeline run`")
+    return {**data, "run": run}  # its folder's name is its id, whatever it says
+
+
+def ids(store: Store) -> list[str]:
+    """Ids of all runs."""
+    names = (name.split("/") for name in store.names("pipelines/"))
+    return [parts[1] for parts in names if parts[2:] == ["pipeline.json"]]
+
+
+def runs(store: Store) -> list[dict[str, Any]]:
+    """The records of all runs, oldest first; damaged ones are left out with a warning."""
+    found = []
+    for run in ids(store):
+        try:
+            found.append(load(store, run))
+        except UsageError as error:
+            logger.warning("%s", error)
+    return sorted(found, key=lambda data: (str(data.get("begun")), number_of(str(data["run"]))))
+
+
+def number_of(run: str) -> int:
+    """The number at the end of a run's id, 0 where there is none.
+
+    Example:
+        >>> number_of("add-feature-12")
+        12
+    """
+    tail = run.rpartition("-")[2]
+    return int(tail) if tail.isascii() and tail.isdigit() else 0
+
+
+def next_id(name: str, known: Iterable[str]) -> str:
+    """Id of the next run of a pipeline.
+
+    Example:
+        >>> next_id("add-feature", ["add-feature-1", "add-feature-9", "other-20"])
+        'add-feature-10'
+    """
+    own = [number_of(run) for run in known if run.rpartition("-")[0] == name]
+    return f"{name}-{max(own, default=0) + 1}"

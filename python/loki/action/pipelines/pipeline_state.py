@@ -1,0 +1,353 @@
+"""What a pipeline's machine knows, is told (events) and asks for (effects): immutable, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeAlias
+
+from loki.action.pipelines.pipeline_spec import PipelineSpec, StageSpec
+from loki.base.time import isoformat
+
+
+class Phase(str, Enum):
+    """Where a run of a pipeline stands: what it waits for."""
+
+    NEW = "new"
+    CONDITION = "condition"
+    APPROVAL = "approval"
+    RUNNING = "running"
+    RETRY_WAIT = "retry_wait"
+    ROLLBACK = "rollback"
+    DONE = "done"
+    FAILED = "failed"
+    ESCALATED = "escalated"
+    PAUSED = "paused"
+    INTERRUPTED = "interrupted"
+
+
+OVER = frozenset({Phase.DONE, Phase.FAILED})
+"""A run in one of these has ended for good, unless somebody begins again at a stage."""
+
+WAITING_FOR_A_PERSON = frozenset({Phase.APPROVAL, Phase.ESCALATED})
+
+SETTLED = frozenset({"success", "skipped"})
+"""Statuses of stages that are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's leave for one stage of one run.
+
+    Attributes:
+        by: who gave it; at: when, in UTC.
+        note: what was said.
+        digest: of the stage as it was then.
+    """
+
+    by: str
+    at: datetime
+    note: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackStep:
+    """One thing to do when a stage has finally failed.
+
+    Attributes:
+        kind: ``undo`` or ``command``.
+        subject: id of the stage to undo, or the command.
+        result: "" while it is to be done; done, conflict, failed, or unknown where loki was killed
+            while the command ran.
+        detail: what came of it, one line.
+    """
+
+    kind: str
+    subject: str
+    result: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """How a stage stands.
+
+    Attributes:
+        status: waiting, running, success, skipped, failed, escalated, paused or interrupted.
+        round: 1, and one more each time it was begun again on demand.
+        tries: how often it was tried in this round; attempts: of its loop in all of them.
+        spent: seconds of work on it.
+        marker: which ending of its task was taken note of last.
+        digest: of the stage as it was when it ran last.
+        approval: a person's leave, or None.
+        context: what a person said when resuming.
+        retry_at: when its next try begins, or its breaker lets a call through; None: no matter.
+        begun, ended: when, in UTC.
+        outputs: names of what it handed on.
+        files, pattern, reason, trigger, page: as of a task's outcome.
+    """
+
+    status: str = "waiting"
+    round: int = 1
+    tries: int = 0
+    attempts: int = 0
+    spent: float = 0.0
+    marker: str = ""
+    digest: str = ""
+    approval: Approval | None = None
+    context: str = ""
+    retry_at: datetime | None = None
+    begun: datetime | None = None
+    ended: datetime | None = None
+    outputs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    pattern: str | None = None
+    reason: str = ""
+    trigger: str = ""
+    page: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """Everything that is known of a run; never changed in place.
+
+    Attributes:
+        run: its id.
+        spec: the pipeline.
+        parameters: their values.
+        max_attempts: attempts of all stages together, or None; max_seconds: wall time, or None.
+        phase: where it stands.
+        at: id of the stage that it stands at, or None.
+        resumes_in: the phase in which it goes on, where it is paused or interrupted.
+        stages: how each stage stands that is not just waiting.
+        spent: seconds of work on the run.
+        seen: when something happened last; None: nothing has yet.
+        begun: when it began.
+        rollback: what is done since a stage failed.
+        status, reason, trigger: how it ended this time; "" while it is under way.
+    """
+
+    run: str
+    spec: PipelineSpec
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    max_attempts: int | None = None
+    max_seconds: float | None = None
+    phase: Phase = Phase.NEW
+    at: str | None = None
+    resumes_in: Phase | None = None
+    stages: Mapping[str, StageState] = field(default_factory=dict)
+    spent: float = 0.0
+    seen: datetime | None = None
+    begun: datetime | None = None
+    rollback: tuple[RollbackStep, ...] = ()
+    status: str = ""
+    reason: str = ""
+    trigger: str = ""
+
+    def of(self, id_: str) -> StageState:
+        """How a stage stands."""
+        return self.stages.get(id_) or StageState()
+
+    @property
+    def here(self) -> StageSpec:
+        """The stage that it stands at."""
+        found = self.spec.stage(self.at or "")
+        assert found is not None
+        return found
+
+    @property
+    def current(self) -> StageState:
+        """How the stage stands that it stands at."""
+        return self.of(self.at or "")
+
+    @property
+    def attempts(self) -> int:
+        """Of all stages together."""
+        return sum(stage.attempts for stage in self.stages.values())
+
+    def task_id(self, id_: str) -> str:
+        """Id of the task in which a stage does its work; each round has its own.
+
+        Names of runs and stages have no dots, so no two of them share one.
+        """
+        round_ = self.of(id_).round
+        return f"{self.run}.{id_}" + (f".{round_}" if round_ > 1 else "")
+
+
+def with_stage(state: RunState, id_: str, **changes: Any) -> RunState:
+    """The state with something of a stage replaced."""
+    return replace(state, stages={**state.stages, id_: replace(state.of(id_), **changes)})
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The run begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsRead:
+    """The texts that a condition may look at: stage → name → text."""
+
+    outputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A person lets the stage begin."""
+
+    by: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A person ends the run."""
+
+    by: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnded:
+    """The stage's loop ended, or its agent has written what it was asked for.
+
+    Attributes:
+        status: as of a task's outcome.
+        attempts: of the stage in all its tries.
+        marker: names this ending of the task.
+        trigger, reason, files, pattern, page, retry_at: as of a task's outcome.
+        outputs: names of what it handed on.
+    """
+
+    status: str
+    attempts: int = 0
+    marker: str = ""
+    trigger: str = ""
+    reason: str = ""
+    files: tuple[str, ...] = ()
+    pattern: str | None = None
+    page: str | None = None
+    retry_at: datetime | None = None
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """The wait is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """A step of the rollback is done, as far as it could be."""
+
+    result: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The user wants the run to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run goes on where it stood: after a pause, an interrupt, a person's work, or a crash.
+
+    Attributes:
+        context: what the person says to the agent, or "".
+    """
+
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """Begin again at a stage; those before it keep what they have done."""
+
+    stage: str
+
+
+Event: TypeAlias = (
+    Begin
+    | OutputsRead
+    | Approved
+    | Rejected
+    | StageEnded
+    | Waited
+    | RolledBack
+    | Interrupted
+    | Resumed
+    | Redo
+)
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutputs:
+    """Read what earlier stages handed on; answered by `OutputsRead`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """Work on the stage; answered by `StageEnded`.
+
+    Attributes:
+        stage: its id.
+        max_attempts: most attempts that its task may ever take within the run's limit, or None.
+        max_seconds: time that is left for it.
+    """
+
+    stage: str
+    max_attempts: int | None
+    max_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait; answered by `Waited`."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Do a step of the rollback; answered by `RolledBack`."""
+
+    step: RollbackStep
+
+
+@dataclass(frozen=True, slots=True)
+class AskApproval:
+    """Write the page that asks a person for leave."""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A log line."""
+
+    message: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The run is over, for good or for now."""
+
+
+Effect: TypeAlias = ReadOutputs | RunStage | Wait | RollBack | AskApproval | Say | End
+
+
+def page_of_approval(state: RunState, id_: str, now: datetime) -> str:
+    """Name of the page that asks for leave, relative to ``.loki/``."""
+    stamp = isoformat(now).replace("-", "").replace(":", "")
+    return f"escalations/{stamp}-{state.task_id(id_)}.md"

@@ -1,0 +1,1 @@
+"""Commands: run, bounded, boxed in, with nothing left running afterwards."""

@@ -1,0 +1,191 @@
+"""One call of a model through a breaker, with waits between retries: for clients that others own.
+
+What is an outage is retried, and the breaker counts it; every other exception passes untouched, and so
+does the client's own once the retries are spent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from loki.agents.client_outage import outage
+from loki.agents.endpoint import Member, Took, Ways
+from loki.agents.fallback_chain import Run
+from loki.agents.fallback_driver import adrive, drive
+from loki.base.error import AgentError, BreakerOpen, LLMError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a chain needs to know of a call.
+
+    Attributes:
+        task: what it is for, or "".
+        cancelled: nobody sets it: cancelling the call itself ends it.
+        retries: of the call; None: as many as the chain has.
+    """
+
+    task: str = ""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    retries: int | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a function gave, whatever that is: None is an answer, too."""
+
+    value: Any
+
+
+class NoOutage(Exception):
+    """An exception that nobody asks again for."""
+
+    ends_chain = True
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__(str(original))
+        self.original = original
+
+
+def judged(error: Exception, name: str, ways: Ways) -> Exception:
+    """An outage, or what nobody asks again for.
+
+    Args:
+        error: what was raised.
+        name: of the breaker.
+        ways: how is asked.
+    """
+    return outage(error, name, ways.clock.now()) or NoOutage(error)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one call is made.
+
+    Attributes:
+        retries: after outages; None: as many as all have.
+        judged: tells an outage from what nobody asks again for.
+        is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
+    """
+
+    retries: int | None = None
+    judged: Callable[[Exception, str, Ways], Exception] = judged
+    is_whole: bool = False
+
+    def run(
+        self, ways: Ways, name: str, task: str, ask: Callable[[Question], Any], wait: float | None
+    ) -> Run[Answered]:
+        """One question on its way.
+
+        Args:
+            ways, name, task, wait: as `call` takes them.
+            ask: asks once; what it raises is judged.
+        """
+        provider, _, model = name.removeprefix("api/").partition("/")
+        member: Member[Answered] = Member(
+            ask,
+            lambda _: Took(),
+            provider,
+            model,
+            None if self.is_whole else name,
+            asks_again=not self.is_whole,
+        )
+        question = Question(task, retries=self.retries)
+        return Run([member], question, ways, task, ways.wait if wait is None else wait)
+
+
+def call(
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], T],
+    wait: float | None = None,
+    **how: Any,
+) -> T:
+    """Call a function; see `loki.Monitor.call`, and `Way` for ``how``."""
+    way, heard = Way(**how), list[Exception]()
+    if not name:
+        return function()
+
+    def ask(_question: Question) -> Answered:
+        try:
+            return Answered(function())
+        except Exception as error:
+            heard.append(error)
+            raise way.judged(error, name, ways) from error
+
+    run = way.run(ways, name, task, ask, wait)
+    try:
+        return cast(T, drive(run).value)
+    except (NoOutage, AgentError, BreakerOpen) as error:
+        final = seen(error, heard)
+    raise final  # out here, so that the caller's own exception gets no context of ours
+
+
+async def acall(
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], Awaitable[T]],
+    wait: float | None = None,
+    **how: Any,
+) -> T:
+    """Await a function's answer; see `loki.Monitor.acall`, and `Way` for ``how``."""
+    way, heard = Way(**how), list[Exception]()
+    if not name:
+        return await function()
+
+    async def ask(_question: Question) -> Answered:
+        try:
+            return Answered(await function())
+        except Exception as error:
+            heard.append(error)
+            raise way.judged(error, name, ways) from error
+
+    run = way.run(ways, name, task, ask, wait)
+    try:
+        return cast(T, (await adrive(run)).value)
+    except (NoOutage, AgentError, BreakerOpen) as error:
+        final = seen(error, heard)
+    raise final  # out here, so that the caller's own exception gets no context of ours
+
+
+async def astream(
+    ways: Ways,
+    name: str,
+    task: str,
+    function: Callable[[], AsyncIterator[T]],
+    is_silent: Callable[[T], bool],
+    wait: float | None = None,
+) -> AsyncIterator[T]:
+    """The events of a stream; see `loki.Monitor.astream`."""
+
+    async def begin() -> tuple[list[T], AsyncIterator[T]]:
+        events, stream = [], function()
+        async for event in stream:
+            events.append(event)
+            if not is_silent(event):
+                break
+        return events, stream
+
+    events, stream = await acall(ways, name, task, begin, wait)
+    for event in events:
+        yield event
+    async for event in stream:
+        yield event
+
+
+def seen(error: Exception, heard: list[Exception]) -> Exception:
+    """The exception that the caller is to see."""
+    if isinstance(error, NoOutage):
+        return error.original
+    if isinstance(error, BreakerOpen):
+        error.__cause__ = heard[-1] if heard else None
+        return error
+    is_ours = isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}
+    return error if is_ours or not heard else heard[-1]

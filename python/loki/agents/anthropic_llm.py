@@ -1,0 +1,228 @@
+"""Anthropic's models, by the official client.
+
+Under test: ``tests/py/agents/test_anthropic_llm.py``. What is sent and why: ``docs/design/llm.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loki.action.llm_protocol import Answer, Ending, Request
+from loki.agents import persistent_client
+from loki.agents.model_call import (
+    CONNECT,
+    STALL,
+    Draft,
+    Options,
+    breaker_name,
+    checked_url,
+    collect,
+    key_of,
+    perform,
+)
+from loki.agents.model_error import Service, is_about_force
+from loki.agents.persistent_client import KeptClient
+from loki.base.error import UsageError
+from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+
+VARIABLE = "ANTHROPIC_API_KEY"
+
+ENDINGS: dict[str, Ending] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+"""Anthropic's stop reasons: anthropic.types.StopReason."""
+
+
+class AnthropicLLM:
+    """A model of Anthropic's, or of a service that speaks its Messages API.
+
+    Streams always; prompt caching ends with the system text; the answer's form is a tool that the
+    model is made to call. One call over the wire for a request, but for models that refuse to be
+    made to: what they refuse is asked once more, and remembered.
+
+    Example:
+        >>> llm = AnthropicLLM("claude-opus-4-5", api_key="sk-ant-…")
+        >>> llm.provider, llm.breaker
+        ('anthropic', 'api/anthropic/claude-opus-4-5')
+    """
+
+    provider = "anthropic"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        temperature: float | None = None,
+        effort: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        breaker: str | None = None,
+        stall: Duration = STALL,
+        clock: Clock | None = None,
+    ) -> None:
+        """A model; nothing is sent yet.
+
+        Args:
+            model: its name.
+            api_key: None: ``ANTHROPIC_API_KEY``, or whatever else the client finds.
+            base_url: of a compatible service; None: ``ANTHROPIC_BASE_URL``, else Anthropic's.
+            temperature: None: the model's own; many that think first take no other.
+            effort: how hard it thinks, as the service names it (``low``, ``high``, …); None: its own.
+            headers: sent with each request, for gateways and the like.
+            http_client: an ``httpx2.AsyncClient`` to speak through, with proxies or certificates of its
+                own; it stays its owner's, who closes it.
+            breaker: name of the circuit breaker; None: by provider and model, and by the host where it
+                is not the provider's.
+            stall: time without a byte after which the answer counts as stalled.
+            clock: what a Retry-After date is seen from.
+
+        Raises:
+            UsageError: the client is not installed, or there is no key.
+        """
+        self._client_class = _client_class()
+        self.model = model
+        self.base_url = checked_url(base_url)
+        self._options = Options(temperature, effort, headers or {}, http_client)
+        self._stall = argument_seconds("stall", stall)
+        self._clock: Clock = clock or SystemClock()
+        self._can_force = True
+        self._api_key = api_key
+        try:
+            found = self._client()
+        except Exception as error:  # what the client finds in its own files may be wrong
+            raise UsageError(f"Anthropic's client cannot be set up: {error}") from error
+        has_one = found.api_key or found.auth_token or found.credentials
+        where = str(found.base_url)
+        known = "found" if has_one else None
+        self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
+        self._service = Service(self.provider, model, VARIABLE, where)
+        self.breaker = breaker or breaker_name(self.provider, model, where, "anthropic.com")
+        self._kept = KeptClient(self._client, closes=http_client is None)
+
+    def complete(self, request: Request) -> Answer:
+        """The model's answer.
+
+        Raises:
+            LLMError: there is none; ``kind`` says why.
+        """
+        return persistent_client.run(self.acomplete(request))
+
+    async def acomplete(self, request: Request) -> Answer:
+        """The same without blocking the event loop."""
+        return await perform(
+            lambda draft: self._ask(request, draft), self._service, request, self._clock
+        )
+
+    def _client(self) -> anthropic.AsyncAnthropic:
+        return self._client_class(
+            api_key=self._api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers=self._options.headers,
+            http_client=self._options.http_client,
+        )
+
+    async def _ask(self, request: Request, draft: Draft) -> None:
+        import anthropic
+
+        client = await self._kept.client()
+        timeout = anthropic.Timeout(min(self._stall, request.timeout), connect=CONNECT)
+        try:
+            stream = await client.messages.create(**self._body(request), timeout=timeout)
+        except anthropic.BadRequestError as error:
+            if request.tool is None or not self._can_force or not is_about_force(str(error)):
+                raise
+            self._can_force = False
+            stream = await client.messages.create(**self._body(request), timeout=timeout)
+        async with stream:
+            draft.opened(stream.response.headers, "request-id")
+            await collect(stream, _read, draft, self._service, request)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": request.max_tokens,
+            "messages": [{"role": m.role, "content": m.text} for m in request.messages],
+            "stream": True,
+        }
+        if self._options.temperature is not None:  # the client knows it no longer, services do
+            body["extra_body"] = {"temperature": self._options.temperature}
+        if self._options.effort is not None:
+            body["output_config"] = {"effort": self._options.effort}
+        if request.system:
+            # What comes before the mark is cached: tools, then the system text.
+            mark = {"type": "ephemeral"}
+            body["system"] = [{"type": "text", "text": request.system, "cache_control": mark}]
+        if request.tool is not None:
+            tool = request.tool
+            body["tools"] = [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": dict(tool.schema),
+                }
+            ]
+            choice = {"type": "tool", "name": tool.name} if self._can_force else {"type": "auto"}
+            body["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
+        return body
+
+
+def _read(draft: Draft, event: Any) -> str:
+    """Take over what an event says; the piece of text in it."""
+    if event.type == "message_start":
+        draft.named(event.message.model)
+        _count(draft, event.message.usage)
+    elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+        draft.call(event.index)
+    elif event.type == "content_block_delta":
+        delta = event.delta
+        if delta.type == "text_delta":
+            return draft.say(delta.text)
+        if delta.type == "input_json_delta":
+            return draft.call(event.index, delta.partial_json)
+    elif event.type == "message_delta":
+        if event.delta.stop_reason:
+            draft.ending = ENDINGS.get(event.delta.stop_reason, "end")
+        _count(draft, event.usage)
+    elif event.type == "message_stop":
+        draft.is_whole = True
+    return ""
+
+
+def _count(draft: Draft, usage: Any) -> None:
+    """Anthropic counts tokens of the cache apart; those of a later event replace the earlier ones."""
+    before = draft.usage  # compatible services leave counts out
+    read = _or(getattr(usage, "cache_read_input_tokens", None), before.cache_read)
+    write = _or(getattr(usage, "cache_creation_input_tokens", None), before.cache_write)
+    plain = _or(
+        getattr(usage, "input_tokens", None), before.input - before.cache_read - before.cache_write
+    )
+    output = _or(getattr(usage, "output_tokens", None), before.output)
+    draft.count(input=plain + read + write, output=output, cache_read=read, cache_write=write)
+
+
+def _or(count: int | None, otherwise: int) -> int:
+    return otherwise if count is None else count
+
+
+def _client_class() -> type[anthropic.AsyncAnthropic]:
+    try:
+        import anthropic
+    except ImportError as error:
+        raise UsageError(
+            "Anthropic's client is not installed: pip install 'loki-core[anthropic]'"
+        ) from error
+    return anthropic.AsyncAnthropic

@@ -1,0 +1,183 @@
+"""Agents in a row: where the first cannot be asked, the next one is.
+
+Under test: ``tests/py/agents/test_fallback_agent.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loki.action.agent_protocol import Briefing, ReflectionRequest
+from loki.action.loop.agent_call import (
+    AnyAgent,
+    as_event,
+    breaker_of,
+    callable_of,
+    is_resilient,
+    name_of,
+    record_of,
+)
+from loki.action.loop.loop_events import Answered
+from loki.action.question_protocol import Answering, Question, Said
+from loki.agents.endpoint import LocalBreakers, Member, Took, Ways
+from loki.agents.fallback_chain import Run
+from loki.agents.fallback_driver import adrive, drive
+from loki.base.error import AgentError, UsageError
+from loki.base.time import SystemClock
+from loki.base.token_usage import TokenUsage
+
+
+class FallbackAgent:
+    """An agent made of several: programs, models and functions, the preferred one first.
+
+    Each passes its own circuit breaker and is asked again after a wait where that can help; then the
+    next one is asked. Once the cooldown of the preferred one is over, the next briefing goes to it
+    again. One that waits and retries by itself, as models do, is left to it.
+
+    Args:
+        agents: a `loki.Agent` or a function each, the preferred one first.
+        ways: how to ask; None: with breakers in memory. A `loki.Workspace` gives its own to agents
+            that it is given as a list.
+        name: shown in attempts; None: the names of all.
+        reference: what names the agent in a project, so that the task can be gone on with.
+        breaker: arguments of `loki.Breaker` for breakers in memory.
+
+    Raises:
+        UsageError: there is no agent, or two pass one breaker.
+
+    Example:
+        >>> from pathlib import Path
+        >>> def claude(briefing):
+        ...     raise AgentError("your credit is used up", retryable=False)
+        >>> def codex(briefing):
+        ...     return {"a.py": "x = 1"}
+        >>> agent = FallbackAgent([claude, codex])
+        >>> agent.propose(Briefing("Write a.py", "task-1", 1, Path("/project"))).agent
+        'codex'
+    """
+
+    is_resilient = True
+
+    def __init__(
+        self,
+        agents: Sequence[AnyAgent],
+        ways: Ways | None = None,
+        name: str | None = None,
+        reference: str | None = None,
+        breaker: Mapping[str, Any] | None = None,
+    ) -> None:
+        breakers = [breaker_of(agent) for agent in agents]
+        if not agents or len(set(breakers)) < len(breakers):
+            raise UsageError(
+                f"found agents behind {', '.join(breakers) or 'no breaker'}: expected one or more, each "
+                "with a circuit breaker of its own"
+            )
+        self.agents = tuple(agents)
+        self.name = name or ", ".join(map(name_of, agents))
+        self.breaker = breakers[0]
+        self.reference = reference
+        self.ways = ways or Ways(LocalBreakers(SystemClock(), **(breaker or {})))
+        self._members = [_member(agent) for agent in agents]
+        self._last: AnyAgent | None = None
+        can_reflect = any(callable(getattr(agent, "reflect", None)) for agent in agents)
+        self.reflect = self._reflect if can_reflect else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept of it with a task, JSON-able."""
+        kept = {"name": self.name, "agents": [record_of(agent) for agent in self.agents]}
+        return {**kept, "agent": self.reference} if self.reference else kept
+
+    def propose(self, briefing: Briefing) -> Any:
+        """The answer of the first that could be asked; tokens and cost are those of all calls.
+
+        Raises:
+            BreakerOpen: none can be asked before a time.
+            AgentError: none answered, or the run was stopped.
+        """
+        run = self._run(briefing)
+        return self._whole(run, drive(run))
+
+    async def apropose(self, briefing: Briefing) -> Any:
+        """The same without blocking the event loop."""
+        run = self._run(briefing)
+        return self._whole(run, await adrive(run))
+
+    def _run(self, briefing: Briefing) -> Run[Any]:
+        return Run(self._members, briefing, self.ways, briefing.task_id)
+
+    def _whole(self, run: Run[Any], answer: Any) -> Any:
+        agent = self._last = self.agents[run.chain.member]
+        event = as_event(answer, name_of(agent))
+        if not isinstance(event, Answered):
+            return answer  # the loop says what is wrong with it
+        return replace(event.proposal, tokens=run.usage.total or None, cost=run.total_cost)
+
+    def ask(self, question: Question) -> Said:
+        """What the first of them says that can be asked for text.
+
+        Raises:
+            BreakerOpen: none can be asked before a time.
+            AgentError: none answered.
+        """
+        return ask(self.agents, question, self.ways)
+
+    def _reflect(self, request: ReflectionRequest) -> Any:
+        """Asks the one that answered last."""
+        reflect = getattr(self._last, "reflect", None)
+        if not callable(reflect):
+            raise AgentError(f"{self.name} cannot be asked", retryable=False)
+        return reflect(request)
+
+
+def ask(agents: Sequence[object], question: Question, ways: Ways) -> Said:
+    """What the first of some agents says that can be asked; loki's waits, breakers and records.
+
+    Args:
+        agents: the preferred one first.
+        question: what they are asked.
+        ways: how.
+
+    Raises:
+        BreakerOpen: none can be asked before a time.
+        AgentError: none answered, or none can be asked for text alone.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from loki.agents.command_agent import CommandAgent
+        >>> agent = CommandAgent(["sh", "-c", "echo It was the clock."])
+        >>> ways = Ways(LocalBreakers(SystemClock()))
+        >>> ask([agent], Question("Why?", "task-1", Path(".")), ways).text
+        'It was the clock.\\n'
+    """
+    members = [
+        Member(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
+        for one in agents
+        if isinstance(one, Answering)
+    ]
+    if not members:
+        raise AgentError("no agent here can be asked for text alone", retryable=False)
+    run: Run[Said] = Run(members, question, ways, question.task_id)
+    answer = drive(run)
+    return replace(answer, tokens=run.usage.total or None, cost=run.total_cost)
+
+
+def _took_to_say(said: Said) -> Took:
+    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model)
+
+
+def _breaker(agent: object) -> str | None:
+    return None if is_resilient(agent) else breaker_of(agent)  # type: ignore[arg-type]
+
+
+def _member(agent: AnyAgent) -> Member[Any]:
+    return Member(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
+
+
+def _took(answer: Any) -> Took:
+    event = as_event(answer, "")
+    if not isinstance(event, Answered):
+        return Took()
+    said = event.proposal  # an agent tells no more than a sum
+    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")

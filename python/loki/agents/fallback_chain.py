@@ -1,0 +1,406 @@
+"""Asks the members of a fallback chain as `loki.decision.fallback_policy` decides: models, or whole agents.
+
+`Run` is one question on its way through the chain: it knows breakers, budgets and records, and calls
+nobody; `loki.agents.fallback_driver` does what it says.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from loki.action.loop.agent_call import as_failure_of
+from loki.action.loop.loop_events import AgentFailed
+from loki.agents.call_record import Visit, took_of, words
+from loki.agents.endpoint import Circuit, Ears, Member, NoBreaker, Permit, Took, Ways
+from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
+from loki.base.log import fields, quoted, write
+from loki.base.time import isoformat
+from loki.base.token_usage import TokenUsage, dollars_said
+from loki.decision import fallback_policy
+from loki.decision.breaker_snapshot import BreakerSnapshot
+from loki.decision.budget import UNLIMITED, Budget
+from loki.decision.budget_meter import Meter
+from loki.decision.fallback_policy import Chain, Event, Failed, Refused
+from loki.decision.loop_policy import is_retryable
+from loki.memory.call_log import Call
+from loki.recognition.pattern import Pattern, PatternSet
+
+A = TypeVar("A")
+
+ERROR_LENGTH = 500
+"""Characters that are kept of an error. Chosen, not measured."""
+
+
+class Run(Generic[A]):
+    """One question on its way through a chain.
+
+    Args:
+        members: whom to ask, the preferred one first.
+        question: what: a `loki.Request` or a `loki.Briefing`.
+        ways: how.
+        task: id of the task that it is for, or "".
+        wait: seconds to wait, all pauses together, where nobody may be asked before a time.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Member[A]],
+        question: Any,
+        ways: Ways,
+        task: str = "",
+        wait: float = 0.0,
+    ) -> None:
+        self._ears = Ears()
+        self.members, self.ways, self.task = members, ways, task
+        self.question = self._ears.on(question)
+        own: int | None = getattr(question, "retries", None)
+        retries = ways.retries if own is None else min(own, ways.retries)
+        self.chain = Chain(len(members), ways.backoff, retries, task)
+        self.answer: A | None = None
+        self.answer_of: Visit | None = None
+        self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
+        self._is_priced = False
+        left: Budget = getattr(question, "left", UNLIMITED)
+        self._meters = [Meter(left, ways.clock), *([ways.meter] if ways.meter else [])]
+        self._visit: Visit | None = None
+        self._refusals: dict[int, BreakerSnapshot | None] = {}  # by member, as these:
+        self._errors: dict[int, BaseException] = {}
+        self._spent = ""
+        self._fatal: BaseException | None = None
+        own_wait: float | None = getattr(question, "wait", None)
+        wait = wait if own_wait is None else min(wait, own_wait)
+        # What is not worth asking again is not worth a wait either.
+        self._until = ways.clock.monotonic() + (0.0 if own == 0 else wait)
+        self._refused_before: set[int] = set()
+        for meter in self._meters:
+            meter.begin()
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set when the run is being stopped."""
+        found: threading.Event = self.question.cancelled
+        return found
+
+    def step(self, event: Event) -> fallback_policy.Effect | None:
+        """What to do after an event; who is done with is recorded."""
+        before = (self.chain.member, self.chain.work)
+        patient = replace(self.chain, patience=self._patience())
+        self.chain, effect = fallback_policy.step(patient, event)
+        stays = isinstance(effect, (fallback_policy.Call, fallback_policy.Wait)) and before == (
+            self.chain.member,
+            self.chain.work,
+        )
+        if self._visit is not None and not stays:
+            self._close(self._visit)
+        return effect
+
+    def _patience(self) -> float:
+        """Seconds that may still be waited, 0 or more: the caller's, and no more than a budget has."""
+        left = [meter.left for meter in self._meters if meter.left is not None]
+        return max(0.0, min([self._until - self.ways.clock.monotonic(), *left]))
+
+    # --- one call ---------------------------------------------------------------------------------
+
+    def stop(self) -> Event | None:
+        """Why nothing may be asked at all now; None: something may."""
+        if self.cancelled.is_set():
+            return fallback_policy.Cancelled()
+        self._spent = next((why for meter in self._meters if (why := meter.spent())), "")
+        return fallback_policy.Spent() if self._spent else None
+
+    def visit(self, index: int) -> Visit:
+        """Who is asked now; begun where it is another one than before."""
+        if self._visit is None:
+            self._visit = self.open(index)
+        return self._visit
+
+    def open(self, index: int) -> Visit:
+        """A record in the making."""
+        clock = self.ways.clock
+        work = fallback_policy.WORKS[self.chain.work]
+        return Visit(self.members[index], index, isoformat(clock.now()), clock.monotonic(), work)
+
+    def admit(self, visit: Visit) -> Permit | Event:
+        """Leave for a call; else what stands against it."""
+        stopped = self.stop()
+        if stopped is not None:
+            return stopped
+        member = visit.member
+        if member.breaker is None:
+            return NoBreaker()
+        if (left := self.ways.left(member.breaker)) is not None:
+            seconds, self._errors[visit.index] = left
+            return Refused(seconds)
+        breaker: Circuit = self.ways.breakers[member.breaker]
+        others = self.members[visit.index + 1 :]
+        if (later := self.ways.unhurried(breaker, others)) is not None:
+            return Refused(later)
+        permit = breaker.try_acquire()
+        if permit is not None:
+            return permit
+        now = self._refusals[visit.index] = breaker.snapshot()
+        return Refused(now.retry_after)
+
+    def go(self, visit: Visit) -> None:
+        """A call goes out."""
+        visit.attempts += 1
+        self.calls += 1
+        if visit.attempts == 1 and visit.member.breaker is not None:
+            self.ways.retry_budget(visit.member.breaker).deposit()
+
+    def answered(self, visit: Visit, permit: Permit, answer: A) -> Event:
+        """An answer came."""
+        permit.success()
+        self._charge(visit, visit.member.took(answer))
+        visit.outcome, self.answer, self.answer_of = "ok", answer, visit
+        return fallback_policy.Answered()
+
+    def too_late(
+        self, visit: Visit, permit: Permit, answer: A | None, error: BaseException | None
+    ) -> None:
+        """Somebody else answered before; what it took counts, though not for the answer."""
+        permit.ignore()
+        took = visit.member.took(answer) if answer is not None else took_of(error)
+        self._charge(visit, took, of_answer=False)
+        visit.outcome, visit.error = "cancelled", error
+
+    def detach(self) -> None:
+        """Who is being asked is done by itself, and keeps its record then."""
+        self._visit = None
+
+    def failed(self, visit: Visit, permit: Permit, error: BaseException) -> Event:
+        """None came; what is no `Exception` is passed on once it is recorded."""
+        visit.error, visit.outcome = error, "error"
+        # A breaker of its own may have let nothing out.
+        calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
+        visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
+        self._charge(visit, took_of(error), calls=calls)
+        ended = self._ended(visit, error)
+        if ended is not None:
+            permit.ignore()
+            return ended
+        return self._judged(visit, permit, error)
+
+    def _ended(self, visit: Visit, error: BaseException) -> Event | None:
+        """What an error is that says nothing of the service; None: it does."""
+        is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
+        if is_stopped or self.cancelled.is_set():
+            visit.outcome = "cancelled"
+            return fallback_policy.Cancelled()
+        if getattr(error, "ends_chain", False) or self._ears.raised(error):
+            self._fatal = error
+            return fallback_policy.Cancelled()
+        self._errors[visit.index] = error
+        if isinstance(error, BreakerOpen):  # one of its own
+            visit.outcome = "refused"
+            return Refused(error.retry_after)
+        if getattr(error, "kind", "") == "budget":  # nobody else may spend it either
+            self._spent = str(error)
+            return fallback_policy.Spent()
+        return None
+
+    def _judged(self, visit: Visit, permit: Permit, error: BaseException) -> Failed:
+        """Whether asking again helps, and what the breaker says to it."""
+        member = visit.member
+        seen = as_failure_of(error)
+        # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
+        said = seen if isinstance(seen, AgentFailed) else None
+        retryable = said is not None and said.retryable and is_retryable(said.failure, _patterns())
+        refused = None
+        if retryable and member.breaker is not None:
+            permit.failure(error, *([said.retry_after] if said and said.retry_after else []))
+            self.ways.failed(member.breaker)
+            if (
+                said
+                and said.retry_after is not None
+                and said.retry_after > fallback_policy.PATIENCE
+            ):
+                self.ways.leave(member.breaker, said.retry_after, error)
+            now = self.ways.breakers[member.breaker].snapshot()
+            if now.state == "OPEN":
+                self._refusals[visit.index] = now
+                refused = Refused(now.retry_after)
+        else:
+            permit.ignore()
+        left = [meter.left for meter in self._meters if meter.left is not None]
+        return Failed(
+            retryable,
+            getattr(error, "kind", ""),
+            said.retry_after if said else None,
+            refused,
+            (member.breaker is None and member.asks_again) or bool(said and said.gave_up),
+            min(left, default=None),
+        )
+
+    def retry(self, wait: fallback_policy.Wait) -> bool:
+        """Whether all who ask there have not retried too often."""
+        member = self.members[wait.member]
+        if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
+            return False
+        said = quoted(words(self._errors[wait.member])[:ERROR_LENGTH])
+        again = (
+            f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
+        )
+        self._say(f"waiting {wait.seconds:.1f} s, then {again} error={said}")
+        return True
+
+    def pause(self, seconds: float) -> None:
+        """Nobody may be asked before a time, which is waited for."""
+        names = ", ".join(self.members[index].name for index in self.chain.refused)
+        self._say(f"waiting {seconds:.1f} s until one of {names} may be asked again")
+
+    def reduce(self) -> Event:
+        """Ask for less from here on, where there is less."""
+        make = getattr(self.question, "simpler", None)
+        if make is None:
+            return fallback_policy.Irreducible()
+        self.question = self._ears.on(make())
+        self._say(
+            f"work={fallback_policy.WORKS[self.chain.work + 1]} reason={quoted('nobody answered')}"
+        )
+        return fallback_policy.Reduced()
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def _charge(self, visit: Visit, took: Took, *, calls: int = 1, of_answer: bool = True) -> None:
+        cost = dollars_said(took.cost)
+        member = visit.member
+        if cost is None and member.kind == "llm":
+            known = took.model if self.ways.prices.of(took.model) else member.model
+            cost = self.ways.prices.cost(known, took.usage)
+        visit.is_priced = visit.is_priced and cost is not None
+        total = visit.took
+        visit.took = Took(
+            total.usage + took.usage,
+            (total.cost or 0.0) + (cost or 0.0),
+            took.model or total.model,
+            took.request_id or total.request_id,
+        )
+        if of_answer:
+            self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
+            self._is_priced = self._is_priced or cost is not None
+        for meter in self._meters:
+            news = meter.charge(calls=calls, tokens=took.usage.total, cost=cost or 0.0)
+            for name, text in news.items() if meter is self.ways.meter else ():
+                self._say(f"budget={name} {text}", warning=True)
+
+    def close(self, visit: Visit) -> None:
+        """Keep the record of a member that is done with."""
+        member, error = visit.member, visit.error if visit.outcome != "ok" else None
+        if member.breaker is None or (visit.attempts == 0 and visit.outcome != "refused"):
+            return
+        if visit.attempts == 0:
+            if visit.index in self._refused_before:
+                return  # once is enough, however often it is waited for
+            self._refused_before.add(visit.index)
+        clock, took = self.ways.clock, visit.took
+        self.ways.calls.add(
+            Call(
+                visit.at,
+                member.provider,
+                member.model,
+                visit.outcome,
+                call=member.kind,
+                attempts=visit.attempts,
+                usage=took.usage,
+                cost=took.cost if visit.is_priced else None,
+                latency_ms=round((clock.monotonic() - visit.began) * 1000),
+                response_model=took.model,
+                error_kind=str(getattr(error, "kind", type(error).__name__ if error else "")),
+                error=words(error)[:ERROR_LENGTH] if error else "",
+                status=getattr(error, "status", None),
+                request_id=took.request_id,
+                task=self.task,
+                breaker=member.breaker,
+                work=visit.work,
+            )
+        )
+
+    def _close(self, visit: Visit) -> None:
+        self._visit = None
+        self.close(visit)
+
+    def _say(self, message: str, *, warning: bool = False) -> None:
+        task = f"task={self.task} " if self.task else ""
+        line = f"{task}{message}"
+        write(line, fields(line), warning=warning)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def result(self) -> A:
+        """The answer.
+
+        Raises:
+            BreakerOpen: nobody can be asked before a time.
+            AgentError: nobody answered, the budget is spent, or the run was stopped.
+        """
+        ending = self.chain.ending
+        if ending == "answered":
+            assert self.answer is not None
+            return self.answer
+        took: dict[str, Any] = {"usage": self.usage, "cost": self.total_cost}
+        if self._fatal is not None:
+            raise self._fatal
+        if ending == "cancelled":
+            raise LLMError("the run was stopped", "cancelled", **took)
+        if ending == "spent":
+            raise LLMError(self._spent, "budget", **took)
+        if ending == "refused":
+            raise self._refusal()
+        raise self._failure()
+
+    @property
+    def total_cost(self) -> float | None:
+        """US dollars of all calls, as far as they are known; None: of none."""
+        return self.cost if self._is_priced else None
+
+    def _refusal(self) -> BreakerOpen:
+        """Of those who can be asked again, who can first."""
+        known = [(s, i) for i, s in self.chain.refused.items() if s is not None]
+        seconds, index = min(known) if known else (None, min(self.chain.refused))
+        member = self.members[index]
+        now = self._refusals.get(index)
+        own = self._errors.get(index)
+        name, said = member.breaker or member.name, now.last_error if now else str(own or "")
+        if isinstance(own, BreakerOpen):
+            name, said = own.name, own.last_error
+        return AllRefused(
+            name,
+            seconds,
+            self.ways.clock.now().timestamp(),
+            said,
+            between_probes=now is not None and now.state != "OPEN" and not now.is_probing,
+            calls=self.calls,
+            tokens=self.usage.total,
+            cost=self.cost,
+        )
+
+    def _failure(self) -> AgentError:
+        """What those who were asked said, as one error."""
+        failed = [self.members[index] for index in self.chain.failed]
+        errors = [self._errors[index] for index in self.chain.failed]
+        first = errors[0]
+        if len(errors) == 1 and isinstance(first, AgentError):
+            first.gave_up, first.tokens = True, self.usage.total or first.tokens
+            first.cost = self.total_cost
+            return first
+        told = [f"{m.name}: {words(error)}" for m, error in zip(failed, errors, strict=True)]
+        whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
+        final: dict[str, Any] = {
+            "retryable": any(one.retryable for one in self.chain.failed.values()),
+            "cost": self.total_cost,
+            "gave_up": True,
+        }
+        if isinstance(first, LLMError):
+            final |= {"provider": first.provider, "model": first.model, "status": first.status}
+            return LLMError(whole, first.kind, usage=self.usage, **final)
+        return AgentError(whole, tokens=self.usage.total or None, **final)
+
+
+@cache
+def _patterns() -> dict[str, Pattern]:
+    return dict(PatternSet.default().patterns)

@@ -1,0 +1,58 @@
+"""YAML as loki writes it: block style, in the given order, Unicode as it is where a reader sees it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from loki.base.control_characters import INVISIBLE
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, as in names of files that are not UTF-8: nothing that YAML can say."""
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Texts of several lines in double quotes: no line of them can end a page's head or a fence."""
+
+
+class _Indented(yaml.SafeDumper):
+    """The same; indents lists under their keys, too."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        del indentless
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.representer.SafeRepresenter, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() and not INVISIBLE.search(text) else '"'
+    plain = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", plain, style=style)
+
+
+for _kind in (_Dumper, _Indented):
+    _kind.add_representer(str, _text)
+
+
+def dump(data: Any, *, indented: bool = False, width: int = 100) -> str:
+    """The YAML of plain data; whatever a text holds, it is read back as it was.
+
+    Args:
+        data: what JSON can hold.
+        indented: whether lists stand further right than their keys.
+        width: characters of a line, where it can be broken.
+
+    Example:
+        >>> dump({"a": ["ü", "- no list"]})
+        "a:\\n- ü\\n- '- no list'\\n"
+    """
+    dumper = _Indented if indented else _Dumper
+    text = yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
+    return INVISIBLE.sub(_escape, str(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As double quotes have it: no other scalar holds an invisible character."""
+    code = ord(found[0])
+    return f"\\U{code:08X}" if code > 0xFFFF else f"\\u{code:04X}"  # noqa: PLR2004

@@ -1,0 +1,1 @@
+"""Whether a proposal touches what its task is about: pure."""

@@ -1,0 +1,375 @@
+"""Whom to ask, when to ask again and when to ask the next one: the fallback chain as a pure machine.
+
+`step` is the machine: (state, event) → (state, effect). Nothing here reads a clock, waits or calls
+anybody; `loki.agents.fallback_chain` drives it, for models and for whole agents alike.
+
+============= ==================================== ============================================ =========
+phase         event                                next                                         effect
+============= ==================================== ============================================ =========
+new           Begin                                calling the first                            Call
+calling       Answered                             done                                         -
+calling       Refused (its breaker is open)        calling the next                             Call
+calling       Failed, asking again helps           waiting, while retries are left              Wait
+calling       Failed, its breaker is open now      calling the next: other retries are dropped  Call
+calling       Failed, the wait would be too long   calling the next                             Call
+calling       Failed, asking again does not help   calling the next                             Call
+waiting       Waited                               calling the same                             Call
+waiting       Denied (the retry budget is spent)   calling the next                             Call
+(no next)     …, one can be asked within the time  paused                                       Pause
+paused        Resumed                              calling the first, all anew                  Call
+(no next)     …, and less work may do              reducing                                     Reduce
+reducing      Reduced                              calling the first who may do it; no retries  Call
+reducing      Irreducible                          done                                         -
+calling, …    Spent, Cancelled                     done                                         -
+============= ==================================== ============================================ =========
+
+Every request begins with the first: while its breaker is open it is refused without a call, and the
+first request after the cooldown is its probe. So work returns to it by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+from loki.decision.backoff import Backoff
+
+RETRIES = 5
+"""Retries of one request to one model, as the specification has it."""
+
+PATIENCE = 300.0
+"""Seconds: a service that asks for a longer wait is not waited for, but left until then. It is the
+longest wait between retries that the specification allows, and a breaker's cooldown."""
+
+WORKS = ("full", "simpler", "minimal")
+"""How much is asked for; what follows the last is a person."""
+
+LESS_HELPS = frozenset({"too_long", "timeout", "malformed"})
+"""Kinds of error that a smaller request may not meet: it fits in, is done in time, is not cut off. A
+service that is overloaded or limits the rate is not asked at once for less: it said when to come."""
+
+
+class IllegalTransition(Exception):
+    """An event came in a phase that does not expect it: a bug in a driver."""
+
+
+class Phase(str, Enum):
+    """What the chain waits for."""
+
+    NEW = "new"
+    CALLING = "calling"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    REDUCING = "reducing"
+    DONE = "done"
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+class Event:
+    """What a chain is told."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Begin(Event):
+    """There is something to ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Event):
+    """The answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """The breaker let no call out.
+
+    Attributes:
+        retry_after: seconds after which it may; None: a person has to close it.
+    """
+
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Event):
+    """The call brought no answer.
+
+    Attributes:
+        retryable: asking the same again may help.
+        kind: one of `loki.base.error.ErrorKind`, or "".
+        retry_after: seconds that the service asked to wait, or None.
+        refused: what the breaker says now, where it is open.
+        final: whoever was asked has asked again by itself.
+        left: seconds that may still be waited; None: there is no end.
+    """
+
+    retryable: bool = True
+    kind: str = ""
+    retry_after: float | None = None
+    refused: Refused | None = None
+    final: bool = False
+    left: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waited(Event):
+    """The wait is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """Somebody may be asked again, perhaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied(Event):
+    """All callers together have retried too often: the retry budget gives no leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced(Event):
+    """There is a smaller thing to ask for, and it is what is asked for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Irreducible(Event):
+    """There is nothing smaller to ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Event):
+    """The budget of tokens, money or time is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled(Event):
+    """The run is being stopped, or an error came that nobody else may answer in its place."""
+
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Ask a member, if its breaker gives leave: answered by Answered, Refused, Failed, Spent, Cancelled."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Take a retry out of the retry budget and wait: answered by Waited, Denied or Cancelled."""
+
+    member: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait until somebody may be asked again: answered by Resumed or Cancelled."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Ask for less from here on: answered by Reduced or Irreducible."""
+
+
+Effect: TypeAlias = Call | Wait | Pause | Reduce
+
+Ending: TypeAlias = Literal["answered", "refused", "failed", "spent", "cancelled"]
+"""An answer came; none can come before a breaker lets calls out again; asking again would not help,
+or has not; the budget is spent; the run was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Where a request stands in its chain; begin with ``Chain(members)`` and go on with `step`.
+
+    Attributes:
+        members: how many can be asked, 1 or more.
+        backoff: waits between retries.
+        retries: of one member, 0 or more.
+        key: spreads waits of different requests.
+        phase: what it waits for.
+        member: who is being asked, from 0.
+        work: how much is asked for, an index of `WORKS`.
+        failures: calls of this member that failed, in a row.
+        refused: members that cannot be asked before a time, and the seconds until then.
+        failed: how each member failed last.
+        patience: seconds that may still be waited until somebody may be asked again; 0: none.
+        ending: how it ended, once it has.
+    """
+
+    members: int
+    backoff: Backoff = field(default_factory=lambda: Backoff("5s", cap="5m"))
+    retries: int = RETRIES
+    key: str = ""
+    phase: Phase = Phase.NEW
+    member: int = 0
+    work: int = 0
+    failures: int = 0
+    refused: Mapping[int, float | None] = field(default_factory=dict)
+    failed: Mapping[int, Failed] = field(default_factory=dict)
+    patience: float = 0.0
+    ending: Ending | None = None
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until the first refused member may be asked again; None: nobody knows."""
+        return min((s for s in self.refused.values() if s is not None), default=None)
+
+
+Step: TypeAlias = tuple[Chain, Effect | None]
+
+
+def step(chain: Chain, event: Event) -> Step:
+    """The chain after an event, and what is to be done; None: it has ended.
+
+    Args:
+        chain: the chain before; not changed.
+        event: what happened.
+
+    Raises:
+        IllegalTransition: this phase does not expect this event.
+
+    Example:
+        >>> chain, effect = step(Chain(members=2), Begin())
+        >>> chain, effect = step(chain, Refused(retry_after=300.0))
+        >>> effect
+        Call(member=1)
+        >>> step(chain, Answered())[0].ending
+        'answered'
+    """
+    handler = TABLE.get((chain.phase, type(event)))
+    if handler is None:
+        raise IllegalTransition(f"{type(event).__name__} in phase {chain.phase.value}")
+    return handler(chain, event)
+
+
+def _begin(chain: Chain, _event: Begin) -> Step:
+    return _call(chain, 0)
+
+
+def _call(chain: Chain, member: int) -> Step:
+    failures = chain.failures if member == chain.member else 0
+    return replace(chain, phase=Phase.CALLING, member=member, failures=failures), Call(member)
+
+
+def _refused(chain: Chain, event: Refused) -> Step:
+    refused = {**chain.refused, chain.member: event.retry_after}
+    return _next(replace(chain, refused=refused))
+
+
+def _failed(chain: Chain, event: Failed) -> Step:
+    failures = chain.failures + 1
+    chain = replace(chain, failures=failures, failed={**chain.failed, chain.member: event})
+    if event.refused is not None:
+        return _refused(chain, event.refused)
+    if not event.retryable or event.final:
+        return _next(chain)
+    if event.retry_after is not None and event.retry_after > PATIENCE:
+        return _refused(chain, Refused(event.retry_after))
+    if failures > chain.retries or chain.work > 0:
+        return _next(chain)
+    seconds = chain.backoff.wait(
+        failures, chain.key, offset=1, retry_after=event.retry_after, left=event.left
+    )
+    if seconds is None:  # nothing would be left of the time: whoever asks may come back
+        later = chain.backoff.delay(failures, chain.key, offset=1)
+        return _refused(chain, Refused(max(later, event.retry_after or 0.0)))
+    return replace(chain, phase=Phase.WAITING), Wait(chain.member, seconds)
+
+
+def _waited(chain: Chain, _event: Waited) -> Step:
+    return _call(chain, chain.member)
+
+
+def _resumed(chain: Chain, _event: Resumed) -> Step:
+    return _call(replace(chain, refused={}, failed={}, failures=0), 0)
+
+
+def _denied(chain: Chain, _event: Denied) -> Step:
+    return _next(chain)
+
+
+def _next(chain: Chain) -> Step:
+    """Ask the next one who may do it; where there is none, ask for less; else it has ended."""
+    later = [member for member in range(chain.member + 1, chain.members) if _may(chain, member)]
+    if later:
+        return _call(chain, later[0])
+    seconds = chain.retry_after
+    if seconds is not None and seconds < chain.patience and chain.work == 0:
+        return replace(chain, phase=Phase.PAUSED), Pause(seconds)
+    if _able(chain) and chain.work + 1 < len(WORKS):
+        return replace(chain, phase=Phase.REDUCING), Reduce()
+    return _give_up(chain)
+
+
+def _able(chain: Chain) -> list[int]:
+    """Members that less work may do for: what they failed with says so, and they can be asked."""
+    return [
+        member
+        for member, failed in chain.failed.items()
+        if failed.kind in LESS_HELPS and member not in chain.refused
+    ]
+
+
+def _may(chain: Chain, member: int) -> bool:
+    return chain.work == 0 or member in _able(chain)
+
+
+def _reduced(chain: Chain, _event: Reduced) -> Step:
+    chain = replace(chain, work=chain.work + 1, failures=0)
+    return _call(chain, min(_able(chain)))
+
+
+def _irreducible(chain: Chain, _event: Irreducible) -> Step:
+    return _give_up(chain)
+
+
+def _give_up(chain: Chain) -> Step:
+    is_waiting = any(seconds is not None for seconds in chain.refused.values())
+    # Nobody but a person closes a breaker that names no time.
+    ends: Ending = "refused" if is_waiting or not chain.failed else "failed"
+    return _end(chain, ends)
+
+
+def _end(chain: Chain, ending: Ending) -> Step:
+    return replace(chain, phase=Phase.DONE, ending=ending), None
+
+
+def _answered(chain: Chain, _event: Answered) -> Step:
+    return _end(chain, "answered")
+
+
+def _spent(chain: Chain, _event: Spent) -> Step:
+    return _end(chain, "spent")
+
+
+def _cancelled(chain: Chain, _event: Cancelled) -> Step:
+    return _end(chain, "cancelled")
+
+
+TABLE: Mapping[tuple[Phase, type[Any]], Callable[[Chain, Any], Step]] = {
+    (Phase.NEW, Begin): _begin,
+    (Phase.CALLING, Answered): _answered,
+    (Phase.CALLING, Refused): _refused,
+    (Phase.CALLING, Failed): _failed,
+    (Phase.CALLING, Spent): _spent,
+    (Phase.CALLING, Cancelled): _cancelled,
+    (Phase.WAITING, Waited): _waited,
+    (Phase.WAITING, Denied): _denied,
+    (Phase.WAITING, Cancelled): _cancelled,
+    (Phase.PAUSED, Resumed): _resumed,
+    (Phase.PAUSED, Cancelled): _cancelled,
+    (Phase.REDUCING, Reduced): _reduced,
+    (Phase.REDUCING, Irreducible): _irreducible,
+}

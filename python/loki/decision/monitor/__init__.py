@@ -1,0 +1,1 @@
+"""Whether an agent with a loop of its own repeats itself, claims, strays: pure."""

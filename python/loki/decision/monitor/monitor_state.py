@@ -1,0 +1,292 @@
+"""What a monitor knows of an agent's session, and the rules by which it counts: values, and their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules
+
+FIRST, LATER, UNTOUCHED = 2, 3, 4
+"""Sightings of the same failure at which it is named: told by a harness of its own, by a command that the
+agent chose, and where nothing that it names was changed. Measured on runs of real agents: at the second
+one of their own commands most are about to get on; see ``docs/monitor.md``."""
+
+STOP = 6
+"""Times that the very same call failed the very same way, with nothing new between, at which an agent is
+stuck; of a failure that comes back after changes twice as often. Measured:
+no run that ended well came so far."""
+
+
+VERSION = 2
+"""Of a session's file; one of another version is begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The calls that showed a failure, since something was tried.
+
+    Attributes:
+        change: how many changes there had been.
+        keys: of the calls.
+        calls: what they ran, for telling which checks cover it.
+        extents: by call, the fewest lines of its output that told of failures; see
+            `loki.decision.monitor.output_outcome`.
+        passes: the most tests that passed beside it.
+        names: stems of the files that it names.
+        numbers: what its message counts.
+        is_old: it was seen while the agent's changes were taken back: it is not theirs.
+        told: the agent has been told of it.
+    """
+
+    change: int
+    keys: tuple[str, ...]
+    calls: tuple[tuple[str, ...], ...] = ()
+    extents: Mapping[str, int] = field(default_factory=dict)
+    passes: int = 0
+    names: frozenset[str] = frozenset()
+    numbers: str = ""
+    is_old: bool = False
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Something that came again: a call with its result, an output, a change, an error of a tool.
+
+    Attributes:
+        key: what: a rule and a call.
+        said: what it said: a hash.
+        at: when, as the rule counts that.
+        count: how often.
+    """
+
+    key: str
+    said: str
+    at: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A change that could mend a failure.
+
+    Attributes:
+        number: the how many-th change.
+        file: its file's name without folders, or "": nobody knows.
+        stem: that without what makes it one of tests.
+        is_test: it is one of tests.
+    """
+
+    number: int
+    file: str = ""
+    stem: str = ""
+    is_test: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A check that goes on in the background.
+
+    Attributes:
+        task: how its agent names it.
+        tool, command: what was called.
+        runs_tests: it checks by tests.
+    """
+
+    task: str
+    tool: str
+    command: str
+    runs_tests: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a session's checks have shown, for holding claims against it.
+
+    Attributes:
+        edits: changes of files that checks read.
+        tests: the `edits` at which tests were run last; -1: never.
+        failed: how many failed in that run; 0: none.
+        named: names of those.
+        command: of that run.
+        passed: the `edits` at which tests passed last; -1: never.
+        ran: the `edits` at which anything ran well last; -1: never.
+        broken: the last check that is none of tests failed.
+    """
+
+    edits: int = 0
+    tests: int = -1
+    failed: int = 0
+    named: tuple[str, ...] = ()
+    command: str = ""
+    passed: int = -1
+    ran: int = -1
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorState:
+    """All that is known of an agent's session.
+
+    Attributes:
+        seen: failures of it, as signs have them.
+        looks: by fingerprint, who showed them.
+        again: what came again, the newest last.
+        done: hashes of what was done that may have changed something, the newest last.
+        moved: how often something new was done.
+        change: changes so far that could mend a failure.
+        made: those, the newest last.
+        tried: what was changed since a failure was counted.
+        stashed: the agent's changes are taken back for now.
+        evidence: what checks have shown.
+        refused: hashes of claims that were refused.
+        turn: hash of the turn in which an end was refused last, or "".
+        ends: how many were refused in it.
+        background: checks that go on, begun since something was changed that checks can read.
+    """
+
+    seen: Seen = field(default_factory=Seen)
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    again: tuple[Again, ...] = ()
+    done: tuple[str, ...] = ()
+    moved: int = 0
+    change: int = 0
+    made: tuple[Made, ...] = ()
+    tried: tuple[str, ...] = ()
+    stashed: bool = False
+    evidence: Evidence = field(default_factory=Evidence)
+    refused: tuple[str, ...] = ()
+    turn: str = ""
+    ends: int = 0
+    background: tuple[Going, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {**self.head(), "sightings": [one.to_dict() for one in self.seen.sightings]}
+
+    def head(self) -> dict[str, Any]:
+        """The same without the sightings, which have a line of their own (`Sighting.line`)."""
+        looks = {
+            name: {**asdict(look), "extents": dict(look.extents), "names": sorted(look.names)}
+            for name, look in self.looks.items()
+        }
+        return {
+            "version": VERSION,
+            "recent": list(self.seen.recent),
+            "looks": looks,
+            "again": [[a.key, a.said, a.at, a.count] for a in self.again],
+            "made": [[m.number, m.file, m.stem, m.is_test] for m in self.made],
+            "evidence": asdict(self.evidence),
+            "background": [[g.task, g.tool, g.command, g.runs_tests] for g in self.background],
+            **{
+                name: getattr(self, name) for name in ("moved", "change", "stashed", "turn", "ends")
+            },
+            **{name: list(getattr(self, name)) for name in ("done", "tried", "refused")},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], rules: SignRules = DEFAULT_RULES) -> MonitorState:
+        """What `to_dict` gave.
+
+        Raises:
+            ValueError: it is something else, or of another version.
+        """
+        try:
+            if data["version"] != VERSION:
+                raise ValueError(f"found version {data['version']!r}, expected {VERSION}")
+            sightings = tuple(_sighting(one, rules) for one in data["sightings"])
+            evidence = dict(data["evidence"])
+            return cls(
+                Seen(sightings, tuple(map(str, data["recent"]))),
+                {str(name): _look(one) for name, one in data["looks"].items()},
+                tuple(Again(str(k), str(s), int(at), int(n)) for k, s, at, n in data["again"]),
+                tuple(map(str, data["done"])),
+                int(data["moved"]),
+                int(data["change"]),
+                tuple(Made(int(n), str(f), str(s), bool(t)) for n, f, s, t in data["made"]),
+                tuple(map(str, data["tried"])),
+                bool(data["stashed"]),
+                Evidence(
+                    **{name: int(evidence[name]) for name in ("edits", "tests", "failed")},
+                    **{name: int(evidence[name]) for name in ("passed", "ran")},
+                    named=tuple(map(str, evidence["named"])),
+                    command=str(evidence["command"]),
+                    broken=bool(evidence["broken"]),
+                ),
+                tuple(map(str, data["refused"])),
+                str(data["turn"]),
+                int(data["ends"]),
+                tuple(
+                    Going(str(task), str(tool), str(command), bool(tests))
+                    for task, tool, command, tests in data["background"]
+                ),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "int | None": (int, type(None)),
+    "float": (int, float),
+    "bool": (bool,),
+}
+
+
+def _sighting(one: Mapping[str, Any], rules: SignRules) -> Sighting:
+    """A sighting of which each field is what it should be: nobody has looked at those of its failure."""
+    found = Sighting.from_dict(one, rules)
+    parts: tuple[Any, ...] = (found.failure, *found.failure.frames, *found.failure.matches)
+    for part in parts:
+        for entry in fields(part):
+            if not isinstance(getattr(part, entry.name), _TYPES.get(str(entry.type), (object,))):
+                raise TypeError(f"{entry.name}: expected {entry.type}")
+    if not all(isinstance(test, str) for test in found.failure.tests):
+        raise TypeError("tests: expected texts")
+    return found
+
+
+def _look(one: Mapping[str, Any]) -> Look:
+    return Look(
+        int(one["change"]),
+        tuple(map(str, one["keys"])),
+        tuple(tuple(map(str, call)) for call in one["calls"]),
+        {str(key): int(number) for key, number in one["extents"].items()},
+        int(one["passes"]),
+        frozenset(map(str, one["names"])),
+        str(one["numbers"]),
+        bool(one["is_old"]),
+        bool(one["told"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorRules:
+    """What counts.
+
+    Attributes:
+        signs: what arms a sign.
+        stop: times that the very same call fails the very same way at which an agent is stuck.
+    """
+
+    signs: SignRules = DEFAULT_RULES
+    stop: int = STOP
+
+    @property
+    def far(self) -> int:
+        """Times that something else comes again at which an agent is stuck."""
+        return 2 * self.stop
+
+    @classmethod
+    def of(cls, signs: SignRules, retries: int) -> MonitorRules:
+        """The rules of a configuration.
+
+        Args:
+            signs: its ``[signs]``.
+            retries: its ``[loop] max_retries``, attempts after the first: who allows more than
+                `STOP` of those is stopped later.
+        """
+        return cls(signs, max(STOP, retries + 1))

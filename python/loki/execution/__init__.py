@@ -1,0 +1,1 @@
+"""One task or pipeline, from its specification to its outcome."""

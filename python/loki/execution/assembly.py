@@ -1,0 +1,424 @@
+"""Joins the rooms that a task of a workspace needs: what performs the loop's effects, and its checks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from loki.base.environment import passed_environment
+from loki.base.error import UsageError
+from loki.recognition.definition_file import hint
+
+if TYPE_CHECKING:
+    from loki.action.agent_protocol import Reviewer
+    from loki.action.changes.tree import Tree
+    from loki.action.checks.check import Check
+    from loki.action.checks.command_detection import Command, Detector
+    from loki.action.loop.performer import Performer
+    from loki.action.processes.command_guard import Ward
+    from loki.action.task import TaskSpec
+    from loki.agents.command_agent import CommandAgent
+    from loki.agents.fallback_agent import FallbackAgent
+    from loki.agents.model_agent import ModelAgent
+    from loki.base.time import Duration
+    from loki.memory.learning.weekly_review import Review
+    from loki.settings import AgentConfig
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+NO_CHECK = (
+    "nothing can tell when the task is done: no command of the project was found for it. Name at least "
+    "one check that must exit with 0, like 'pytest -q', or 'approval: what a person has to approve'"
+)
+
+
+def ward(workspace: Workspace) -> Ward:
+    """How commands of agents and checks run in a project, and what they must leave as it is."""
+    from loki.action.checks.task_changes import borrowed
+    from loki.action.processes.command_guard import Ward
+    from loki.action.processes.hook_settings import hook_settings
+    from loki.action.processes.protected_rules import Rules
+    from loki.jobs.inbox.rule_changes import tell
+
+    more = tuple(hook_settings(workspace.project, os.environ))
+    rules = Rules(workspace.project, workspace.folder, more)
+    return Ward(
+        rules,
+        workspace.clock,
+        lambda one: tell(workspace, one),
+        workspace.config.sandbox,
+        borrowed(workspace.project),
+        workspace.is_copy,
+    )
+
+
+def performer(
+    workspace: Workspace, spec: TaskSpec, execution: int, cancelled: threading.Event
+) -> Performer:
+    """What performs the loop's effects in a project.
+
+    Args:
+        workspace: the project.
+        spec: the task.
+        execution: which execution of the task it is, 1 or more.
+        cancelled: ends whatever runs when set.
+    """
+    from loki.action.changes.unfinished_work import Continuing
+    from loki.action.checks.check_runner import CheckRunner
+    from loki.action.checks.feature_evidence import FeatureEvidence
+    from loki.action.checks.judge import Judge
+    from loki.action.checks.judging.judging_watch import JudgingWatch
+    from loki.action.checks.narrowed_checks import search_environment
+    from loki.action.checks.regression import RegressionCheck
+    from loki.action.checks.task_changes import Work
+    from loki.action.loop.briefing import Limits
+    from loki.action.loop.conversation_context import Conversation
+    from loki.action.loop.drift_detector import DriftWatch, Settings
+    from loki.action.loop.performer import Performer
+    from loki.action.loop.recorder import Recorder
+    from loki.decision.drift import context_clear
+    from loki.jobs.dead_letters.dead_letter_intake import listener, source_of
+    from loki.jobs.inbox.human_review_answers import reviewing
+    from loki.jobs.work.task_interventions import heard
+    from loki.memory import task_record
+    from loki.people.approval import Approvals
+    from loki.people.human_review_store import HumanReviews
+    from loki.people.signals import Signals
+
+    root, patterns, config = workspace.root, workspace.patterns, workspace.config
+    store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
+    record = task_record.load(store, spec.id)
+    workspace.ward.rules.tasks.add(spec.id)
+    workspace.ward.wall(network=config.sandbox.network)  # refused before anything is begun
+    executor = Continuing(
+        root,
+        workspace.journal(spec.id),
+        patterns,
+        config.execute.allow_commands,
+        loop.command_timeout,
+        Approvals(store, spec.id),
+        cancelled,
+        workspace.folder,
+        store,
+        spec.id,
+        goes_on=record.get("execution") == execution,
+        is_copy=workspace.is_copy,
+    )
+    work = Work(executor)
+    recorder = Recorder(
+        spec,
+        store,
+        workspace.signs(workspace.position()[0]),
+        clock,
+        execution,
+        workspace.position,
+        patterns=patterns,
+        changes=executor.changes,
+        digest=work.digest,
+        diff=work.diff,
+        source=lambda: source_of(workspace, spec.id, spec.run),
+        answers=lambda: heard(workspace, spec.id),
+    )
+    recorder.ended = listener(workspace, spec, lambda: recorder.agent)
+    checks = CheckRunner(
+        root,
+        patterns,
+        cancelled,
+        loop.check_parallelism,
+        loop.test_reports,
+        {
+            **passed_environment(os.environ, loop.pass_environment),
+            **(search_environment(root) if workspace.is_copy else {}),
+        },
+        executor.changed_files,
+    )
+    judge = Judge(
+        spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
+    )
+    judge.evidence = FeatureEvidence(spec.id, work, checks, store, execution)
+    regressions = RegressionCheck(
+        spec.id,
+        spec.checks,
+        work,
+        checks,
+        store,
+        clock,
+        workspace.gates.regression_detection,
+        lambda tree: _test_command(workspace, tree),
+    )
+    signals = Signals(store, clock, branch=workspace.position()[0])
+    return Performer(
+        spec,
+        executor,
+        recorder,
+        checks,
+        judge,
+        regressions,
+        patterns,
+        clock,
+        workspace.gates,
+        cancelled,
+        Limits(**config.briefing.model_dump()),
+        signals,
+        DriftWatch(
+            spec,
+            signals,
+            judge,
+            Settings(**config.drift.model_dump()),
+            HumanReviews(store, clock),
+        ),
+        Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
+        reviewing=reviewing(workspace, spec, executor),
+        judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
+    )
+
+
+def review(workspace: Workspace) -> Review:
+    """What loki would like to learn in a project."""
+    from loki.memory.dead_letter_log import DeadLetterLog
+    from loki.memory.learning.candidate import Candidates
+    from loki.memory.learning.weekly_review import Review
+
+    # Not the store that goes on in memory: a decision that is not kept is none.
+    store = workspace.strict_store
+    letters = DeadLetterLog(workspace.store, workspace.patterns)
+    return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
+
+
+def detector(workspace: Workspace) -> Detector:
+    """Finds the commands of a project."""
+    from loki.action.checks.command_detection import Detector
+
+    return Detector({str(kind): words for kind, words in workspace.gates.commands.items()})
+
+
+def commands(workspace: Workspace) -> Mapping[str, Command]:
+    """The commands that a project checks, builds and mends itself with, by kind."""
+    from loki.action.changes.tree import Tree
+
+    return workspace.detector(Tree.scan(workspace.root))
+
+
+def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
+    """The project's own test command, where it can run."""
+    from loki.action.processes.command_line import unrunnable
+
+    found = workspace.detector(tree).get("test")
+    if found is None or unrunnable(found.words, workspace.root) is not None:
+        return None
+    return found.words
+
+
+def task_spec(  # noqa: PLR0913 - those of a task
+    workspace: Workspace,
+    title: str,
+    *,
+    kind: str = "bug_fix",
+    checks: Sequence[str | Check] = (),
+    complexity: str = "medium",
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    wait: bool | None = None,
+    scope: Sequence[str] = (),
+    reviewer: Reviewer | None = None,
+    id: str | None = None,  # noqa: A002 - the name of the field everywhere else
+) -> TaskSpec:
+    """What a task is to achieve, without who works on it; its arguments are those of `loki.Workspace.task`.
+
+    Raises:
+        UsageError: as there.
+    """
+    from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
+    from loki.decision.budget import Budget
+
+    loop, limits = workspace.config.loop, workspace.config.limits
+    budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
+    default = loop.max_retries if "max_retries" in loop.model_fields_set else None
+    return TaskSpec(
+        safe_id(id) if id else task_id(title),
+        title,
+        with_review(workspace, resolved(workspace, checks, reviewer), kind, reviewer),
+        kind,
+        complexity,
+        default if max_attempts is None else retries_of(max_attempts),
+        limited(budget, max_time, max_tokens, max_cost),
+        wait,
+        scope=tuple(scope),
+    )
+
+
+def with_review(
+    workspace: Workspace, checks: tuple[Check, ...], kind: str, reviewer: Reviewer | None
+) -> tuple[Check, ...]:
+    """The checks of a task; of kind security, somebody looks at its change before that is done.
+
+    Of kind feature, somebody looks where nothing shows that the feature is there.
+
+    Where a reviewer or a person is asked already, nobody is asked a second time.
+    """
+    from loki.action.checks.check import EVIDENCE, Check
+
+    review = workspace.config.review
+    is_wanted = {"security": review.security, "feature": review.feature}.get(kind, False)
+    if not is_wanted or not checks or any(check.is_judged for check in checks):
+        return checks
+    judge = "custom" if reviewer is not None else "approval"
+    name, said = "security_review", "the change is right, and opens no hole"
+    if kind == "feature":
+        name = EVIDENCE
+        said = (
+            "a check that failed before passes, or a new test fails without the change; else somebody "
+            "sees that it works"
+        )
+    return (*checks, Check((), judge, name, description=said))
+
+
+def default_checks(
+    workspace: Workspace, kind: str, complexity: str, reviewer: Reviewer | None
+) -> tuple[Check, ...]:
+    """The checks of a task that names none; where they come from is logged.
+
+    Args:
+        workspace: the project.
+        kind: of the task; complexity: low, medium or high.
+        reviewer: judges what no command can check.
+
+    Raises:
+        UsageError: nothing can tell when such a task is done, or there is no such kind.
+    """
+    from loki.action.checks.default_criteria import default_criteria
+    from loki.action.task import KINDS, one_of
+
+    one_of("kind", kind, KINDS)  # else it would be the checks that are said to be missing
+    found = default_criteria(
+        kind,
+        workspace.patterns.success_criteria.get(kind, ()),
+        commands(workspace),
+        workspace.root,
+        has_reviewer=reviewer is not None,
+        with_builds=complexity in workspace.gates.build_checks.enabled_for_complexity,
+        timeout=workspace.config.loop.check_timeout,
+    )
+    for note in found.notes:
+        logger.info("[closed-loop] %s", note)
+    for warning in found.warnings:
+        logger.warning("[closed-loop] %s", warning)
+    if not found.checks:
+        raise UsageError(NO_CHECK)
+    return found.checks
+
+
+def agent(
+    workspace: Workspace,
+    name: str,
+    timeout: Duration | None = None,
+    *,
+    reflect: bool = False,
+    pass_environment: Sequence[str] = (),
+    said: AgentConfig | None = None,
+) -> CommandAgent | ModelAgent | FallbackAgent:
+    """An agent by its name; `Workspace.agent` says more.
+
+    Args:
+        workspace: the project.
+        name, timeout, reflect: as there.
+        pass_environment: more variables that a program gets although they look like secrets.
+        said: what the configuration says of it; None: to be looked up.
+    """
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_agent import CommandAgent
+    from loki.agents.preset import presets
+    from loki.execution.resilience import chained, model_agent
+
+    said = said or agent_config(workspace, name)
+    if said.fallback:
+        return chained(
+            workspace, name, said, timeout, reflect=reflect, pass_environment=pass_environment
+        )
+    if timeout is None:
+        timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
+    if said.model is not None:
+        return model_agent(workspace, [said], name, timeout, reflect=reflect)
+    own = said.pass_environment
+    found = CommandAgent(
+        said.command or (),
+        preset=said.preset,
+        timeout=timeout,
+        briefing=said.briefing,
+        name=name,
+        breaker=said.breaker,
+        reflect=reflect,
+        pass_environment=(*(own or ()), *pass_environment) if own or pass_environment else own,
+    )
+    if problem := unrunnable(found.command, workspace.root, may_come=False):
+        known_program = presets().get(said.preset or "")
+        how = f"; install it: {known_program.install}" if known_program else ""
+        raise UsageError(f"agent {name}: {problem}{how}")
+    return found
+
+
+def agent_config(workspace: Workspace, name: str) -> AgentConfig:
+    """What an agent's name stands for.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    from loki.agents.preset import presets
+    from loki.agents.providers import EXAMPLES, PROVIDERS, is_model
+    from loki.settings import AgentConfig
+
+    known = workspace.config.agents
+    names = [one.strip() for one in name.split(",")]
+    if name in known:
+        return known[name]
+    if len(names) > 1:
+        said = [agent_config(workspace, one) for one in names]
+        return said[0].model_copy(update={"fallback": (*said[0].fallback, *names[1:])})
+    if is_model(name):
+        return AgentConfig(model=name)
+    if name in presets():
+        return AgentConfig.model_validate({"preset": name})
+    provider = name.rstrip(":")
+    if provider in PROVIDERS:
+        raise UsageError(f"agent {name!r}: expected a model of it, like '{EXAMPLES[provider]}'")
+    there = f"there are: {', '.join(known)}" if known else "there is none"
+    add = "say one before and after each comma"
+    if re.search(r"[^\w.:-]", name):
+        add = "a command is said by --agent-command, or as [agents.NAME] with `command = …` there"
+    elif name:
+        add = (
+            f"add [agents.{name}] there, with `command = …` or `model = …` "
+            f"(a pipeline takes --agent {name}=COMMAND, too)"
+        )
+    raise UsageError(
+        f"unknown agent {name!r}: expected {', '.join(presets())}, a model like "
+        f"'{EXAMPLES['anthropic']}', or a name of [agents.NAME] in .loki/config.toml ({there})"
+        f"{hint(name, [*known, *presets()])}; {add}"
+    )
+
+
+def resolved(
+    workspace: Workspace, checks: Sequence[str | Check], reviewer: Reviewer | None
+) -> tuple[Check, ...]:
+    """Checks as a task has them.
+
+    Raises:
+        UsageError: a check's program does not exist, or nobody can judge it.
+    """
+    from loki.action.checks.check import Check, missing_programs
+
+    timeout = workspace.config.loop.check_timeout
+    found = tuple(c if isinstance(c, Check) else Check.of(c, timeout) for c in checks)
+    if missing := missing_programs(found, workspace.root):
+        raise UsageError(missing[0])
+    reviewed = [c for c in found if c.is_judged and c.kind == "custom"]
+    if reviewed and reviewer is None:
+        raise UsageError(f"nobody can judge {reviewed[0].name!r}: expected a reviewer")
+    return found

@@ -1,0 +1,402 @@
+"""One process's work on a run of a pipeline: performs what the pure machine asks for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from loki.action.checks.check import EVIDENCE, Check
+from loki.action.loop.agent_call import AnyAgent
+from loki.action.loop.refused_proposal_store import forget
+from loki.action.loop.resumption import ENDED, standing, status_of
+from loki.action.pipelines import pipeline_record
+from loki.action.pipelines.pipeline_machine import step
+from loki.action.pipelines.pipeline_outcome import PipelineOutcome, outcome_of
+from loki.action.pipelines.pipeline_spec import StageSpec
+from loki.action.pipelines.pipeline_stage import StageAgent, section
+from loki.action.pipelines.pipeline_state import (
+    SETTLED,
+    AskApproval,
+    Effect,
+    Event,
+    Interrupted,
+    OutputsRead,
+    ReadOutputs,
+    RollBack,
+    RolledBack,
+    RunStage,
+    RunState,
+    Say,
+    StageEnded,
+    Wait,
+    Waited,
+)
+from loki.action.pipelines.plan_stage import planner
+from loki.action.processes.command_line import split
+from loki.action.task import Outcome, TaskSpec
+from loki.base.error import LokiError
+from loki.base.markdown import code, inline
+from loki.base.time import isoformat
+from loki.decision.budget import Budget
+from loki.execution import assembly, stage_data_flow
+from loki.execution.task_session import Task
+from loki.memory import task_record
+from loki.memory.intervention import Intervention, from_record, words_of
+from loki.people.request_page import stage_page
+
+if TYPE_CHECKING:
+    from loki.action.loop.performer import Performer
+    from loki.jobs.work.task_stop import Word
+    from loki.memory.attempt import Attempt
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+LEAST_SECONDS = 0.001
+"""A time that is over as soon as it is looked at."""
+
+
+class PipelineSession:
+    """A run, from stage to stage.
+
+    Args:
+        workspace: the project; the caller holds it exclusively.
+        state: where to begin.
+        agents: by name.
+        file: the pipeline's, as its record calls it.
+        wait: whether stages wait while a breaker is open; None: as their time-out allows.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: RunState,
+        agents: Mapping[str, AnyAgent],
+        file: str,
+        wait: bool | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.state = state
+        self._agents = agents
+        self._file = file
+        self._wait = wait
+        self._cancelled = threading.Event()
+        self._task_now: Task | None = None
+        self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
+            ReadOutputs: lambda _: OutputsRead(stage_data_flow.outputs(self.workspace, self.state)),
+            Wait: self._pause,
+            RollBack: self._roll_back,
+            AskApproval: self._ask_approval,
+            Say: self._say,
+        }
+
+    def answer(self, event: Event) -> StageWork | PipelineOutcome:
+        """Go on with an event up to the next stage's work, or the end."""
+        pending: Event | None = event
+        while pending is not None:
+            try:
+                work, pending = self._advance(pending)
+            except KeyboardInterrupt:
+                if self.state.status:  # it has just ended
+                    self._save()
+                    break
+                work, pending = None, Interrupted()
+            if work is not None:
+                return work
+        return outcome_of(self.state)
+
+    def cancel(self) -> None:
+        """End what it does just now, from another thread: a wait, or a stage's work."""
+        self._cancelled.set()
+        if self._task_now is not None:
+            self._task_now.stop()
+
+    def heard(self, word: Word) -> None:
+        """A person's word; what is in hand is done where they only want nothing more begun."""
+        if word != "drain":
+            self.cancel()
+
+    @contextmanager
+    def at_work(self, task: Task) -> Iterator[Task]:
+        """Inside, a stage's task is worked on; `cancel` ends it, also one that came before."""
+        with task as entered:
+            self._task_now = entered
+            if self._cancelled.is_set():
+                entered.stop()
+            try:
+                yield entered
+            finally:
+                self._task_now = None
+
+    def _advance(self, event: Event) -> tuple[StageWork | None, Event | None]:
+        now = self.workspace.clock.now()
+        self.state, effects = step(self.state, event, now)
+        folder = pipeline_record.folder(self.state.run)
+        line = pipeline_record.event_to_dict(event, self.state, now)
+        self.workspace.store.append(f"{folder}/events.jsonl", line)
+        self._save()
+        answer: Event | None = None
+        for effect in effects:
+            if isinstance(effect, RunStage):
+                return (
+                    (None, self.interrupted()) if self._cancelled.is_set() else self._work(effect)
+                )
+            answer = self._perform(effect) or answer
+        return None, answer
+
+    def _perform(self, effect: Effect) -> Event | None:
+        perform = self._performs.get(type(effect))
+        return perform(effect) if perform else None
+
+    def _save(self) -> None:
+        data = pipeline_record.to_dict(self.state, self._file, self.workspace.clock.now())
+        pipeline_record.save(self.workspace.store, data)
+
+    # --- a stage's task ---------------------------------------------------------------------------
+
+    def _work(self, effect: RunStage) -> tuple[StageWork | None, Event | None]:
+        """The stage's task, to be worked on; or how it ended, where nobody has taken note yet."""
+        record = task_record.load(self.workspace.store, self.state.task_id(effect.stage))
+        marker = self._marker(record)
+        if marker and marker != self.state.current.marker:
+            return None, self._ended(record["outcome"], marker)
+        stage, context = self.state.here, self.state.current.context
+        intervention = self._intervention(record)
+        stands = standing(record, self._history(stage), intervention)
+        # What the task's own briefing says is not said twice.
+        is_told = context in words_of(stands.interventions, stands.execution)
+        inputs = stage_data_flow.inputs(self.workspace, self.state)
+        told = section(self.state.spec, stage, inputs, "" if is_told else context)
+        plan = stage if stage.mode == "plan" else None
+        agent = StageAgent(self._agents[stage.agent], told, plan)
+        # The budget counts since a person stepped in; the run's limit counts everything.
+        earlier = len(self._history(stage)) - stands.made
+        return StageWork(self, self._task(stage, effect, earlier, intervention), agent), None
+
+    def _intervention(self, record: Mapping[str, Any]) -> Intervention | None:
+        """A person steps in: answers an escalation, or says something to a try that goes on.
+
+        A process that was killed meanwhile finds it in the task's record, where it steps in once.
+        """
+        context, status = self.state.current.context, status_of(record)
+        known = words_of(from_record(record), int(record.get("execution", 1)))
+        says = bool(context) and bool(record) and status not in ENDED and context not in known
+        if status != "escalated" and not says:
+            return None
+        return Intervention(isoformat(self.workspace.clock.now()), context=context)
+
+    def _history(self, stage: StageSpec) -> list[Attempt]:
+        return self.workspace.history(self.state.task_id(stage.id)).attempts()
+
+    def _task(
+        self,
+        stage: StageSpec,
+        effect: RunStage,
+        earlier: int,
+        intervention: Intervention | None,
+    ) -> Task:
+        workspace, run, id_ = self.workspace, self.state.run, self.state.task_id(stage.id)
+        spec = assembly.task_spec(
+            workspace,
+            stage.description,
+            kind=stage.kind,
+            # A plan leaves the project as it is: there is nothing that could regress.
+            complexity="low" if stage.mode == "plan" else stage.complexity,
+            checks=checks_of(stage, workspace),
+            wait=self._wait,
+            id=id_,
+        )
+        # A person looks at what a stage has done where it says so (`requires_approval`).
+        spec = replace(spec, checks=tuple(c for c in spec.checks if c.name != EVIDENCE))
+        left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)
+        budget = narrowed(spec.budget, left, max(LEAST_SECONDS, effect.max_seconds))
+        task = Task(workspace, replace(spec, budget=budget, run=run), intervention)
+        task.has_project = True
+        if stage.mode == "plan":
+            documents = tuple(output.name for output in stage.outputs)
+
+            def make(spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
+                return planner(workspace.performer(spec, execution, cancelled), run, documents)
+
+            task.make_performer, task.needs_check = make, False
+        return task
+
+    def _marker(self, record: Mapping[str, Any]) -> str:
+        """Names the ending of a task that ended; "" where it can be gone on with."""
+        outcome = record.get("outcome") or {}
+        if outcome.get("status") not in ENDED:
+            return ""
+        made = len(self.workspace.history(str(record["id"])).attempts())
+        return f"{record.get('execution')}/{made}/{record.get('updated_at')}"
+
+    def ended(self, outcome: Outcome) -> StageEnded:
+        """How the stage's task ended, and what the stage hands on."""
+        record = task_record.load(self.workspace.store, outcome.task_id)
+        return self._ended(outcome.to_dict(), self._marker(record), outcome)
+
+    def interrupted(self) -> StageEnded:
+        """The stage's task was interrupted before it could say so itself."""
+        return StageEnded("interrupted", self._made(), reason="interrupted; run it again to go on")
+
+    def _made(self) -> int:
+        return len(self._history(self.state.here))
+
+    def _ended(
+        self, kept: Mapping[str, Any], marker: str, outcome: Outcome | None = None
+    ) -> StageEnded:
+        stage = self.state.here
+        files = () if stage.mode == "plan" else tuple(kept.get("files_modified") or ())
+        status, reason = str(kept["status"]), str(kept.get("reason") or "")
+        handed_on = (
+            stage_data_flow.hand_on(self.workspace, self.state, files)
+            if status == "success"
+            else ()
+        )
+        if status == "success" and stage.mode == "plan":
+            reason = f"wrote {', '.join(handed_on)}"
+        return StageEnded(
+            status,
+            self._made(),
+            marker,
+            str(kept.get("trigger") or ""),
+            reason,
+            files,
+            kept.get("failure_pattern"),
+            kept.get("page"),
+            outcome.retry_at if outcome else None,
+            handed_on,
+        )
+
+    # --- the other effects ------------------------------------------------------------------------
+
+    def _pause(self, effect: Wait) -> Event:
+        logger.info("[pipeline] run=%s waiting %.1f s %s", self.state.run, effect.seconds,
+                    effect.reason)  # fmt: skip
+        self.workspace.clock.wait(effect.seconds, self._cancelled)
+        return Interrupted() if self._cancelled.is_set() else Waited()
+
+    def _say(self, effect: Say) -> None:
+        level = logging.WARNING if effect.warning else logging.INFO
+        logger.log(level, "[pipeline] %s", effect.message)
+
+    def _ask_approval(self, effect: AskApproval) -> None:
+        state = self.state
+        stage = state.here
+        given = stage_data_flow.inputs(self.workspace, state)
+        done = [
+            f"{id_}: {view.status}" + (f", changed {', '.join(view.files)}" if view.files else "")
+            for id_, view in state.stages.items()
+            if view.status in SETTLED
+        ]
+        text = stage_page(
+            state.run,
+            state.spec.name,
+            stage.id,
+            state.task_id(stage.id),
+            stage.agent,
+            stage.mode,
+            stage.description,
+            powers_of(stage, self.workspace),
+            done,
+            [one.file or one.name for one in given],
+        )
+        page = state.of(effect.stage).page
+        assert page is not None
+        self.workspace.store.put(page, text)
+
+    def _roll_back(self, effect: RollBack) -> Event:
+        try:
+            if effect.step.kind == "undo":
+                return self._undo(effect.step.subject)
+            return self._run_command(effect.step.subject)
+        except (LokiError, OSError) as error:
+            return RolledBack("failed", str(error))
+
+    def _undo(self, stage: str) -> Event:
+        journal = self.workspace.journal(self.state.task_id(stage))
+        undone = journal.undo()
+        if undone.conflicts:
+            found = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+            return RolledBack("conflict", f"nothing was restored: {found}")
+        forget(self.workspace.store, self.state.task_id(stage))
+        return RolledBack("done", f"restored {', '.join(undone.restored) or 'nothing'}")
+
+    def _run_command(self, command: str) -> Event:
+        stage = self.state.here
+        spec = TaskSpec(self.state.task_id(stage.id), stage.description)
+        executor = self.workspace.performer(spec, 1, self._cancelled).executor
+        finished, _ = executor.run(split(command))
+        if finished.is_success:
+            return RolledBack("done")
+        return RolledBack("failed", f"exit code {finished.exit_code}")
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """A stage's task, for a driver to work on; what it gives is the session's next event.
+
+    Attributes:
+        session: whose it is.
+        task: the task.
+        agent: who works on it.
+    """
+
+    session: PipelineSession
+    task: Task
+    agent: StageAgent
+
+    def run(self) -> Event:
+        """Work on it."""
+        try:
+            with self.session.at_work(self.task) as task:
+                outcome = task.run(self.agent)
+        except KeyboardInterrupt:
+            return self.session.interrupted()
+        return self.session.ended(outcome)
+
+    async def arun(self) -> Event:
+        """The same without blocking the event loop."""
+        with self.session.at_work(self.task) as task:
+            outcome = await task.arun(self.agent)
+        return self.session.ended(outcome)
+
+
+def checks_of(stage: StageSpec, workspace: Workspace) -> tuple[Check, ...]:
+    """The checks of a stage: its own, and that the files are there which it is to hand on."""
+    timeout = workspace.config.loop.check_timeout
+    files = [output.file for output in stage.outputs if output.file]
+    return (
+        *(Check.of(command, timeout) for command in stage.checks),
+        *(Check(("test", "-s", f), "command", f"{f} is there", timeout) for f in files),
+    )
+
+
+def powers_of(stage: StageSpec, workspace: Workspace) -> list[str]:
+    """What a stage may do, in sentences, for the person who lets it."""
+    if stage.mode == "plan":
+        names = ", ".join(inline(output.name) for output in stage.outputs)
+        return [f"Write {names}; nothing in the project changes."]
+    allowed = ", ".join(map(code, workspace.config.execute.allow_commands))
+    tries = stage.retry.max_attempts
+    return [
+        "Change files of the project, as far as the gates let it.",
+        f"Run commands: {allowed or 'none'}.",
+        f"Decided by: {', '.join(code(str(check)) for check in stage.checks)}.",
+        f"Up to {tries} tr{'y' if tries == 1 else 'ies'} in {stage.timeout_seconds / 60:g} minutes.",
+    ]
+
+
+def narrowed(budget: Budget, attempts: int | None, seconds: float) -> Budget:
+    """A budget with further limits.
+
+    Example:
+        >>> narrowed(Budget(attempts=5, seconds=60), 3, 90.0)
+        Budget(attempts=3, seconds=60, tokens=None, cost=None)
+    """
+    limits = [limit for limit in (budget.attempts, attempts) if limit is not None]
+    least = seconds if budget.seconds is None else min(budget.seconds, seconds)
+    return replace(budget, attempts=min(limits, default=None), seconds=least)

@@ -1,0 +1,376 @@
+"""A task under work: the library's face of the closed loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from loki.action.llm_protocol import LLM
+from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
+from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
+from loki.action.loop.loop_state import Setting, State
+from loki.action.loop.resumption import standing
+from loki.action.task import Outcome, TaskSpec
+from loki.base.error import UsageError
+from loki.base.path_exists import there
+from loki.base.secret import mask_output, mask_secrets
+from loki.decision.backoff import Backoff
+from loki.execution.assembly import NO_CHECK
+from loki.jobs.work.task_stop import begins, listening
+from loki.memory import task_record
+from loki.memory.intervention import Intervention
+from loki.memory.reflection import Reflection, as_reflection
+from loki.recognition.failure import Failure, recognize
+
+if TYPE_CHECKING:
+    from loki.action.agent_protocol import Reviewer
+    from loki.action.changes.change import Change
+    from loki.action.loop.loop_driver import Session
+    from loki.action.loop.performer import Performer
+    from loki.jobs.work.task_stop import Word
+    from loki.workspace import Workspace
+
+
+AgentLike: TypeAlias = AnyAgent | LLM | str | Sequence[AnyAgent | LLM | str]
+"""What stands for an agent."""
+
+
+class Task:
+    """A task of a workspace; work on it inside ``with``.
+
+    Attributes:
+        spec: what is to be achieved.
+        outcome: how it ended: status, attempts, files, pattern, reason; None until then.
+        has_project: whoever works on it holds the project already, for more than this task.
+        needs_check: an agent's work is no success without a check; False where something else looks.
+        make_performer: makes what performs the loop's effects.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        spec: TaskSpec,
+        intervention: Intervention | None = None,
+        reviewer: Reviewer | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.spec = spec
+        self.reviewer = reviewer
+        self._intervention = intervention
+        self.outcome: Outcome | None = None
+        self.has_project = False
+        self.needs_check = True
+        self.make_performer: Callable[[TaskSpec, int, threading.Event], Performer] = (
+            workspace.performer
+        )
+        self._session: Session | None = None
+        self._performer: Performer | None = None
+        self._open: OpenAttempt | None = None
+        self._stack = ExitStack()
+
+    def _repr_html_(self) -> str:
+        from loki.base.html import card
+
+        spec, outcome = self.spec, self.outcome
+        facts = [
+            ("id", spec.id),
+            ("kind", spec.kind),
+            ("checks", ", ".join(check.name for check in spec.checks)),
+            ("status", outcome.status if outcome else "not ended"),
+            ("attempts", outcome.attempts if outcome else None),
+            ("reason", outcome.reason if outcome else None),
+        ]
+        return card(f"Task: {spec.title}", facts)
+
+    def __enter__(self) -> Task:
+        """Take the project for this run, mend what a crash left, and go on where it stood."""
+        from loki.action.loop import (
+            loop_driver,  # how work is done is much to load for who only submits it
+        )
+
+        if not self.has_project:
+            self._stack.enter_context(self.workspace.exclusive())
+        try:
+            begins(self.workspace.folder, self.spec.id)
+            self.workspace.runs().close_ended()
+            state, performer = self._prepare()
+        except BaseException:
+            self._stack.close()
+            raise
+        self._stack.callback(self.workspace.ward.rules.tasks.discard, self.spec.id)
+        self._performer = performer
+        self._stack.callback(performer.copies.close)
+        self._session = loop_driver.Session(state, performer, self.workspace.clock)
+        self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Record an attempt that was left open, and give the project back."""
+        try:
+            if self._open is not None:
+                self._open.abandon(error)
+            if self._session is not None and self.outcome is None and self._session.is_under_way:
+                # What was asked last has not been handed out: the loop was left before.
+                self._take(self._session.answer(Interrupted(asked=False)))
+        finally:
+            self._stack.close()
+
+    def run(self, agent: AgentLike) -> Outcome:
+        """The whole loop with an agent, until it ends or the agent's circuit breaker opens.
+
+        Args:
+            agent: a `loki.Agent`, a function from briefing to change, a `loki.LLM`, or a name as
+                for `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them:
+                the next one is asked where the one before cannot be.
+        """
+        from loki.action.loop import loop_driver
+
+        worker = _agent(self, agent)
+        self.outcome = loop_driver.drive(self._guarded(worker), worker)
+        return self.outcome
+
+    async def arun(self, agent: AgentLike) -> Outcome:
+        """The same without blocking the event loop; cancelling it interrupts the run."""
+        from loki.action.loop import loop_driver
+
+        worker = _agent(self, agent)
+        self.outcome = await loop_driver.adrive(self._guarded(worker), worker)
+        return self.outcome
+
+    def attempts(self) -> Iterator[OpenAttempt]:
+        """The attempts, one by one, until the task ends by itself.
+
+        Each wants one of ``propose``, ``evaluate`` or ``report``; one that gets none is recorded
+        as failed.
+        """
+        session = self._running()
+        pending = self._take(session.start())
+        while isinstance(pending, Ask):
+            attempt = OpenAttempt(self, session, pending)
+            self._open = attempt
+            yield attempt
+            if attempt.pending is None:
+                attempt.abandon(None)
+            self._open = None
+            assert attempt.pending is not None
+            pending = attempt.pending
+
+    def watch(self) -> Callable[[], tuple[str, ...]]:
+        """Record what the caller itself does to the project; see `Executor.watch`."""
+        assert self._performer is not None
+        return self._performer.executor.watch()
+
+    def noted(self, attempt: int) -> Reflection | None:
+        """What is noted on an attempt; only the last ones are looked at."""
+        assert self._performer is not None
+        last = self._performer.recorder.reflections.last()
+        return next((one for one in last if one.attempt == attempt), None)
+
+    def note(self, reflection: Reflection) -> None:
+        """Keep a reflection; it replaces what is noted on the same attempt."""
+        assert self._performer is not None
+        self._performer.recorder.reflections.add(reflection)
+
+    def stop(self) -> None:
+        """End it, from another thread; it can be gone on with."""
+        if self._session is not None and self.outcome is None:
+            self._session.cancel()
+
+    def _heard(self, word: Word) -> None:
+        if word != "drain":  # what is in hand is done
+            self.stop()
+
+    def _take(self, answer: Ask | Outcome) -> Ask | Outcome:
+        if isinstance(answer, Outcome):
+            self.outcome = answer
+        return answer
+
+    def _guarded(self, agent: AnyAgent) -> Session:
+        session = self._running()
+        if not self.spec.checks and self.needs_check:
+            raise UsageError(NO_CHECK)
+        if not is_resilient(agent):
+            session.breaker = self.workspace.breakers()[breaker_of(agent)]
+        assert self._performer is not None
+        self._performer.recorder.saw_agent(record_of(agent))
+        return session
+
+    def _running(self) -> Session:
+        if self._session is None:
+            raise UsageError("a task is worked on inside `with workspace.task(…) as task:`")
+        if self.outcome is not None:
+            raise UsageError(f"the task has ended already: {self.outcome.status}")
+        return self._session
+
+    def _prepare(self) -> tuple[State, Performer]:
+        spec, workspace, help_ = self.spec, self.workspace, self._intervention
+        record = task_record.load(workspace.store, spec.id)
+        stands = standing(record, workspace.history(spec.id).attempts(), help_)
+        performer = self.make_performer(spec, stands.execution, threading.Event())
+        if self.reviewer is not None:
+            performer.judge.reviewer = self.reviewer
+            if not is_resilient(self.reviewer):
+                performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
+        recorder = performer.recorder
+        recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
+        recorder.failing_files = stands.failing_files
+        recorder.agent = record.get("agent")
+        performer.executor.recover()
+        changed = record.get("tree") not in {None, "", performer.shown_digest()} if help_ else False
+        loop = workspace.config.loop
+        setting = Setting(
+            spec,
+            workspace.patterns,
+            stands.execution,
+            loop.infrastructure_retries,
+            Backoff(loop.backoff, cap=loop.backoff_cap),
+            workspace.gates.regression_detection.enabled_for_complexity,
+            self.needs_check,
+            performer.land is not None,
+        )
+        if help_ is not None:
+            recorder.answered(record.get("outcome") or {})
+        recorder.save_task(None)
+        state = stands.state(setting, performer.executor.changed_files(), changed=changed)
+        withheld = performer.reviewing.withheld() if performer.reviewing else None
+        return replace(state, withheld=withheld), performer
+
+
+class OpenAttempt:
+    """One attempt, in the caller's hands.
+
+    Attributes:
+        briefing: the task, what is known and what to try; ``str(briefing)`` is the text.
+        number: its number in the task's life.
+        failure: what failed last, or None.
+    """
+
+    def __init__(self, task: Task, session: Session, ask: Ask) -> None:
+        # The caller may edit the project itself before it asks an agent.
+        self.briefing = replace(session.briefing(ask), tree=None)
+        self.number = ask.attempt
+        self.failure = ask.failure
+        self.pending: Ask | Outcome | None = None
+        self._note: Reflection | None = None
+        self._task = task
+        self._session = session
+        self._close_watch = task.watch()
+
+    def propose(
+        self, change: Any, description: str = "", *, afresh: bool = False
+    ) -> Outcome | None:
+        """Validate a change, apply it and run the checks.
+
+        What was proposed before and refused (`draft`) is part of it, where it does not say otherwise
+        of a file.
+
+        Args:
+            change: a `loki.Change`, a `loki.Proposal`, or a mapping of paths to contents.
+            description: what it does, for the record and the next briefing.
+            afresh: it stands for itself; nothing that was refused before is part of it.
+
+        Returns:
+            The outcome where the task has ended, else None: another attempt follows.
+        """
+        self._close_watch()
+        event = as_event(change, "caller", description)
+        if afresh and isinstance(event, Answered):
+            event = Answered(replace(event.proposal, afresh=True))
+        return self._give(event)
+
+    @property
+    def draft(self) -> Change | None:
+        """What was proposed before and refused; None: the attempt begins with the project as it is."""
+        return self.briefing.draft
+
+    def evaluate(self, description: str = "") -> Outcome | None:
+        """Run the checks after the caller edited the project by itself."""
+        return self.report(description=description)
+
+    def report(
+        self, *, output: str | bytes = "", ok: bool | None = None, description: str = ""
+    ) -> Outcome | None:
+        """Tell how the caller's own work went.
+
+        Args:
+            output: what its own check printed.
+            ok: whether it claims success; the task's checks still decide where there are any, and
+                without any the status is ``unverified``.
+            description: what was done.
+        """
+        files = self._close_watch()
+        failure = None
+        if ok is False:
+            failure = self._recognize(output)
+        elif ok is None and not self._task.spec.checks:
+            raise UsageError("without checks, report() needs ok=True or ok=False")
+        return self._give(Edited(description, files, ok, failure))
+
+    def reflect(self, note: str | Reflection) -> None:
+        """Say what you think went wrong; the next briefing shows it instead of the bare facts.
+
+        Args:
+            note: why it went wrong, or a `loki.Reflection`. Before the report it is kept for it;
+                of an attempt that did not fail nothing is noted.
+
+        Raises:
+            UsageError: it says nothing.
+        """
+        try:
+            self._note = as_reflection(note)
+        except TypeError as error:
+            raise UsageError(f"reflect() expects text or a loki.Reflection: {error}") from error
+        if self.pending is not None:
+            self._keep_note()
+
+    def _keep_note(self) -> None:
+        facts = self._task.noted(self.number)
+        if self._note is not None and facts is not None:
+            self._task.note(self._note.on(facts, "caller"))
+
+    def abandon(self, error: BaseException | None) -> None:
+        """Record the attempt as failed: it ended without a report."""
+        if self.pending is not None:
+            return
+        files = self._close_watch()
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+            self._give(Interrupted())
+            return
+        what = f"the caller raised {type(error).__name__}: {error}" if error else "no report came"
+        failure = Failure.of(f"the attempt ended without a report: {what}", tool="loki")
+        self._give(Edited("", files, False, failure))
+
+    def _recognize(self, output: str | bytes) -> Failure:
+        if not output:
+            return Failure.of("the caller reported a failure without its output", tool="loki")
+        workspace = self._task.workspace
+        shown = mask_secrets(output) if isinstance(output, str) else mask_output(output)
+        return recognize(
+            shown,
+            root=str(workspace.root),
+            patterns=workspace.patterns,
+            exists=there(workspace.root),
+        )
+
+    def _give(self, event: Event) -> Outcome | None:
+        if self.pending is not None:
+            raise UsageError(f"attempt {self.number} has been reported already")
+        self.pending = self._task._take(self._session.answer(event))
+        self._task._open = None
+        self._keep_note()
+        return self.pending if isinstance(self.pending, Outcome) else None
+
+
+def _agent(task: Task, agent: AgentLike) -> AnyAgent:
+    from loki.execution.resilience import chain
+
+    return chain(task.workspace, agent)

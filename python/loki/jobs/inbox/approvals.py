@@ -1,0 +1,135 @@
+"""What tasks ask people to approve: criteria that no command can check, commands that no setting allows,
+and stages of pipelines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from loki.jobs.inbox import escalation_requests, human_review_answers
+from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.people.request import Evidence, Option, Request, id_of, yes_or_no
+from loki.people.review_trigger import is_about_done
+
+if TYPE_CHECKING:
+    from loki.jobs.inbox.project_snapshot import Look
+    from loki.workspace import Workspace
+
+
+def _criteria(workspace: Workspace, look: Look) -> Iterator[Request]:
+    """Criteria that only a person can approve, where no request asks about them already."""
+    from loki.people.approval import Approvals
+
+    asked = {one.task_id for one in human_review_answers.of(workspace).open() if is_about_done(one)}
+    for id_, record in look.records.items():
+        outcome, awaited = record.get("outcome") or {}, record.get("approval") or {}
+        if outcome.get("trigger") != "approval" or id_ in asked:
+            continue
+        decided = Approvals(workspace.store, id_)
+        digest = str(awaited.get("digest", ""))
+        for name in map(str, awaited.get("criteria") or []):
+            if decided.standing(name, digest) is None:
+                yield _criterion(id_, record, name, look)
+
+
+def _criterion(task: str, record: Mapping[str, Any], criterion: str, look: Look) -> Request:
+    id_ = id_of("approval", task, criterion)
+    checks = [c for c in record.get("checks") or [] if isinstance(c, Mapping)]
+    said = [str(c.get("description") or "") for c in checks if c.get("name") == criterion]
+    about = (record.get("approval") or {}).get("about") or {}
+    text = next(filter(None, (*said, about.get(criterion))), criterion)
+    files = [str(one) for one in (record.get("outcome") or {}).get("files_modified") or []]
+    changed = ", ".join(files) or "nothing"
+    return Request(
+        id_,
+        "approval",
+        str(record.get("title")),
+        f"Does this hold: {text}? Every other check passes; it changed {changed}.",
+        str(record.get("updated_at") or ""),
+        yes_or_no(id_, "approve", "reject"),
+        task,
+        page=look.page_of(task),
+        target=criterion,
+        evidence=tuple(Evidence("changed", path) for path in files),
+    )
+
+
+def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
+    """Commands that agents may not run by themselves, of tasks that are not done."""
+    from loki.action.loop.resumption import DONE, status_of
+    from loki.people.approval import Approvals
+
+    for task, record in look.records.items():
+        aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
+        if record and status_of(record) not in DONE and not aborted:
+            for name in Approvals(workspace.store, task).undecided():
+                yield _command(task, record, name)
+
+
+def _command(task: str, record: Mapping[str, Any], name: str) -> Request:
+    from loki.base.control_characters import written_out
+    from loki.base.secret import holds_mask
+
+    id_ = id_of("command", task, name)
+    options = yes_or_no(id_, "approve", "reject")
+    if holds_mask(name):
+        words = f'loki resume {shlex.quote(task)} --approve "command: …"'
+        options = (Option("approve, with the secret's words", words), options[1])
+    return Request(
+        id_,
+        "command",
+        str(record.get("title")),
+        f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?",
+        str(record.get("updated_at") or ""),
+        options,
+        task,
+        target=name,
+    )
+
+
+def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
+    workspace.approve(one.task_id, one.target, by=said.by, note=said.note)
+    return Result(f"approved: {one.target}", goes_on=True, frees=True)
+
+
+def _no(workspace: Workspace, one: Request, said: Said) -> Result:
+    if said.abort:
+        return escalation_requests.give_up(workspace, one, said)
+    workspace.approve(one.task_id, one.target, approved=False, by=said.by, note=said.note)
+    return Result(f"rejected: {one.target}", goes_on=True, frees=True)
+
+
+def _stages(workspace: Workspace, _: Look) -> Iterator[Request]:
+    """Stages of pipelines that wait for leave, or could not go on alone."""
+    from loki.action.pipelines import pipeline_record
+
+    for data in pipeline_record.runs(workspace.store):
+        run, stage, phase = str(data["run"]), str(data.get("at")), data.get("phase")
+        if phase not in {"approval", "escalated"}:
+            continue
+        id_ = id_of("stage", run, stage, str(phase))
+        first = Option("let it begin", f"loki approve {id_}")
+        question = f"May stage {stage} of {run} begin?"
+        if phase == "escalated":
+            first = Option("go on, with what you know", f'loki approve {id_} --context "…"')
+            why = data.get("reason") or "no reason given"
+            question = f"Stage {stage} of {run} needs you: {why}."
+        yield Request(
+            id_,
+            "stage",
+            f"{data.get('pipeline')}: {stage}",
+            question,
+            str(data.get("updated_at") or ""),
+            (first, Option("end the run", f'loki reject {id_} --note "why"')),
+            target=run,
+        )
+
+
+def _begin(_workspace: Workspace, one: Request, _said: Said) -> Result:
+    return Result("", run=one.target, at_once=True, lets_begin=not one.takes_words)
+
+
+CRITERION = Kind("approval", _criteria, _yes, _no, asks=True)
+COMMAND = Kind("command", _commands, _yes, _no, asks=True)
+STAGE = Kind("stage", _stages, _begin, _begin, asks=True)

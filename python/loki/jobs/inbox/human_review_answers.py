@@ -1,0 +1,401 @@
+"""What a person is asked about the tasks of a project, and what follows from the answer."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from loki.base.error import LokiError, UsageError
+from loki.base.time import isoformat
+from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.jobs.inbox.spending import spending
+from loki.jobs.queue.project_queue import queue_of
+from loki.people.human_review import (
+    HUMAN_REVIEW,
+    Answered,
+    Asked,
+    Block,
+    Bury,
+    Effect,
+    GiveUp,
+    HumanReview,
+    Notify,
+    Resume,
+    Standing,
+    TimePassed,
+    step,
+    told,
+)
+from loki.people.human_review_store import Decision, HumanReviews
+from loki.people.request import Evidence, Request
+from loki.people.request_page import options_of
+from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loki.action.changes.executor import Executor
+    from loki.action.loop.human_review_check import Reviewing
+    from loki.action.task import Outcome, TaskSpec
+    from loki.jobs.inbox.project_snapshot import Look
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+ANSWER = "loki approve {id}"
+
+
+def of(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
+    """The requests of a project.
+
+    Args:
+        workspace: the project.
+        strict: for answers: one that cannot be kept is none.
+    """
+    store = workspace.strict_store if strict else workspace.store
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    return HumanReviews(store, workspace.clock, timeout)
+
+
+def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Reviewing:
+    """What asks a person about a task before the loop goes on."""
+    from loki.action.loop.human_review_check import Reviewing
+
+    own = {"timeout", "changed_tests", "feature"}
+    rules = Rules(**workspace.config.review.model_dump(exclude=own))
+    return Reviewing(
+        spec,
+        rules,
+        of(workspace),
+        workspace.store,
+        str(workspace.root),
+        spending(workspace) if rules.cost_per_hour else lambda: 0.0,
+        executor.is_allowed,
+        lambda: tell(workspace),
+        lambda outcome: ended(workspace, spec, outcome),
+    )
+
+
+def ended(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
+    """Tell people of a task that needs one, or was given up; of requests `tell` does."""
+    is_security = spec.kind == "security" and workspace.config.review.security
+    is_asked = outcome.trigger == HUMAN_REVIEW or (is_security and bool(outcome.awaiting))
+    if outcome.status == "escalated" and not is_asked:
+        kind: Any = "escalation"
+    elif outcome.status == "failed" and outcome.page:
+        kind = "dead_letter"
+    else:
+        return
+    text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
+    from loki.jobs.inbox.notify_channels import notifier  # what it sends with is much to load
+
+    notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
+
+
+def tell(workspace: Workspace) -> None:
+    """Do what follows where a request is new: its task is blocked, people are told."""
+    here = of(workspace)
+    for review in here.untold():
+        here.told(review.id)  # before: people who are told twice are told too often
+        _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
+        for effect in effects:
+            _perform(workspace, review, effect)
+
+
+def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = "") -> Decision:
+    """Keep a person's answer, and do what follows from it.
+
+    Args:
+        workspace: the project.
+        id_: of the request.
+        said: approved, clarified, rejected, aborted or cancelled.
+        by: who answers.
+        note: why, or what the agent has to know.
+
+    Raises:
+        UsageError: there is no such request, or it is answered already, or this is no answer to it.
+        StoreError: the answer could not be kept.
+    """
+    here = of(workspace, strict=True)
+    review = next((one for one in here.open() if one.id == id_), None)
+    if review is not None and is_about_done(review) and said is Standing.CLARIFIED:
+        raise UsageError(
+            f"{id_} asks whether the work counts as done: expected a yes, or `loki reject {id_} "
+            '--note "what is missing"`, which the agent is told'
+        )
+    decision = here.decide(id_, by=by, note=note, answer=said)
+    carry_out(workspace, decision)
+    return decision
+
+
+def settle(workspace: Workspace) -> list[Decision]:
+    """Take what people wrote to ``HUMAN_APPROVED``, give up what nobody answered in time, and do
+    what follows from answers where a process was killed before it had.
+
+    Returns:
+        The decisions that something was done for.
+    """
+    here = of(workspace)
+    tell(workspace)
+    here.answers()
+    for review in here.expired(workspace.clock.now()):
+        try:
+            here.expire(review.id)
+        except UsageError:  # somebody answered just now
+            continue
+    done = []
+    for decision in here.undone():
+        try:
+            carry_out(workspace, decision)
+        except LokiError as error:
+            logger.warning("%s: left for later: %s", decision.id, error)
+            continue
+        done.append(decision)
+    return done
+
+
+def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
+    """A person goes on with a task: what it waited for is answered by that.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        context: what they said; "" for nothing.
+        by: who.
+    """
+    here = of(workspace)
+    for review in here.of_task(task_id):
+        said = Standing.CLARIFIED if context else Standing.CANCELLED
+        if is_about_done(review):
+            if (decided := _security_decided(workspace, review)) is None:
+                continue
+            said = decided
+        _quietly(workspace, review, said, by, context)
+
+
+def given_up(workspace: Workspace, task_id: str, by: str) -> None:
+    """A task is given up: nobody is asked about it any more."""
+    for review in of(workspace).of_task(task_id):
+        _quietly(workspace, review, Standing.ABORTED, by, "")
+
+
+def answers(workspace: Workspace, task_id: str, since: str = "") -> list[str]:
+    """What people's answers tell whoever works on a task, the oldest first.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        since: only of answers at or after this, ISO 8601 UTC.
+    """
+    found = [
+        told(one.review, one.answer, one.by, one.note).strip()
+        for one in of(workspace).decisions(task_id)
+        if one.at >= since
+    ]
+    return list(filter(None, found))
+
+
+def carry_out(workspace: Workspace, decision: Decision) -> None:
+    """Do what follows from a decision; done twice, it is done once.
+
+    Raises:
+        LokiError: it could not be done now.
+    """
+    _keep_approvals(workspace, decision)
+    for effect in _effects(workspace, decision):
+        _perform(workspace, decision.review, effect)
+    of(workspace).done(decision.id)
+
+
+def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
+    if decision.answer is Standing.EXPIRED:
+        timeout = timedelta(seconds=workspace.config.review.timeout)
+        until = decision.review.until(timeout) or workspace.clock.now()
+        return step(decision.review, Standing.OPEN, TimePassed(), until, timeout)[1]
+    event = Answered(decision.answer, decision.by, decision.note)
+    return step(decision.review, Standing.OPEN, event, workspace.clock.now())[1]
+
+
+def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str, note: str) -> None:
+    """Keep an answer whose consequences are under way already."""
+    here = of(workspace)
+    try:
+        here.decide(review.id, by=by, note=note, answer=said)
+    except UsageError:  # somebody answered just now
+        return
+    here.done(review.id)
+    unblock(workspace, review.task_id)
+
+
+def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
+    """What a decision is about: a command, by its very words; criteria, of the content shown."""
+    from loki.people.approval import Approvals
+
+    review, yes = decision.review, decision.answer is Standing.APPROVED
+    if not yes and decision.answer is not Standing.REJECTED:
+        return
+    about = review.extra.get("about")
+    about = about if isinstance(about, Mapping) else {}
+    if review.reason == IRREVERSIBLE and (words := _strings(about.get("command"))):
+        commands = Approvals(workspace.strict_store, review.task_id)
+        commands.decide(words, yes, decision.by, decision.at, decision.note)
+    if is_about_done(review):
+        for criterion in _strings(about.get("criteria")):
+            try:
+                workspace.approve(
+                    review.task_id, criterion, approved=yes, by=decision.by, note=decision.note
+                )
+            except UsageError as error:  # it waits for that no longer
+                logger.warning("%s: %s", review.id, error)
+
+
+def _strings(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | None:
+    """What people said of the criteria that a request is about; None: not all is said."""
+    from loki.memory import task_record
+    from loki.people.approval import Approvals
+
+    awaited = task_record.load(workspace.store, review.task_id).get("approval") or {}
+    approvals = Approvals(workspace.store, review.task_id)
+    digest = str(awaited.get("digest", ""))
+    said = [approvals.standing(str(name), digest) for name in awaited.get("criteria") or []]
+    if any(one is not None and not one.approved for one in said):
+        return Standing.REJECTED
+    return Standing.APPROVED if said and all(said) else None
+
+
+# --- the kind of request ------------------------------------------------------------------------------
+
+
+def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
+    """Open requests: HUMAN_REVIEW_NEEDED."""
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    for review in of(workspace).open():
+        record = look.records.get(review.task_id) or {}
+        until = review.until(timeout)
+        evidence = [Evidence("severity", review.severity)]
+        evidence += [Evidence("asks", review.agent)] if review.agent else []
+        evidence += [Evidence("instead", other) for other in review.alternatives_considered]
+        yield Request(
+            review.id,
+            "human_review",
+            str(record.get("title") or review.task_id or review.reason),
+            review.asked,
+            review.timestamp,
+            options_of(review, can_end=bool(record) and not record.get("run")),
+            review.task_id,
+            isoformat(until) if until else "",
+            "its task becomes a dead letter" if review.blocking else "it is withdrawn",
+            page=look.page_of(review.task_id),
+            evidence=tuple(evidence),
+        )
+
+
+def _approve(workspace: Workspace, one: Request, said: Said) -> Result:
+    answered = Standing.CLARIFIED if said.context else Standing.APPROVED
+    answer(workspace, one.id, answered, said.by, said.words)
+    return Result(f"{answered.value}: {one.id}", goes_on=True)
+
+
+def _reject(workspace: Workspace, one: Request, said: Said) -> Result:
+    answered = Standing.ABORTED if said.abort else Standing.REJECTED
+    answer(workspace, one.id, answered, said.by, said.note)
+    if said.abort:
+        return Result(f"given up: {one.task_id or one.id}; its files are as they were")
+    return Result(f"rejected: {one.id}", goes_on=True)
+
+
+HUMAN_REVIEW_KIND = Kind("review", _open, _approve, _reject, asks=True, wants_why=False)
+
+
+def keep_words(workspace: Workspace, one: Request, said: Said) -> None:
+    """Keep what a person knows with a task, for every briefing of it."""
+    if said.words.strip():
+        here = of(workspace, strict=True)
+        asked = here.ask(reason=one.kind, task_id=one.task_id, context=one.question, blocking=False)
+        here.decide(asked.id, by=said.by, note=said.words, answer=Standing.CLARIFIED)
+        here.told(asked.id)
+        here.done(asked.id)
+
+
+# --- effects ----------------------------------------------------------------------------------------
+
+
+def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
+    if isinstance(effect, Block):
+        block(workspace, effect.task_id, effect.reason)
+    elif isinstance(effect, Resume):
+        if not of(workspace).of_task(effect.task_id):  # else another question keeps it
+            unblock(workspace, effect.task_id)
+    elif isinstance(effect, GiveUp):
+        give_up(workspace, effect.task_id, effect.reason)
+    elif isinstance(effect, Bury):
+        from loki.jobs.dead_letters.dead_letter_intake import expire
+
+        expire(workspace, effect.task_id, effect.reason)
+    else:
+        assert isinstance(effect, Notify)
+        kind: Any = effect.kind
+        command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
+        from loki.jobs.inbox.notify_channels import notifier
+
+        notifier(workspace).notify(
+            kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command
+        )
+
+
+def block(workspace: Workspace, task_id: str, reason: str) -> None:
+    """The task is not claimed from the queue; nothing where it is in none."""
+    with suppress(UsageError):
+        queue_of(workspace).block(task_id, reason)
+
+
+def unblock(workspace: Workspace, task_id: str) -> None:
+    """The task may be claimed again; nothing where it is in no queue."""
+    with suppress(UsageError):
+        queue_of(workspace).unblock(task_id)
+
+
+def is_queued(workspace: Workspace, task_id: str) -> bool:
+    """Whether a worker will take the task by itself."""
+    return bool(task_id) and queue_of(workspace).where(task_id) in {"pending", "in-progress"}
+
+
+def is_waiting_in_queue(workspace: Workspace, task_id: str) -> bool:
+    """Whether the queue has a task that is not achieved and not abandoned."""
+    where = queue_of(workspace).where(task_id) if task_id else None
+    return where not in {None, "completed", "abandoned"}
+
+
+def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
+    """Give a task up, and undo its changes.
+
+    Args:
+        workspace: the project.
+        task_id: the task.
+        why: what the queue says of one that was never worked on here; "" for nothing.
+
+    Raises:
+        UsageError: files changed since; nothing was done.
+    """
+    from loki.action.loop.resumption import is_open
+    from loki.memory import task_record
+
+    if not is_open(task_record.load(workspace.store, task_id) or {"run": "none"}) and not (
+        is_waiting_in_queue(workspace, task_id)
+    ):
+        return  # it ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo
+    undone = workspace.abort(task_id, why=why or "given up by a person")
+    if undone.conflicts:
+        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
+        raise UsageError(
+            f"nothing of {task_id} was undone, because files changed since ({listing}); "
+            f"`loki resume {task_id} --abort --force` overwrites them"
+        )

@@ -1,0 +1,391 @@
+"""The queue's lists as files, which other programs read and write: taken in, and written out.
+
+The index is what is true; the lists follow it within `DELAY`. Who writes a list looks again right before
+whether it is still the one that was read, and, as the two change places in one step, sees afterwards
+what it has displaced: another program's writing is taken in whenever it comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from loki.base import atomic_file, path_containment
+from loki.base.error import StoreError
+from loki.base.process_owner import boot_id
+from loki.jobs.queue import queued_task_format
+from loki.jobs.queue.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept
+from loki.jobs.queue.queue_list_file import Entry, QueueFile, Unreadable, dump, read, text
+from loki.jobs.queue.queue_lists import Lists, current, document
+from loki.jobs.queue.queue_merge import SLOW, merge
+from loki.jobs.queue.queued_task import LISTS, ListName
+from loki.memory.document_validation import ASIDE, parsed
+
+DELAY = 1.0
+"""Seconds that a list may be behind; chosen: nobody who looks at it minds, and it costs a few percent."""
+
+SMALL = 65_536
+"""Bytes of a list that is written at once. Chosen: that takes a tenth of a millisecond."""
+
+MOST_WRITTEN = 200
+"""Writings of a list that are known again when they come back. Chosen."""
+
+CURRENT = "queue/current-task.json"
+
+logger = logging.getLogger("loki")
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A list that is about to be written.
+
+    Attributes:
+        name: of the list; data: what it will be.
+    """
+
+    name: ListName
+    data: bytes
+
+
+class Outside:
+    """The files of the lists.
+
+    Args:
+        folder: the workspace's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: dict[ListName, str] = {}
+        self._current = ""
+
+    def path(self, name: ListName) -> Path:
+        """Where a list is."""
+        return self._folder / document(name)
+
+    # --- taking in -------------------------------------------------------------------------------------
+
+    def take_in(self, lists: Lists, now: float) -> None:
+        """Take in what other programs have written since.
+
+        Raises:
+            Unreadable: a list is none at this moment.
+            StoreError: one cannot be read.
+        """
+        index = lists.index
+        known = {row[0]: row[1:] for row in index.run("SELECT name, stat, digest FROM list")}
+        changed: list[tuple[ListName, QueueFile, str, bytes]] = []
+        is_new_boot = index.one("SELECT value FROM fact WHERE name = 'boot'") != boot_id()
+        for name in LISTS:
+            stat = self._seen[name] = stamp(self.path(name))
+            before, last = known[name]
+            if stat == before and (stat or not last):
+                continue
+            data = contents(self.path(name))
+            digest = _digest(data)
+            # Whoever was to make it was killed before, or the machine went down.
+            if stat == before or (is_new_boot and last and _is_torn(data)):
+                self._is_ours(index, name, stat, "", now)
+            elif last == digest or self._was_written(index, name, digest):
+                self._is_ours(index, name, stat, digest, now)
+            else:
+                lines = {row.line for row in index.all_of(name)}
+                changed.append((name, self._read(name, data, bool(lines), lines), stat, data))
+        if is_new_boot:
+            index.run("INSERT OR REPLACE INTO fact VALUES ('boot', ?)", boot_id())
+        for name, found, stat, data in changed:
+            self._merge(lists, name, found, stat, data, now)
+
+    def _read(self, name: ListName, data: bytes, has_tasks: bool, lines: set[str]) -> QueueFile:
+        if has_tasks and not data.strip() and self.path(name).exists():
+            raise Unreadable(
+                f".loki/{document(name)}: is empty, and held tasks before: is it being written? To "
+                "empty it, remove the file"
+            )
+        return read(document(name), data.decode("utf-8", "replace"), lines)
+
+    def _was_written(self, index: Index, name: ListName, digest: str) -> bool:
+        sql = "SELECT 1 FROM written WHERE list = ? AND digest = ?"
+        return index.one(sql, name, digest) is not None
+
+    def _is_ours(self, index: Index, name: ListName, stat: str, digest: str, now: float) -> None:
+        """What stands there was written here, now or before."""
+        index.run("UPDATE list SET stat = ? WHERE name = ?", stat, name)
+        if index.one("SELECT digest FROM list WHERE name = ?", name) != digest:
+            index.touch(name, now)
+
+    def _merge(
+        self, lists: Lists, name: ListName, found: QueueFile, stat: str, data: bytes, now: float
+    ) -> None:
+        index = lists.index
+
+        def was_here(entry: Entry) -> float | None:
+            rows = index.run(
+                "SELECT line, at FROM former WHERE id = ? AND list = ?", kept(id_of(entry)), name
+            )
+            said = parsed(entry.line)
+            return next((at for line, at in rows.fetchall() if parsed(line) == said), None)
+
+        rows = index.all_of(name)
+        merged = merge(rows, found.entries, was_here, lambda id_: index.where(id_) is not None, now)
+        ids = _apply(index, name, merged.order, now)
+        for entry in merged.stale:
+            index.run(
+                "UPDATE entry SET copied_to = ?, copied_at = ? WHERE id = ? AND counts = 1 "
+                "AND list != ?",
+                *(name, now, kept(id_of(entry)), name),
+            )
+        for row in merged.gone if data or not rows else [*merged.gone, *_shown(merged.kept)]:
+            ids |= {row.id} if row.id is not None else set()
+            _take_out(index, row, now)
+        for id_ in ids:
+            index.settle(id_)
+            _end_move(index, id_, now)
+        is_dirty = index.one("SELECT dirty FROM list WHERE name = ?", name) is not None
+        extra = {**found.extra, **index.beside(name)} if is_dirty else dict(found.extra)
+        unseen = [row for row in merged.kept if row.shown is not None] if data else []
+        for row in unseen:
+            logger.warning(
+                ".loki/%s: another program wrote it without %r, which had just been written there: "
+                "it is put back",
+                document(name),
+                row.id or row.line[:60],
+            )
+        is_whole = not (merged.kept or merged.stale or is_dirty) and bool(data)
+        index.run(
+            "UPDATE list SET extra = ?, stat = ?, digest = ?, size = ?, dirty = ? WHERE name = ?",
+            *(dump(extra), stat, _digest(data), len(data)),
+            *(None if is_whole or not (rows or data) else now, name),
+        )
+
+    # --- writing out -----------------------------------------------------------------------------------
+
+    def due(self, index: Index, now: float, *, at_once: bool = False) -> list[Writing]:
+        """What is to be written now; the index says from then on that it was.
+
+        Args:
+            index: in a transaction, which is to be committed before `write`.
+            now: seconds since the epoch.
+            at_once: whether it is due or not.
+        """
+        dirty = index.run("SELECT name, dirty, size FROM list WHERE dirty IS NOT NULL").fetchall()
+        if not dirty:
+            return []
+        oldest = min(row[1] for row in dirty)
+        is_due = at_once or not 0 <= now - oldest < DELAY or all(row[2] <= SMALL for row in dirty)
+        if not is_due:
+            return []
+        names = {row[0] for row in dirty}
+        # From the end: a task on its way stands in two lists rather than in none.
+        found = [self._prepared(index, name, now) for name in reversed(ALONG) if name in names]
+        index.run("DELETE FROM former WHERE at < ?", now - FORMER_SECONDS)
+        return found
+
+    def _prepared(self, index: Index, name: ListName, now: float) -> Writing:
+        data = text(index.lines(name), index.beside(name)).encode()
+        digest = _digest(data)
+        index.run(
+            "UPDATE list SET digest = ?, stat = ?, size = ?, dirty = NULL WHERE name = ?",
+            # Killed from here on: what was there and is missing was removed by somebody else.
+            *(digest, "being written" if self._seen.get(name) else "", len(data), name),
+        )
+        number = index.run(
+            "INSERT INTO written (list, digest) VALUES (?, ?)", name, digest
+        ).lastrowid
+        index.run(
+            "DELETE FROM written WHERE number <= ?", (number or 0) - len(LISTS) * MOST_WRITTEN
+        )
+        index.run("UPDATE entry SET shown = ? WHERE list = ? AND shown IS NULL", now, name)
+        return Writing(name, data)
+
+    def write(self, writings: Iterable[Writing]) -> bool:
+        """Write lists; whether none was another program's by then.
+
+        Raises:
+            StoreError: one cannot be written.
+        """
+        return not [one for one in writings if not self._write(one)]
+
+    def _write(self, writing: Writing) -> bool:
+        path, seen = self.path(writing.name), self._seen.get(writing.name, "")
+        atomic_file.make_folder(path.parent)
+        return atomic_file.replace_if(path, writing.data, lambda stat: _stamp(stat) == seen)
+
+    def show_current(self, lists: Lists) -> None:
+        """Say in ``current-task.json``, which others read, what is worked on: what was claimed last.
+
+        One that names no task of the lists is another program's, and stays; one that is no JSON, as a
+        machine that went down leaves it, is set aside.
+
+        Raises:
+            StoreError: it cannot be read or written.
+        """
+        path, text = self._folder / CURRENT, current(lists)
+        before = stamp(path)
+        old = contents(path)
+        if is_garbage(old):
+            self._set_aside(old)
+        elif old and not _is_known(old, lists):
+            return
+        if text is None:
+            if old:
+                path_containment.remove(self._folder, CURRENT)
+        elif text.encode("utf-8", "backslashreplace") != old:
+            data = text.encode("utf-8", "backslashreplace")
+            atomic_file.replace_if(path, data, lambda stat: _stamp(stat) == before)
+
+    def mend_current(self, lists: Lists) -> None:
+        """Mend ``current-task.json`` where it is garbage; one look, as long as it stays as it was.
+
+        Raises:
+            StoreError: it cannot be read or written.
+        """
+        path = self._folder / CURRENT
+        seen = stamp(path)
+        if seen != self._current:
+            if is_garbage(contents(path)):
+                self.show_current(lists)
+            self._current = stamp(path)
+
+    def _set_aside(self, garbage: bytes) -> None:
+        if not garbage.strip(b"\0 \t\r\n"):  # nothing is lost
+            return
+        kept = f"{ASIDE}/{CURRENT}-{secrets.token_hex(4)}"
+        atomic_file.write_atomic(self._folder / kept, garbage)
+        logger.warning(".loki/%s was damaged: what it held is kept as .loki/%s", CURRENT, kept)
+
+
+def _apply(
+    index: Index, name: ListName, order: list[tuple[Row | None, Entry | None]], now: float
+) -> set[str]:
+    """Let the entries of a list stand as another program has written them; ids to be settled."""
+    ids: set[str] = set()
+    keys: list[int] = []
+    last, is_in_order = float("-inf"), True
+    end = index.end_of(name)
+    for number, (row, entry) in enumerate(order):
+        if row is None:
+            assert entry is not None
+            # Between those around it, if they are numbered anew; else at the end.
+            keys.append(index.insert(name, end + number, entry, now))
+            is_in_order &= all(one is None for one, _ in order[number:])
+        else:
+            is_in_order &= row.pos > last
+            last = max(last, row.pos)
+            keys.append(row.key)
+            if entry is not None:
+                index.change(row, name, row.pos, entry, now)
+        task = entry.task if entry is not None else None
+        ids |= {task.id} if task is not None else set()
+        ids |= {row.id} if row is not None and entry is not None and row.id is not None else set()
+    if not is_in_order:
+        rest = set(keys)
+        index.number(name, [*keys, *(row.key for row in index.all_of(name) if row.key not in rest)])
+    return ids
+
+
+def _end_move(index: Index, id_: str, now: float) -> None:
+    """Take the older copy away where a move between two lists was interrupted: the newer one says so."""
+    if index.one("SELECT COUNT(*) FROM entry WHERE id = ?", kept(id_)) != 2:  # noqa: PLR2004
+        return
+    rows = [row for name in ALONG for row in index.all_with(kept(id_), name)]
+    for older, newer in (rows, reversed(rows)):
+        taken = newer.task.taken_from
+        if taken and older.list != newer.list and taken == queued_task_format.digest(older.task):
+            index.remove(older)
+            index.touch(older.list, now)
+            index.settle(id_)
+            return
+
+
+def _take_out(index: Index, row: Row, now: float) -> None:
+    """An entry that another program took out; it may have put the task back elsewhere before."""
+    copied, at = index.run(
+        "SELECT copied_to, copied_at FROM entry WHERE key = ?", row.key
+    ).fetchone() or (None, 0.0)
+    others = (
+        index.one("SELECT COUNT(*) FROM entry WHERE id = ?", row.id) if row.id is not None else 0
+    )
+    if copied is not None and others == 1 and now - at < SLOW:
+        index.change(row, copied, index.end_of(copied), Entry(row.line), now)
+        index.touch(copied, now)
+    else:
+        index.remove(row)
+
+
+def _shown(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.shown is not None]
+
+
+def id_of(entry: Entry) -> str:
+    """The id of an entry's task."""
+    assert entry.task is not None
+    return entry.task.id
+
+
+def _is_known(data: bytes, lists: Lists) -> bool:
+    try:
+        task = queued_task_format.read(parsed(data.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return False
+    return lists.where(task.id) is not None
+
+
+def is_garbage(data: bytes) -> bool:
+    """Whether there is something, and it is no JSON."""
+    try:
+        parsed(data.decode("utf-8") or "null")
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _is_torn(data: bytes) -> bool:
+    if not data.strip():
+        return True
+    try:
+        read("", data.decode("utf-8", "replace"))
+    except StoreError:
+        return True
+    return False
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest() if data else ""
+
+
+def contents(path: Path) -> bytes:
+    """The content of a file; empty: there is none.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def stamp(path: Path) -> str:
+    """What tells whether a file is another than before; "": there is none.
+
+    Raises:
+        StoreError: it cannot be looked at.
+    """
+    try:
+        return _stamp(os.stat(path))
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _stamp(found: os.stat_result | None) -> str:
+    return "" if found is None else f"{found.st_ino}:{found.st_mtime_ns}:{found.st_size}"

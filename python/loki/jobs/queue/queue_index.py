@@ -1,0 +1,330 @@
+"""What stands in the queue's lists, in SQLite: what is asked of it costs the same whatever its size.
+
+One row an entry. A move changes one row, in one transaction, so no kill can double a task or lose one.
+Which of several entries with one id counts is told by `ALONG`. Only whoever holds the queue's lock
+changes it; ``docs/design/queue.md`` says how it and the lists, which others read, follow each other.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from loki.jobs.queue.queue_list_file import Entry
+from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask
+
+VERSION = 1
+"""Of the tables; an index of another version is made anew from the lists."""
+
+ALONG: tuple[ListName, ...] = (
+    "pending",
+    "in-progress",
+    "failed",
+    "dead-letter",
+    "abandoned",
+    "completed",
+)
+"""The lists by how far along a task is in them."""
+
+FORMER_SECONDS = 600.0
+"""How long it is known what stood in a list before. Chosen: longer than a program takes to rewrite one."""
+
+_TABLES = f"""
+CREATE TABLE entry (
+  key INTEGER PRIMARY KEY, list TEXT NOT NULL, pos REAL NOT NULL, id TEXT, line TEXT NOT NULL,
+  counts INT NOT NULL, rank REAL, sequence INT, claimed INT, blocked INT, waits INT,
+  shown REAL, copied_to TEXT, copied_at REAL);
+CREATE INDEX by_id ON entry (id);
+CREATE INDEX by_list ON entry (list, pos, counts);
+CREATE INDEX odd ON entry (list, pos) WHERE counts = 0;
+CREATE INDEX by_sequence ON entry (list, sequence);
+CREATE INDEX last_sequence ON entry (sequence);
+CREATE INDEX ready ON entry (rank DESC, pos)
+  WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits = 0;
+CREATE INDEX blocked ON entry (pos) WHERE list = 'pending' AND counts = 1 AND blocked = 1;
+CREATE INDEX waiting ON entry (pos)
+  WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits > 0;
+CREATE INDEX claimed ON entry (list) WHERE claimed = 1;
+CREATE INDEX unshown ON entry (list) WHERE shown IS NULL;
+CREATE TABLE dependency (key INT NOT NULL, needs TEXT NOT NULL);
+CREATE INDEX dependency_key ON dependency (key);
+CREATE INDEX dependency_needs ON dependency (needs);
+CREATE TABLE former (list TEXT NOT NULL, id TEXT NOT NULL, line TEXT NOT NULL, at REAL NOT NULL);
+CREATE INDEX former_id ON former (id);
+CREATE INDEX former_at ON former (at);
+CREATE TABLE list (
+  name TEXT PRIMARY KEY, extra TEXT NOT NULL DEFAULT '{{}}', digest TEXT DEFAULT '', stat TEXT DEFAULT '',
+  size INT NOT NULL DEFAULT 0, dirty REAL);
+CREATE TABLE written (number INTEGER PRIMARY KEY, list TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE INDEX written_digest ON written (list, digest);
+CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT);
+PRAGMA user_version = {VERSION};
+"""
+
+_WAITS = """
+UPDATE entry SET waits = (
+  SELECT COUNT(*) FROM dependency WHERE dependency.key = entry.key AND NOT EXISTS (
+    SELECT 1 FROM entry AS other
+    WHERE other.id = dependency.needs AND other.counts = 1 AND other.list = 'completed'))
+WHERE key IN (SELECT key FROM dependency WHERE needs = ?)
+"""
+
+_ROWS = "SELECT key, list, pos, id, line, shown FROM entry "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry as the index has it.
+
+    Attributes:
+        key: names it; pos: its place in its list.
+        id: of its task, or None; line: as it is written.
+        shown: when its list was first written out with it, seconds since the epoch; None: not yet.
+    """
+
+    key: int
+    list: ListName
+    pos: float
+    id: str | None
+    line: str
+    shown: float | None
+
+    @property
+    def task(self) -> QueuedTask:
+        """What it says."""
+        return task_of(self.line)
+
+
+@lru_cache(20_000)
+def task_of(line: str) -> QueuedTask:
+    """The task that a line says. While nothing may be claimed, the same ones are looked at each second."""
+    task = Entry(line).task
+    assert task is not None
+    return task
+
+
+def kept(id_: str) -> str:
+    """An id as it is kept: half a character (a lone surrogate) is no text to SQLite."""
+    return id_.encode("utf-8", "backslashreplace").decode()
+
+
+class Index:
+    """The rows, through one connection; changes belong to the transaction that it is in."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def run(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        """Run a statement."""
+        return self.connection.execute(sql, values)
+
+    def one(self, sql: str, *values: Any) -> Any:
+        """The first column of the first row; None: there is none."""
+        row = self.run(sql, *values).fetchone()
+        return None if row is None else row[0]
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def counting(self, id_: str) -> Row | None:
+        """The entry that counts for a task."""
+        return next(iter(self._rows("WHERE id = ? AND counts = 1", kept(id_))), None)
+
+    def where(self, id_: str) -> ListName | None:
+        """The list that a task stands in; None: it is unknown."""
+        found: ListName | None = self.one(
+            "SELECT list FROM entry WHERE id = ? AND counts = 1", kept(id_)
+        )
+        return found
+
+    def rows(self, name: ListName, most: int = -1) -> list[Row]:
+        """The entries of tasks that count in a list, in its order; at most so many, -1: all."""
+        return self._rows("WHERE list = ? AND counts = 1 ORDER BY pos LIMIT ?", name, most)
+
+    def ranked(self, most: int = -1) -> list[Row]:
+        """Those of pending, the highest priority first; at most so many, -1: all."""
+        where = "WHERE list = 'pending' AND counts = 1 ORDER BY rank DESC, pos LIMIT ?"
+        return self._rows(where, most)
+
+    def ready(self) -> Iterator[Row]:
+        """The tasks that can be claimed, in order; the first alone, as nearly always that is taken."""
+        where = (
+            "INDEXED BY ready WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits = 0 "
+            "ORDER BY rank DESC, pos LIMIT ? OFFSET ?"
+        )
+        begin, most = 0, 1
+        while rows := self._rows(where, most, begin):
+            yield from rows
+            begin, most = begin + most, 2000
+
+    def blocked(self) -> list[Row]:
+        """Those of pending that nobody may claim, in its order."""
+        return self._rows(
+            "INDEXED BY blocked WHERE list = 'pending' AND counts = 1 AND blocked = 1 ORDER BY pos"
+        )
+
+    def waiting(self) -> list[Row]:
+        """Those of pending that wait for others, and are not blocked, in its order."""
+        return self._rows(
+            "INDEXED BY waiting WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits > 0 "
+            "ORDER BY pos"
+        )
+
+    def all_of(self, name: ListName) -> list[Row]:
+        """Everything that stands in a list, in its order, also what is no task."""
+        return self._rows("WHERE list = ? ORDER BY pos", name)
+
+    def all_with(self, id_: str, name: ListName) -> list[Row]:
+        """The entries of an id in a list."""
+        return self._rows("WHERE id = ? AND list = ? ORDER BY pos", id_, name)
+
+    def odd(self) -> list[Row]:
+        """The entries that do not count."""
+        rows = self._rows("INDEXED BY odd WHERE counts = 0 ORDER BY list, pos")
+        return [row for name in LISTS for row in rows if row.list == name]
+
+    def _rows(self, where: str, *values: Any) -> list[Row]:
+        return [Row(*row) for row in self.run(_ROWS + where, *values).fetchall()]
+
+    def needs(self, id_: str) -> tuple[str, ...]:
+        """What a task depends on."""
+        sql = "SELECT needs FROM dependency JOIN entry USING (key) WHERE id = ? AND counts = 1"
+        return tuple(row[0] for row in self.run(sql, kept(id_)))
+
+    # --- changes -----------------------------------------------------------------------------------------
+
+    def insert(self, name: ListName, pos: float, entry: Entry, shown: float | None = None) -> int:
+        """A new entry; its key. `settle` its id afterwards."""
+        key = self.run(
+            "INSERT INTO entry (list, pos, line, shown, counts, id, rank, sequence, claimed, blocked, "
+            "waits) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)",
+            *(name, pos, entry.line, shown),
+            *self._said(entry.task),
+        ).lastrowid
+        assert key is not None
+        self._depend(key, entry.task)
+        return key
+
+    def change(self, row: Row, name: ListName, pos: float, entry: Entry, now: float) -> None:
+        """An entry says something else, or stands elsewhere. `settle` its id afterwards."""
+        if row.id is not None:
+            self.run("INSERT INTO former VALUES (?, ?, ?, ?)", row.list, row.id, row.line, now)
+        self.run(
+            "UPDATE entry SET list = ?, pos = ?, line = ?, shown = ?, copied_to = NULL, id = ?, "
+            "rank = ?, sequence = ?, claimed = ?, blocked = ?, waits = ? WHERE key = ?",
+            *(name, pos, entry.line, row.shown if name == row.list else None),
+            *self._said(entry.task),
+            row.key,
+        )
+        if self.one("SELECT 1 FROM dependency WHERE key = ?", row.key):
+            self.run("DELETE FROM dependency WHERE key = ?", row.key)
+        self._depend(row.key, entry.task)
+
+    def _said(self, task: QueuedTask | None) -> tuple[Any, ...]:
+        """Id, rank, sequence, claimed, blocked and waits."""
+        if task is None:
+            return (None,) * 6
+        number = None if task.sequence is None else min(task.sequence, 2**62)
+        is_claimed, is_blocked = task.claim is not None, task.blocked is not None
+        waits = self._waits(task.dependencies)
+        return kept(task.id), float(task.rank), number, is_claimed, is_blocked, waits
+
+    def _depend(self, key: int, task: QueuedTask | None) -> None:
+        if task is not None and task.dependencies:
+            self.connection.executemany(
+                "INSERT INTO dependency VALUES (?, ?)",
+                [(key, kept(id_)) for id_ in task.dependencies],
+            )
+
+    def _waits(self, needs: Iterable[str]) -> int:
+        return sum(self.where(id_) != "completed" for id_ in needs)
+
+    def remove(self, row: Row) -> None:
+        """An entry is gone. `settle` its id afterwards."""
+        self.run("DELETE FROM entry WHERE key = ?", row.key)
+        self.run("DELETE FROM dependency WHERE key = ?", row.key)
+
+    def settle(self, id_: str) -> None:
+        """Which entry of an id counts, and who waits for it."""
+        id_ = kept(id_)
+        found = self.run(
+            "SELECT key, list, counts FROM entry WHERE id = ? ORDER BY pos, key", id_
+        ).fetchall()
+        best = max(
+            found, key=lambda row: ALONG.index(row[1]), default=None
+        )  # of one list the first
+        for key, _, counts in found:
+            is_best = best is not None and key == best[0]
+            if counts != is_best:
+                self.run("UPDATE entry SET counts = ? WHERE key = ?", is_best, key)
+        if self.one("SELECT 1 FROM dependency WHERE needs = ?", id_):
+            self.run(_WAITS, id_)
+
+    def place_for(self, name: ListName, sequence: int | None) -> float:
+        """Where a task goes that comes into a list: before those that were submitted later.
+
+        One of another program, which has no number, goes before all.
+        """
+        if sequence is None:
+            first = self.one("SELECT MIN(pos) FROM entry WHERE list = ?", name)
+            return 0.0 if first is None else float(first) - 1
+        later = self.run(
+            "SELECT pos FROM entry WHERE list = ? AND sequence > ? ORDER BY sequence LIMIT 1",
+            name,
+            sequence,
+        ).fetchone()
+        if later is None:
+            return self.end_of(name)
+        pos = float(later[0])
+        last = self.one("SELECT MAX(pos) FROM entry WHERE list = ? AND pos < ?", name, pos)
+        last = pos - 2 if last is None else float(last)
+        if last < (middle := (last + pos) / 2) < pos:
+            return middle
+        self.number(name, [row.key for row in self.all_of(name)])  # there was no room between them
+        return self.place_for(name, sequence)
+
+    def end_of(self, name: ListName) -> float:
+        """Behind everything in a list."""
+        last = self.one("SELECT MAX(pos) FROM entry WHERE list = ?", name)
+        return 1.0 if last is None else float(last) + 1
+
+    def lines(self, name: ListName) -> str:
+        """All lines of a list, with commas between, as its file has them."""
+        sql = (
+            "SELECT group_concat(line, ?) FROM (SELECT line FROM entry WHERE list = ? ORDER BY pos)"
+        )
+        return self.one(sql, ",\n", name) or ""
+
+    def number(self, name: ListName, keys: Iterable[int]) -> None:
+        """Give the entries of a list places that are far apart."""
+        self.connection.executemany(
+            "UPDATE entry SET pos = ? WHERE key = ? AND list = ?",
+            [(float(n), key, name) for n, key in enumerate(keys, 1)],
+        )
+
+    # --- lists -------------------------------------------------------------------------------------------
+
+    def beside(self, name: ListName) -> dict[str, Any]:
+        """What stands beside the tasks of a list."""
+        found: dict[str, Any] = json.loads(
+            self.one("SELECT extra FROM list WHERE name = ?", name) or "{}"
+        )
+        return found
+
+    def count(self, name: ListName) -> int:
+        """How many tasks count in a list."""
+        found: int = self.one("SELECT COUNT(*) FROM entry WHERE list = ? AND counts = 1", name)
+        return found
+
+    def touch(self, name: ListName, now: float) -> None:
+        """A list is not as it was written any more."""
+        self.run("UPDATE list SET dirty = ? WHERE name = ? AND dirty IS NULL", now, name)
+
+
+def make(connection: sqlite3.Connection) -> None:
+    """The tables, empty."""
+    connection.executescript("BEGIN IMMEDIATE;" + _TABLES)
+    connection.executemany("INSERT INTO list (name) VALUES (?)", [(name,) for name in LISTS])

@@ -1,0 +1,401 @@
+"""Who runs recurring tasks when they are due, each in one process at a time.
+
+What is due stands in `loki.jobs.recurring.recurring_due`, which is pure; the dispatcher performs. A run
+holds its
+task's lock, which the system takes from a dispatcher that dies: the next one records what it left as
+cancelled, and counts no failure.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from loki.base.error import LokiError
+from loki.base.time import Clock, isoformat
+from loki.jobs.recurring.recurring_due import Due, due, is_ready, next_time, run_of
+from loki.jobs.recurring.recurring_outcome import Knobs, Notice, Step, begun, recorded
+from loki.jobs.recurring.recurring_run import PutOff, Ran, Runner, RunRecord, Start
+from loki.jobs.recurring.recurring_task import RecurringTask
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
+
+logger = logging.getLogger("loki")
+
+POLL = 1.0
+"""Seconds between two looks for what other processes changed, while nothing is due; chosen."""
+
+Locks = Callable[[str], AbstractContextManager[bool]]
+"""From a task's id to a context that says whether its lock was free and is held now."""
+
+
+@dataclass
+class Round:
+    """What one round of the dispatcher did.
+
+    Attributes:
+        runs: task and record of each run that ended.
+        put_off: task and why it did not begin.
+        busy: tasks that another dispatcher runs.
+    """
+
+    runs: list[tuple[str, RunRecord]] = field(default_factory=list)
+    put_off: list[tuple[str, PutOff]] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+
+
+class Dispatcher:
+    """Runs what is due.
+
+    Args:
+        tasks: of the workspace.
+        runner: performs a run.
+        clock: where time comes from.
+        locks: a task's lock.
+        knobs: how failures are waited out.
+        parallel: runs at a time.
+        pool: where they run; threads of its own where nothing is said.
+
+    Attributes:
+        cancelled: ends all runs when it is set; draining: no run is begun any more.
+        tell: called with a task's id and what happened to it: ``done``, ``stopped``, ``interrupted``.
+        after_round: called after each round with the time; says when it is to be called next, whatever
+            is due then, or None.
+        closing: called when it ends.
+    """
+
+    def __init__(
+        self,
+        tasks: RecurringTasks,
+        runner: Runner,
+        clock: Clock,
+        locks: Locks,
+        knobs: Knobs | None = None,
+        parallel: int = 4,
+        pool: Executor | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.clock = clock
+        self.cancelled, self.draining = threading.Event(), threading.Event()
+        self.tell: Callable[[str, Notice], None] = lambda _task, _notice: None
+        self.after_round: list[Callable[[datetime], datetime | None]] = []
+        self.closing: list[Callable[[], None]] = []
+        self._runner = runner
+        self._locks = locks
+        self._knobs = knobs or Knobs()
+        self._parallel = parallel
+        self._under_way: dict[str, Future[None]] = {}
+        self._pool = pool
+        self._round = Round()
+
+    def tick(self, only: Sequence[str] | None = None) -> Round:
+        """Run what is due, and wait for it.
+
+        Args:
+            only: ids of the tasks that are looked at; all where nothing is said.
+        """
+        self._begin(only)
+        self._await_all()
+        self._after()
+        return self._take()
+
+    def run_now(self, id_: str) -> Round:
+        """Run a task at once, due or not, paused or not; its schedule goes on from there."""
+        self._submit(id_, partial(self._perform_now, id_))
+        self._await_all()
+        return self._take()
+
+    def watch(
+        self,
+        until: datetime | None = None,
+        *,
+        heard: Callable[[Round], None] = lambda _: None,
+        has_changed: Callable[[], bool] = lambda: False,
+        is_simulated: bool = False,
+    ) -> None:
+        """Run what is due when it is due, until a time or until it is interrupted.
+
+        Args:
+            until: when to end; None: never.
+            heard: told what ended, where anything did.
+            has_changed: whether another process changed a task; asked every `POLL` seconds.
+            is_simulated: the clock's waits pass at once: runs end before time goes on.
+        """
+        while not self.draining.is_set() and (until is None or self.clock.now() < until):
+            self._begin()
+            if is_simulated:
+                self._await_all()
+            wanted = self._after()
+            round_ = self._take()
+            heard(round_)
+            if not self._sleep(until, wanted, has_changed, round_.busy, is_simulated):
+                break
+            self._collect()
+        self.close()
+        heard(self._take())
+
+    def close(self) -> None:
+        """Wait for all runs and for what was begun after rounds, and end the threads."""
+        self._await_all()
+        for hook in self.closing:
+            hook()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def stop(self) -> None:
+        """End all runs, and wait until they are recorded as cancelled."""
+        self.cancelled.set()
+        wait(list(self._under_way.values()))
+
+    def _sleep(
+        self,
+        until: datetime | None,
+        wanted: datetime | None,
+        has_changed: Callable[[], bool],
+        busy: Sequence[str],
+        is_simulated: bool,
+    ) -> bool:
+        """Until the next task is due, a run ends or something changes; False: nothing ever is due."""
+        others = {*busy, *self._under_way}
+        try:
+            while True:
+                idle = [task for task in self.tasks.usable() if task.id not in others]
+                times = [time for time in (next_time(idle), until) if time is not None]
+                if is_simulated and not times:
+                    return False
+                times += [wanted] if wanted is not None else []
+                left = (min(times) - self.clock.now()).total_seconds() if times else POLL
+                if left <= 0:
+                    return True
+                self.clock.wait(left if is_simulated else min(left, POLL), self.draining)
+                if (
+                    has_changed()
+                    or self.draining.is_set()
+                    or any(one.done() for one in self._under_way.values())
+                ):
+                    return True
+                # Another dispatcher that dies changes no file: its runs are looked after here.
+                if not is_simulated and (busy or self._mend_all(idle)):
+                    return True
+        except BaseException:  # Ctrl-C
+            self.stop()
+            raise
+
+    def _take(self) -> Round:
+        """What was done since it was last asked."""
+        round_, self._round = self._round, Round()
+        return round_
+
+    def _await_all(self) -> None:
+        try:
+            wait(list(self._under_way.values()))
+        except BaseException:  # Ctrl-C
+            self.stop()
+            raise
+        self._collect()
+
+    def _after(self) -> datetime | None:
+        """When the first of what follows a round is to be called again; None: after the next."""
+        times = [hook(self.clock.now()) for hook in self.after_round]
+        return min(filter(None, times), default=None)
+
+    def _begin(self, only: Sequence[str] | None = None) -> None:
+        """Begin what is due and not under way here already."""
+        usable = [task for task in self.tasks.usable() if only is None or task.id in only]
+        usable = [task for task in usable if task.id not in self._under_way]
+        self._mend_all(usable)
+        for one in due(usable, self.clock.now()):
+            self._submit(one.task.id, partial(self._perform, one.task.id))
+
+    def _submit(self, id_: str, work: Callable[[], None]) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="loki-run")
+        self._under_way[id_] = self._pool.submit(work)
+
+    def _collect(self) -> None:
+        for id_, future in list(self._under_way.items()):
+            if future.done():
+                del self._under_way[id_]
+                future.result()
+
+    def _perform_now(self, id_: str) -> None:
+        with self._locks(id_) as is_ours:
+            if not is_ours:
+                self._round.busy.append(id_)
+                return
+            self._mend(id_)
+            if (task := self.tasks.load(id_)).pending is not None:
+                self._evaluate(task)
+            now = self.clock.now()
+            self._run(Due(self.tasks.load(id_), now), now, by="person")
+
+    def _mend_all(self, tasks: Sequence[RecurringTask]) -> bool:
+        """Mend the runs whose dispatcher died; whether there was any."""
+        found = False
+        for task in tasks:
+            if task.running is not None:
+                with self._locks(task.id) as is_ours:
+                    found = (is_ours and self._mend(task.id)) or found
+        return found
+
+    def _mend(self, id_: str) -> bool:
+        """Record a run whose dispatcher died as cancelled; whether there was one. The lock is held."""
+        task = self.tasks.find(id_)
+        if not isinstance(task, RecurringTask) or task.running is None:
+            return False
+        left = task.running
+        known = [run for run in self.tasks.runs(id_) if run.number == left.number]
+        if known:  # it had ended, and died before that was counted
+            self._count(id_, known[0])
+            return True
+        run = RunRecord(
+            number=left.number,
+            scheduled_at=left.scheduled_at,
+            started_at=left.started_at,
+            ended_at=self.clock.now(),
+            status="cancelled",
+            missed=left.missed,
+            reason="interrupted: its dispatcher ended in the middle of the run",
+            triggered_by=left.triggered_by,
+        )
+        self._record(id_, run, Ran("cancelled"))
+        self._tell(id_, [Notice("interrupted", run.reason)])
+        return True
+
+    def _perform(self, id_: str) -> None:
+        """One run of a task, from its lock to its record; in a thread of its own."""
+        if self.cancelled.is_set():
+            return
+        with self._locks(id_) as is_ours:
+            if not is_ours:
+                self._round.busy.append(id_)
+                return
+            task, now = self.tasks.find(id_), self.clock.now()
+            # Another dispatcher may have been quicker, or a person may have paused it.
+            if isinstance(task, RecurringTask) and is_ready(task, now):
+                if task.pending is not None:
+                    self._evaluate(task)
+                    task = self.tasks.load(id_)
+                    if not is_ready(task, self.clock.now()):
+                        return
+                self._run(run_of(task, now), now)
+
+    def _run(self, one: Due, now: datetime, by: str = "schedule") -> None:
+        id_ = one.task.id
+        start = Start(one.task.runs + 1, one.scheduled_at, one.missed, self.cancelled)
+        before = one.task
+        self.tasks.update(id_, lambda task: begun(task, start, now, by))
+        self.tasks.log(
+            now,
+            "started",
+            id_,
+            run=start.number,
+            scheduled_at=isoformat(start.scheduled_at),
+            missed=start.missed,
+        )
+        try:
+            ran = self._runner.run(one.task, start)
+        except LokiError as error:
+            ran = Ran("failed", reason=str(error))
+        except Exception as error:  # one task's trouble is not the others'
+            logger.exception("recurring task %s: run %d could not be performed", id_, start.number)
+            ran = Ran("failed", reason=f"{type(error).__name__}: {error}")
+        if isinstance(ran, PutOff):
+            self._put_off(before, ran)
+            return
+        ended = self.clock.now()
+        run = RunRecord(
+            number=start.number,
+            scheduled_at=start.scheduled_at,
+            started_at=now,
+            ended_at=ended,
+            status=ran.status,
+            exit_code=ran.exit_code,
+            signal=ran.signal,
+            timed_out=ran.timed_out,
+            missed=start.missed,
+            task_id=ran.task_id,
+            reason=ran.reason,
+            signature=ran.signature,
+            pattern=ran.pattern,
+            kind=ran.kind,
+            triggered_by=by,
+        )
+        self._record(id_, run, ran)
+        if run.status == "pending_evaluation":
+            self._evaluate(self.tasks.load(id_), is_last=False)
+
+    def _put_off(self, before: RecurringTask, put_off: PutOff) -> None:
+        """It did not begin: nothing is counted, the run has no number."""
+
+        def again(task: RecurringTask) -> RecurringTask:
+            return task.with_(
+                running=None, runs=before.runs, not_before=put_off.until, put_off=put_off.reason
+            )
+
+        self.tasks.update(before.id, again)
+        said = {"until": isoformat(put_off.until), "reason": put_off.reason}
+        self.tasks.log(self.clock.now(), "put_off", before.id, **said)
+        self._round.put_off.append((before.id, put_off))
+
+    def _evaluate(self, task: RecurringTask, *, is_last: bool = True) -> None:
+        """Have a failed run judged; one that nobody could judge by the next run has failed."""
+        found = [run for run in self.tasks.runs(task.id) if run.number == task.pending]
+        if not found:
+            self.tasks.update(task.id, lambda one: one.with_(pending=None))
+            return
+        run = found[0]
+        if run.status != "pending_evaluation":  # it was judged, and died before that was counted
+            self._count(task.id, run)
+            return
+        try:
+            verdict = self._runner.evaluate(task, run, self.cancelled)
+        except LokiError as error:
+            logger.warning("recurring task %s: run %d: %s", task.id, run.number, error)
+            verdict = None
+        if verdict is None and not is_last:
+            return
+        is_good = verdict is not None and verdict.is_good
+        said = verdict.reason if verdict is not None else "nobody could evaluate it in time"
+        reason = said if is_good else "; ".join(filter(None, (run.reason, said)))
+        run = run.model_copy(
+            update={"status": "rescued" if is_good else "failed", "reason": reason}
+        )
+        self._record(task.id, run, Ran(run.status))
+
+    def _record(self, id_: str, run: RunRecord, ran: Ran) -> None:
+        self._count(id_, self.tasks.add_run(id_, run, ran.stdout, ran.stderr))
+
+    def _count(self, id_: str, run: RunRecord) -> None:
+        steps: list[Step] = []
+
+        def outcome(task: RecurringTask) -> RecurringTask:
+            steps[:] = [recorded(task, run, self.clock.now(), self._knobs)]
+            return steps[0].task
+
+        after = self.tasks.update(id_, outcome)
+        planned = after.next_run_at if after is not None else None
+        failures = after.consecutive_failures if after is not None else 0
+        self.tasks.log(
+            self.clock.now(),
+            "ended",
+            id_,
+            run=run.number,
+            status=run.status,
+            reason=run.reason,
+            consecutive_failures=failures,
+            next_run_at=isoformat(planned) if planned else None,
+        )
+        self._round.runs.append((id_, run))
+        self._tell(id_, steps[0].notices if steps else ())
+
+    def _tell(self, id_: str, notices: Sequence[Notice]) -> None:
+        for notice in notices:
+            self.tasks.log(self.clock.now(), notice.event, id_, reason=notice.text)
+            self.tell(id_, notice)

@@ -1,0 +1,199 @@
+"""What becomes of a recurring task when something happens to it; pure, the time comes in.
+
+There is one counter of failures in a row, and it is bumped in one place (`recorded`), for cron and
+cycles alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from loki.decision.backoff import Backoff
+from loki.jobs.recurring.recurring_run import RunRecord, Start
+from loki.jobs.recurring.recurring_task import (
+    MOST_FAILURES,
+    CyclePart,
+    Hold,
+    RecurringTask,
+    Running,
+)
+from loki.jobs.recurring.schedule import Cron
+
+STOPPED = "stopped"
+"""The event of a cycle that failed once more than it may."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How failures are waited out; ``[recurrence]`` of the configuration says multiplier and cap.
+
+    Attributes:
+        multiplier: growth of the delay with each failure.
+        cap: seconds; the longest delay.
+        jitter: share of the delay; a constant of SPEC's, here so that its effect can be measured.
+    """
+
+    multiplier: float = 2.0
+    cap: float = 86400.0
+    jitter: float = 0.1
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that a person or a log is to be told."""
+
+    event: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task after something happened, and what is to be told of it."""
+
+    task: RecurringTask
+    notices: tuple[Notice, ...] = ()
+
+
+def delay(task: RecurringTask, scheduled_at: datetime, knobs: Knobs) -> float:
+    """Seconds from a failed run's scheduled time to the next one (SPEC, Backoff, offset 0).
+
+    Args:
+        task: with its failures in a row.
+        scheduled_at: the failed run's: the schedule's two fires after it give the base.
+        knobs: multiplier and cap.
+    """
+    base = task.timing().gap(scheduled_at)
+    backoff = Backoff(base, knobs.multiplier, knobs.cap, knobs.jitter)
+    return backoff.delay(task.consecutive_failures, key=task.id)
+
+
+def planned(
+    task: RecurringTask, scheduled_at: datetime, now: datetime, knobs: Knobs
+) -> datetime | None:
+    """When a task runs next: by its schedule, or where it failed last, after the backoff's delay.
+
+    Args:
+        task: with its counters.
+        scheduled_at: of its last run.
+        now: nothing is planned for earlier.
+        knobs: multiplier and cap.
+    """
+    if task.consecutive_failures:
+        after = scheduled_at + timedelta(seconds=delay(task, scheduled_at, knobs))
+        return max(_rounded(after), now)
+    timing = task.timing()
+    if isinstance(timing, Cron):
+        return timing.after(now)
+    return _rounded(now + timedelta(seconds=timing.delay))
+
+
+def begun(task: RecurringTask, start: Start, now: datetime, by: str = "schedule") -> RecurringTask:
+    """A task whose run begins."""
+    running = Running(
+        number=start.number,
+        scheduled_at=start.scheduled_at,
+        started_at=now,
+        missed=start.missed,
+        triggered_by=by,
+    )
+    return task.with_(
+        running=running, runs=max(task.runs, start.number), not_before=None, put_off=""
+    )
+
+
+def recorded(task: RecurringTask, run: RunRecord, now: datetime, knobs: Knobs) -> Step:
+    """A task after the outcome of a run is known: the one place where failures are counted.
+
+    Args:
+        task: as it is now, with what a person changed meanwhile.
+        run: with its status.
+        now: the time.
+        knobs: multiplier and cap.
+    """
+    changes: dict[str, Any] = {
+        "last_status": run.status,
+        "last_scheduled_at": run.scheduled_at,
+        "pending": run.number if run.status == "pending_evaluation" else None,
+    }
+    if task.running is not None and task.running.number == run.number:
+        changes["running"] = None
+    if run.is_success:
+        changes |= {
+            "consecutive_failures": 0,
+            "failure_restarts": 0,
+            "iterations": task.iterations + 1,
+            "last_success_at": now,
+        }
+    elif run.status == "failed":
+        changes |= {
+            "consecutive_failures": min(task.consecutive_failures + 1, MOST_FAILURES),
+            "total_failures": task.total_failures + 1,
+            "failure_restarts": task.failure_restarts + 1,
+            "last_failure_at": now,
+        }
+    after = task.with_(**changes)
+    is_judged_late = task.pending == run.number and task.next_run_at and task.next_run_at <= now
+    if not (run.is_success and is_judged_late):  # its own time to run is the next one's
+        after = after.with_(next_run_at=planned(after, run.scheduled_at, now, knobs))
+    return _stopped(after, run, now)
+
+
+def _stopped(task: RecurringTask, run: RunRecord, now: datetime) -> Step:
+    """A cycle that has done what it was to do, or failed once more than it may."""
+    part = task.schedule
+    if not isinstance(part, CyclePart) or task.stopped is not None:
+        return Step(task)
+    if (
+        run.is_success
+        and part.max_iterations is not None
+        and task.iterations >= part.max_iterations
+    ):
+        held = Hold(since=now, reason=f"{task.iterations} iterations are done", status="done")
+        return Step(task.with_(stopped=held), (Notice("done", held.reason),))
+    if run.status == "failed" and task.failure_restarts > part.max_failure_restarts:
+        count = task.consecutive_failures
+        why = f"{count} failure{'' if count == 1 else 's'} in a row: {run.reason}".rstrip(": ")
+        held = Hold(since=now, reason=why, status="failed")
+        return Step(task.with_(stopped=held), (Notice(STOPPED, why),))
+    return Step(task)
+
+
+def paused(task: RecurringTask, now: datetime, reason: str = "", by: str = "") -> RecurringTask:
+    """A task that does not run until it is resumed; its failures stay counted."""
+    if task.paused is not None:
+        return task
+    return task.with_(paused=Hold(since=now, reason=reason, by=by))
+
+
+def resumed(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+    """A task that runs again: what fell into the pause is not made up for, failures stay counted."""
+    was_stopped = task.stopped is not None
+    after = task.with_(paused=None, stopped=None)
+    if was_stopped:
+        return after.with_(failure_restarts=0, next_run_at=now)
+    return replanned(after, now, knobs)
+
+
+def replanned(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+    """A task whose next run is found anew, after its schedule or its counters were changed."""
+    last = task.last_scheduled_at
+    if isinstance(task.schedule, CyclePart) and not task.consecutive_failures:
+        # From the end of its last run on; one that has not run yet begins at once.
+        ends = (last, task.last_success_at, task.last_failure_at)
+        ended = max(filter(None, ends), default=None)
+        after = timedelta(seconds=task.schedule.delay)
+        return task.with_(next_run_at=now if ended is None else max(now, _rounded(ended + after)))
+    return task.with_(next_run_at=planned(task, last or now, now, knobs))
+
+
+def without_failures(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+    """A task whose failures in a row a person has forgiven; those of its life stay."""
+    return replanned(task.with_(consecutive_failures=0, failure_restarts=0), now, knobs)
+
+
+def _rounded(moment: datetime) -> datetime:
+    """Up to the next millisecond: what files keep, so that a restart finds the same."""
+    rest = -moment.microsecond % 1000
+    return moment.astimezone(timezone.utc) + timedelta(microseconds=rest)

@@ -1,0 +1,143 @@
+"""Joins recurring tasks with a workspace: who performs their runs, and where they are kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loki.base import atomic_file, locks, path_containment
+from loki.base.manual_clock import ManualClock
+from loki.jobs.recurring import command_run, recurring_agent_run, recurring_notifications
+from loki.jobs.recurring.dispatcher import Dispatcher
+from loki.jobs.recurring.recurring_outcome import Knobs
+from loki.jobs.recurring.recurring_run import Ran
+from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks
+from loki.jobs.triage.triaging import Triages
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    from loki.jobs.recurring.recurring_run import PutOff, RunRecord, Start, Verdict
+    from loki.jobs.recurring.recurring_task import RecurringTask
+    from loki.workspace import Workspace
+
+logger = logging.getLogger("loki")
+
+
+def recurring_tasks(workspace: Workspace) -> RecurringTasks:
+    """The recurring tasks of a project, to read and to change: what cannot be kept is an error."""
+    return RecurringTasks(workspace.strict_store)
+
+
+def knobs(workspace: Workspace) -> Knobs:
+    """How a project waits failures out."""
+    said = workspace.config.recurrence
+    return Knobs(said.failure_backoff_multiplier, said.failure_backoff_max_delay)
+
+
+def dispatcher(workspace: Workspace) -> Dispatcher:
+    """What runs the recurring tasks of a project."""
+    tasks = RecurringTasks(workspace.store)
+    found = Dispatcher(
+        tasks,
+        WorkspaceRunner(workspace),
+        workspace.clock,
+        Locks(workspace.folder),
+        knobs(workspace),
+        workspace.config.recurrence.parallel,
+    )
+    found.tell = recurring_notifications.noticed(workspace)
+    waits, tell = is_simulated(workspace), recurring_notifications.paused(workspace)
+    triages = Triages(workspace, tasks, found.cancelled, waits=waits, tell=tell)
+    found.after_round.append(triages.tick)
+    found.closing.append(triages.close)
+    return found
+
+
+def is_simulated(workspace: Workspace) -> bool:
+    """Whether its clock's waits pass at once."""
+    return isinstance(workspace.clock, ManualClock)
+
+
+class Locks:
+    """A lock for each task, held by the run that is under way; it goes with its process.
+
+    Args:
+        folder: the workspace's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def __call__(self, id_: str) -> Iterator[bool]:
+        """Whether the lock was free; inside, it is held then."""
+        place = path_containment.path(self._folder, FOLDER, path_containment.part(id_))
+        atomic_file.make_folder(place)
+        with locks.hold_if_free(f"{place}/run") as is_free:
+            yield is_free
+
+
+class Changes:
+    """Tells whether another process changed a task since it was last asked.
+
+    Args:
+        folder: the workspace's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._seen = self._stamps()
+
+    def __call__(self) -> bool:
+        """Whether anything changed."""
+        now = self._stamps()
+        changed, self._seen = now != self._seen, now
+        return changed
+
+    def _stamps(self) -> dict[str, int]:
+        found = {}
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    try:
+                        found[entry.name] = os.stat(f"{entry.path}/task.json").st_mtime_ns
+                    except OSError:
+                        continue
+        except OSError:
+            pass
+        return found
+
+
+class WorkspaceRunner:
+    """A `loki.jobs.recurring.recurring_run.Runner` that works in a project.
+
+    Args:
+        workspace: the project.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def run(self, task: RecurringTask, start: Start) -> Ran | PutOff:
+        """Perform a run to its end."""
+        workspace = self._workspace
+        if task.command:
+            known = workspace.config.loop.pass_environment
+            return command_run.run(task, start, workspace.root, workspace.patterns, known)
+        ran = recurring_agent_run.run(workspace, task, start)
+        is_judged = task.agent is not None and task.agent.evaluate_command is not None
+        if isinstance(ran, Ran) and ran.status == "failed" and ran.task_id and is_judged:
+            return replace(ran, status="pending_evaluation")
+        return ran
+
+    def evaluate(
+        self, task: RecurringTask, run: RunRecord, cancelled: threading.Event
+    ) -> Verdict | None:
+        """What a reviewer says of a run that failed; None: it could not be asked."""
+        return recurring_agent_run.evaluate(self._workspace, task, run, cancelled)

@@ -1,0 +1,1 @@
+"""Triage of recurring tasks that keep failing."""

@@ -1,0 +1,164 @@
+"""Brings what succeeded in a copy into the project: all or none, and never what fails together.
+
+What others landed, or a person edited, since the copy was taken is looked at first. Where it is one
+of the task's own files, the work does not fit any more: the task begins again on a copy of the newer
+project. Where it is anything else, the copy becomes one of the newer project with the work in it, and
+the checks run once more there. That could go on for ever while others land all the time, so from the
+second time on the checks run while the project is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loki.action.changes.change import Change
+from loki.action.changes.merge import Landed
+from loki.action.changes.transaction import ApplyError, Conflict, EditConflict
+from loki.action.changes.unfinished_work import change_in, move_over, work_of
+from loki.base.log import tell
+from loki.jobs.work.project_lock import Stopped, held, landing, undo_journal
+from loki.jobs.work.task_stop import is_cancelled
+from loki.recognition.failure import Failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loki.action.loop.performer import Performer
+    from loki.jobs.work.task_copy import Copy
+
+FREE_ROUNDS = 1
+"""How often the checks run on a newer project that nobody holds meanwhile. Chosen, not measured."""
+
+MAX_ROUNDS = 6
+"""How often the project may change under a task that lands: only people can go on so. Chosen."""
+
+MOST_SHOWN = 4000
+"""Characters of its lost work that an agent is shown. Chosen, not measured."""
+
+
+class ClaimLost(Exception):
+    """Somebody else works on the task by now."""
+
+
+@dataclass
+class Lander:
+    """Lands the work of one task.
+
+    Args:
+        performer: performs the task's effects in the copy.
+        copy: the copy.
+        folder: the workspace's folder.
+        may_land: whether the task is still this worker's; asked while the project is held.
+    """
+
+    performer: Performer
+    copy: Copy
+    folder: Path
+    may_land: Callable[[], bool] = lambda: True
+
+    def __post_init__(self) -> None:
+        """Nothing has been tried."""
+        self._rounds = 0
+
+    @property
+    def _task(self) -> str:
+        return self.performer.task.id
+
+    def __call__(self) -> Landed:
+        """Land; `Landed` says what came of it.
+
+        Raises:
+            ClaimLost: the task is somebody else's by now; nothing has landed.
+            ApplyError: the project's files cannot be written; nothing has landed.
+        """
+        try:
+            with held(self.folder, self.performer.cancelled):
+                if not self.may_land():
+                    raise ClaimLost
+                return self._land()
+        except Stopped:
+            return Landed(moved=True)  # the driver sees for itself that it is to stop
+
+    def _land(self) -> Landed:
+        change = change_in(work_of(self.folder, self._task))
+        if not change.edits:
+            return Landed()
+        moved = self._moved()
+        if not moved:
+            return self._apply(change)
+        if theirs := [path for path in moved if path in set(change.paths)]:
+            why = "somebody else changed it meanwhile"
+            return self._conflict([Conflict(path, why) for path in theirs])
+        return self._verify(change)
+
+    def _catch_up(self, change: Change) -> None:
+        try:
+            self.copy.catch_up()
+            self.performer.regressions.restart()
+        except OSError:  # such as a file where a folder was
+            self._begin_again(change)
+
+    def _moved(self) -> tuple[str, ...]:
+        """The paths that are others in the project than in the copy as it was taken."""
+        return self.copy.base.difference(self.copy.now()).paths
+
+    def _verify(self, change: Change) -> Landed:
+        """Check the work once more on the newer project."""
+        self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            message = f"the project changed {self._rounds} times while the work was to land in it"
+            return Landed(failure=Failure.of(message, tool="loki", error_code="not-landed"))
+        tell(
+            self._task, "the project has moved on: the checks run once more with what is new in it"
+        )
+        try:
+            self._catch_up(change)
+        except ApplyError as error:  # a file where the work has a folder, or the other way round
+            return self._conflict([Conflict(change.paths[0], str(error))])
+        # Somebody who does not ask may change it even while it is held.
+        is_sure = self._rounds > FREE_ROUNDS and self._passes() and not self._moved()
+        return self._apply(change) if is_sure else Landed(moved=True)
+
+    def _apply(self, change: Change) -> Landed:
+        # What was ended before may have ended its checks: nothing they say then counts.
+        if is_cancelled(self.folder, self._task):
+            self.performer.cancelled.set()
+        if self.performer.cancelled.is_set():
+            raise Stopped
+        journal = undo_journal(self.folder, self._task)
+        try:
+            with landing(self.folder, self._task):
+                journal.apply(change)
+                journal.settle()
+        except EditConflict as conflict:
+            return self._conflict(conflict.conflicts)
+        tell(self._task, f"landed: {', '.join(change.paths)}")
+        return Landed()
+
+    def _passes(self) -> bool:
+        checks = self.performer.checks
+        return checks.run(self.performer.task.checks).first_failure is None
+
+    def _begin_again(self, change: Change) -> None:
+        self.copy.begin_again()
+        self.performer.executor.journal = move_over(self.folder, self._task, change, self.copy.root)
+        self.performer.regressions.restart()
+
+    def _conflict(self, conflicts: Sequence[Conflict]) -> Landed:
+        work = self.performer.executor.journal.diff()
+        self._begin_again(Change.nothing())
+        named = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)
+        tell(self._task, f"does not fit the project any more: {named}", warning=True)
+        known = self.performer.patterns
+        failure = Failure.of(
+            f"merge conflict with what others did in the project since the task began: {named}",
+            tool="loki",
+            error_code="merge-conflict",
+            path=conflicts[0].path,
+            pattern="merge-conflict" if "merge-conflict" in known.patterns else None,
+            patterns=known,
+            excerpt=f"Your change was not applied. It was:\n{work[:MOST_SHOWN]}",
+        )
+        return Landed(failure=failure)

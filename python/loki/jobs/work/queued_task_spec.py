@@ -1,0 +1,235 @@
+"""What a queued task is in a workspace: a task with its checks, and who works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from loki.action.loop.resumption import awaits_approval, status_of
+from loki.action.task import Outcome
+from loki.base.error import UsageError
+from loki.base.time import argument_seconds
+from loki.execution import assembly
+from loki.jobs.inbox import human_review_answers
+from loki.jobs.queue.project_queue import must_be_whole
+from loki.jobs.queue.queue_operations import EDITED
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.memory import task_record
+
+if TYPE_CHECKING:
+    from loki.action.agent_protocol import Reviewer
+    from loki.action.checks.check import Check
+    from loki.execution.task_session import AgentLike, Task
+    from loki.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultAgent:
+    """Who works on tasks that name nobody.
+
+    Attributes:
+        agent: as for ``--agent``; agent_command: or a program; "": not said.
+    """
+
+    agent: str = ""
+    agent_command: str = ""
+
+    def has_somebody(self, queued: QueuedTask) -> bool:
+        """Whether anybody is named for a task."""
+        return bool(queued.agent or queued.agent_command or self.agent or self.agent_command)
+
+    def must_be_able(self, workspace: Workspace) -> None:
+        """Refuse who cannot work, before there is work that they would be asked for.
+
+        Raises:
+            UsageError: no such program, no key.
+        """
+        if self.agent or self.agent_command:
+            agent_of(workspace, QueuedTask("any", "any"), self)
+
+
+def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> Task:
+    """The task of a queued one, begun or gone on with.
+
+    A task that had asked for a person and can be claimed has been answered: it goes on from there.
+
+    Args:
+        workspace: where it is worked on.
+        queued: the task.
+        asks: where nothing can tell when it is done, a person is asked in the end: whoever filed it is
+            another program, or loki, and cannot name a check.
+
+    Raises:
+        UsageError: it cannot be worked on as it was submitted.
+    """
+    must_be_whole(queued)
+    reviewer = _reviewer(workspace, queued)
+    record = task_record.load(workspace.store, queued.id)
+    if _goes_on(workspace, record, queued.id):
+        return _gone_on_with(workspace, queued, record, reviewer)
+    return workspace.task(**_said(workspace, queued, reviewer, asks=asks))
+
+
+def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> None:
+    """Refuse a task that `task_of` would refuse, without loading all that works on it.
+
+    Raises:
+        UsageError: it cannot be worked on as it was submitted.
+    """
+    if _goes_on(workspace, task_record.load(workspace.store, queued.id), queued.id):
+        task_of(workspace, queued, asks=asks)
+        return
+    must_be_whole(queued)
+    said = _said(workspace, queued, _reviewer(workspace, queued), asks=asks)
+    assembly.task_spec(workspace, **said)
+
+
+def _goes_on(workspace: Workspace, record: Mapping[str, Any], id_: str) -> bool:
+    if status_of(record) != "escalated" or awaits_approval(record):
+        return False
+    # A worker is nobody who answers: what still asks a person is not settled by going on.
+    return not human_review_answers.of(workspace).of_task(id_)
+
+
+def _said(
+    workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
+) -> dict[str, Any]:
+    """What a queued task says, as arguments of `loki.Workspace.task`."""
+    return {
+        "title": _title(queued),
+        "id": queued.id,
+        "kind": queued.kind,
+        "checks": queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
+        "complexity": queued.complexity,
+        "max_attempts": queued.max_attempts,
+        "max_time": queued.max_time or None,
+        "max_tokens": queued.max_tokens,
+        "max_cost": queued.max_cost,
+        "scope": queued.scope,
+        "reviewer": reviewer,
+    }
+
+
+def _gone_on_with(
+    workspace: Workspace,
+    queued: QueuedTask,
+    record: Mapping[str, Any],
+    reviewer: Reviewer | None,
+) -> Task:
+    """A task where it stopped; what a person has changed of it since is as it is in the queue."""
+    is_edited = str(queued.raw.get(EDITED) or "") > str(record.get("updated_at") or "")
+    if not is_edited:
+        return workspace.resume(queued.id, reviewer=reviewer)
+    task = workspace.resume(
+        queued.id,
+        checks=queued.checks or None,
+        max_attempts=queued.max_attempts,
+        reviewer=reviewer,
+    )
+    task.spec = replace(
+        task.spec,
+        title=_title(queued),
+        kind=queued.kind,
+        complexity=queued.complexity,
+        scope=queued.scope,
+    )
+    return task
+
+
+def _default_checks(
+    workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
+) -> Sequence[str | Check]:
+    try:
+        return workspace.default_checks(queued.kind, queued.complexity, reviewer)
+    except UsageError:
+        if not asks:
+            raise
+        return (f"approval: {_title(queued)}",)
+
+
+def _title(queued: QueuedTask) -> str:
+    """What is to be achieved, in one line."""
+    more = " ".join(queued.description.split())
+    return f"{queued.title.strip().rstrip(':.')}: {more}" if more else queued.title.strip()
+
+
+def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) -> AgentLike:
+    """Who works on a queued task.
+
+    Raises:
+        UsageError: nobody is named, or who is cannot work: no such program, no key.
+    """
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_agent import CommandAgent
+
+    said = queued if queued.agent or queued.agent_command else default
+    limit = (
+        argument_seconds("agent_timeout", queued.agent_timeout) if queued.agent_timeout else None
+    )
+    if said.agent:
+        return assembly.agent(
+            workspace, said.agent, limit, reflect=queued.reflect, pass_environment=queued.pass_env
+        )
+    if not said.agent_command:
+        raise UsageError(
+            "nobody is named to work on it: expected --agent or --agent-command, of `loki submit` "
+            "or, for all tasks that name nobody, of `loki work`"
+        )
+    if queued.briefing not in {"", "stdin", "argument"}:
+        raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
+    found = CommandAgent(
+        _as_in_project(workspace, said.agent_command),
+        briefing=queued.briefing or None,  # type: ignore[arg-type]
+        timeout=limit or workspace.config.loop.agent_timeout,
+        reflect=queued.reflect,
+        pass_environment=queued.pass_env or None,
+    )
+    if problem := unrunnable(found.command, workspace.root, may_come=False):
+        raise UsageError(f"unknown agent: {problem}")
+    return found
+
+
+def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
+    """A command's words; a program that the project finds and its copy does not, by its whole path."""
+    from loki.action.processes.command_line import assignments, split, which
+
+    words = split(command)
+    rest = assignments(words)[1]
+    if rest and not which(rest[0], workspace.root) and (found := which(rest[0], workspace.project)):
+        return (*words[: len(words) - len(rest)], found, *rest[1:])
+    return words
+
+
+def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
+    """How a task ended whose worker died right after, before it could say so; else None."""
+    record = task_record.load(workspace.store, queued.id)
+    outcome = record.get("outcome") or {}
+    is_of_now = str(record.get("updated_at") or "") >= queued.submitted_at
+    if not queued.lost or status_of(record) != "success" or not is_of_now:
+        return None
+    from loki.action.changes.unfinished_work import forget  # how work is done is much to load
+
+    forget(workspace.folder, workspace.store, queued.id)
+    files = tuple(map(str, outcome.get("files_modified") or ()))
+    return Outcome(
+        queued.id,
+        "success",
+        int(outcome.get("attempts") or 0),
+        files,
+        reason=str(outcome.get("reason") or ""),
+        duration_ms=int(outcome.get("duration_ms") or 0),
+    )
+
+
+def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
+    if not queued.reviewer_command:
+        return None
+    from loki.action.processes.command_line import unrunnable
+    from loki.agents.command_reviewer import CommandReviewer
+
+    command = _as_in_project(workspace, queued.reviewer_command)
+    reviewer = CommandReviewer(command, timeout=workspace.config.loop.agent_timeout)
+    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
+        raise UsageError(f"unknown reviewer: {problem}")
+    return reviewer

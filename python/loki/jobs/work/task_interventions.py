@@ -1,0 +1,201 @@
+"""What a person says to a task that waits for them, joined: yes or no, what they know, or give it up."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loki.action.loop import resumption, task_specification
+from loki.action.task import limited, retries_of
+from loki.base.error import UsageError
+from loki.base.secret import mask_secrets
+from loki.base.time import isoformat
+from loki.jobs.inbox import human_review_answers
+from loki.memory.intervention import MAX_CONTEXT, Intervention, said
+from loki.recognition.definition_file import hint
+
+if TYPE_CHECKING:
+    from loki.action.agent_protocol import Reviewer
+    from loki.action.changes.undo import Undone
+    from loki.action.checks.check import Check
+    from loki.base.time import Duration
+    from loki.execution.task_session import Task
+    from loki.people.approval import Approval
+    from loki.workspace import Workspace
+
+
+def resume(
+    workspace: Workspace,
+    record: Mapping[str, Any],
+    context: str = "",
+    checks: Sequence[str | Check] | None = None,
+    max_attempts: int | None = None,
+    max_time: Duration | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    wait: bool | None = None,
+    reviewer: Reviewer | None = None,
+) -> Task:
+    """A task that stopped, to be gone on with; `Workspace.resume` says more."""
+    from loki.execution.assembly import resolved
+    from loki.execution.task_session import Task
+
+    resumption.must_be_resumable(record)
+    spec = task_specification.from_dict(record, None if checks is None else ())
+    spec = replace(
+        spec,
+        checks=resolved(workspace, spec.checks if checks is None else checks, reviewer),
+        max_retries=spec.max_retries if max_attempts is None else retries_of(max_attempts),
+        budget=limited(spec.budget, max_time, max_tokens, max_cost),
+        wait=spec.wait if wait is None else wait,
+    )
+    words = said(with_commands(workspace, record, context))
+    human_review_answers.resumed(workspace, str(record["id"]), words, user())
+    if not resumption.is_help(record, words):
+        return Task(workspace, spec, reviewer=reviewer)
+    help_ = Intervention(isoformat(workspace.clock.now()), context=words)
+    return Task(workspace, spec, help_, reviewer=reviewer)
+
+
+def abort(workspace: Workspace, task_id: str, *, force: bool, why: str = "") -> Undone:
+    """Give a task up, wherever it stands; `Workspace.abort` says more."""
+    from loki.action.changes.undo import Undone
+    from loki.jobs.work.takeover import dropped
+    from loki.jobs.work.task_stop import given_up
+    from loki.memory import task_record
+
+    _must_be_open(workspace, task_id)
+    with given_up(workspace, task_id, user()):
+        record = task_record.load(workspace.store, task_id)
+        if not _must_be_open(workspace, task_id):
+            undone = Undone()
+        else:
+            with workspace.exclusive():
+                undone = _undo(workspace, record, said(why), force=force)
+            if undone.conflicts and not force:
+                return undone
+        dropped(workspace, task_id, why or "a person aborted the task; its changes were undone")
+    human_review_answers.given_up(workspace, task_id, user())
+    return undone
+
+
+def _must_be_open(workspace: Workspace, task_id: str) -> bool:
+    """Whether there is work of a task to be undone; else it only stands in the queue.
+
+    Raises:
+        UsageError: there is no such task, or it has ended, also just now.
+    """
+    from loki.memory import task_record
+
+    record = task_record.load(workspace.store, task_id)
+    if record and resumption.is_open(record):
+        return True
+    if human_review_answers.is_waiting_in_queue(workspace, task_id):
+        return False
+    if not record:
+        raise UsageError(f"no task {task_id!r} here: `loki show` lists them, and `loki queue`")
+    resumption.must_be_resumable(record)
+    return True
+
+
+def _undo(workspace: Workspace, record: Mapping[str, Any], why: str, *, force: bool) -> Undone:
+    """Undo what a task changed, and note on its pages that it is given up."""
+    from loki.action.loop.refused_proposal_store import forget
+    from loki.memory import task_record
+    from loki.memory.intervention import from_record
+    from loki.people.escalation_answer import sentence, with_answer
+    from loki.people.escalations import Escalations
+
+    journal = workspace.journal(str(record["id"]))
+    journal.recover()
+    undone = journal.undo(force=force)
+    if undone.conflicts and not force:
+        return undone
+    forget(workspace.store, str(record["id"]))
+    after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
+    answer = sentence(from_record(after)[-1])
+    Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
+    outcome = record.get("outcome") or {}
+    page = outcome.get("page") if resumption.awaits_approval(record) else None
+    if page and (text := workspace.store.get(page)):
+        workspace.store.put(page, with_answer(text, answer))
+    task_record.save(workspace.store, after)
+    return undone
+
+
+def approve(
+    workspace: Workspace,
+    record: Mapping[str, Any],
+    criterion: str,
+    decision: bool,
+    by: str,
+    note: str,
+) -> Approval:
+    """Keep a person's decision; `Workspace.approve` says more.
+
+    Args:
+        workspace: the project.
+        record: the task's.
+        criterion: what is decided on.
+        decision: yes or no.
+        by: who decides, or "".
+        note: why.
+    """
+    from loki.people.approval import PREFIX, Approval, Approvals
+
+    at, who = isoformat(workspace.clock.now()), by or user()
+    approvals = Approvals(workspace.strict_store, str(record["id"]))
+    if criterion.startswith(PREFIX):
+        return approvals.decide(approvals.words(criterion), decision, who, at, note.strip())
+    awaited = record.get("approval") or {}
+    names = awaited.get("criteria") or []
+    if criterion not in names:
+        waits = f"it waits for: {', '.join(map(repr, names))}" if names else "it waits for none"
+        raise UsageError(
+            f"task {record.get('id')} does not wait for an approval of {criterion!r}: {waits}"
+            f"{hint(criterion, names)}"
+        )
+    # Of what the page showed, not of what is there now: that is looked at when the task goes on.
+    approval = Approval(criterion, decision, who, at, str(awaited["digest"]), note.strip())
+    approvals.add(approval)
+    return approval
+
+
+def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
+    """What people said, and which commands they approved since the task stopped."""
+    from loki.people.approval import Approvals
+
+    since, id_ = str(record.get("updated_at") or ""), str(record["id"])
+    commands = Approvals(workspace.store, id_)
+    said = (context, *human_review_answers.answers(workspace, id_, since), commands.told(since))
+    return "\n".join(filter(None, said))
+
+
+def heard(workspace: Workspace, task_id: str) -> list[str]:
+    """What people answered in a task's life, for whoever works on it; the newest where it is too much.
+
+    It holds wherever the task stands: never begun, interrupted, given up and tried again.
+    """
+    from loki.people.approval import Approvals
+
+    told = (
+        *human_review_answers.answers(workspace, task_id),
+        Approvals(workspace.store, task_id).told(""),
+    )
+    found: list[str] = []
+    for words in map(mask_secrets, reversed(list(filter(None, told)))):
+        if sum(map(len, found)) + len(words) > MAX_CONTEXT:
+            break
+        found.append(words)
+    return found[::-1]
+
+
+def user() -> str:
+    """The user of this machine, as decisions name them."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user, as in some containers
+        return f"uid {os.getuid()}"

@@ -1,0 +1,370 @@
+"""Workers of one process on a project's queue: they claim, work in copies, and say how it ended.
+
+One thread claims and renews; each claimed task is worked on in a thread of its own, where nearly all
+time goes into other programs (agents, checks). Any number of such processes share a queue. What is
+claimed belongs to the process: its worker's lock is held by it and by the supervisors of all that it
+runs, so that nobody takes a task over before the last program of a killed worker is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loki.action.processes.process import outlived_by_commands
+from loki.base import path_containment
+from loki.base.error import LokiError, StoreError, UsageError
+from loki.jobs.queue.lease import Slots
+from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import LEASE
+from loki.jobs.queue.queue_list_file import Unreadable
+from loki.jobs.queue.queue_operations import claimable
+from loki.jobs.queue.worker_lock import Worker
+from loki.jobs.work.copy_merger import ClaimLost
+from loki.jobs.work.copy_run import run_in_copy
+from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
+from loki.jobs.work.project_lock import Stopped
+from loki.jobs.work.queue_capacity import Capacity
+from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
+from loki.jobs.work.task_stop import begins, is_cancelled, listening
+
+if TYPE_CHECKING:
+    from loki.action.task import Outcome
+    from loki.jobs.queue.lease import Claim
+    from loki.jobs.queue.queued_task import QueuedTask
+    from loki.jobs.work.task_stop import Word
+    from loki.workspace import Workspace
+
+IDLE = 1.0
+"""Seconds between two looks at a queue that has nothing to claim. Chosen."""
+
+NAMED = "--agent or --agent-command, of `loki work` or of `loki submit`"
+"""What says who works."""
+
+logger = logging.getLogger("loki")
+
+
+@dataclass
+class Job:
+    """A task that is being worked on."""
+
+    claim: Claim
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    renewed: float = field(default_factory=time.monotonic)
+    is_paused: bool = False
+    is_given_up: bool = False
+
+
+class Bell:
+    """Wakes who waits, also from a signal handler, where a `threading.Event` could block for ever."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def ring(self) -> None:
+        """Wake who waits, or who waits next."""
+        with suppress(OSError):  # rung often enough already, or nobody is there any more
+            os.write(self._writer, b".")
+
+    def wait(self, seconds: float) -> None:
+        """Until it rings, or time is up."""
+        select.select([self._reader], [], [], seconds)
+        with suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+
+    def __del__(self) -> None:
+        """Nobody is left who could ring."""
+        for handle in (self._writer, self._reader):
+            with suppress(OSError):
+                os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How the queue stands: tasks that wait, that a person has to answer, and that are worked on."""
+
+    pending: int
+    blocked: int
+    in_progress: int
+
+
+class Crew:
+    """Works on a project's queue.
+
+    Args:
+        workspace: the project.
+        workers: tasks at a time in this process.
+        default: who works on tasks that name nobody.
+        watch: stay when there is nothing to do, and take what comes.
+        max_tasks: end after so many; None: no limit.
+        tell: called with each task that was begun (its claim, and None) or has ended (how, and how the
+            queue stands then); one call at a time.
+
+    Attributes:
+        finished: what has ended, in order.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        workers: int,
+        *,
+        default: DefaultAgent = DefaultAgent(),  # noqa: B008 - frozen
+        watch: bool = False,
+        max_tasks: int | None = None,
+        tell: Callable[[Claim | Finished, Count | None], object] = lambda *_: None,
+    ) -> None:
+        if workers < 1:
+            raise UsageError(f"workers is {workers}: expected 1 or more")
+        self._workspace, self._workers, self._default = workspace, workers, default
+        self._watch, self._left, self._tell = watch, max_tasks, tell
+        self._queue = queue_of(workspace)
+        self._unnamed = -1
+        self._capacity = Capacity(
+            workspace.breakers(), workspace.clock, workspace.config.work.parallel
+        )
+        self._jobs: dict[str, Job] = {}
+        self._is_stopping = self._is_draining = False
+        self._unreadable = ""
+        self._bell = Bell()
+        self._telling = threading.Lock()
+        self.finished: list[Finished] = []
+
+    def run(self) -> int:
+        """Work until the queue has nothing more to do, or somebody stops it.
+
+        It has something as long as a task of it can be claimed, now or once those in progress, also
+        of other workers, have ended; what waits for a person, an open breaker or another program is
+        left.
+
+        Returns:
+            The exit code of `loki work`.
+
+        Raises:
+            StoreError: the queue cannot be read or written.
+        """
+        # As files are stamped, whatever the clock says.
+        path_containment.sweep(self._workspace.folder, time.time() - path_containment.STALE)
+        with (
+            Worker(self._workspace.folder) as worker,
+            outlived_by_commands(worker.fileno()),
+            listening(self._workspace.folder, self._heard),
+        ):
+            try:
+                while not self._is_stopping and self._turn(worker):
+                    pass
+            finally:
+                self._wait_for_all()
+        return self.exit_code
+
+    def stop(self) -> None:
+        """End all tasks, which go back to pending; may be called from a signal handler."""
+        self._is_stopping = True
+        self._bell.ring()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody stopped it."""
+        return self._is_stopping
+
+    def _heard(self, word: Word) -> None:
+        if word == "stop":
+            self.stop()
+        self._is_draining = True
+        self._bell.ring()
+
+    @property
+    def exit_code(self) -> int:
+        """The most severe of what happened."""
+        codes = {EXIT_CODES[one.place] for one in self.finished}
+        if self._is_stopping:
+            codes.add(130)
+        else:
+            codes |= {6} if self.held_up() else set()
+            codes |= {3} if self.nameless() else set()
+        return next((code for code in SEVERITY if code in codes), 0)
+
+    def held_up(self) -> list[str]:
+        """Ids of tasks that nothing but an open breaker keeps from being worked on."""
+        if self._is_over:
+            return []
+        ready = claimable(self._queue.lists(), Slots(sys.maxsize, self._default.has_somebody))
+        return [task.id for task in ready if not self._capacity.admits(task)]
+
+    def nameless(self) -> list[str]:
+        """Ids of tasks that could be worked on if anybody were named to."""
+        if self._is_over or self._default.agent or self._default.agent_command:
+            return []
+        ready = claimable(self._queue.lists(), None)
+        return [task.id for task in ready if not self._default.has_somebody(task)]
+
+    # --- claiming --------------------------------------------------------------------------------------
+
+    def _turn(self, worker: Worker) -> bool:
+        """Claim one task, or wait for something to change; whether there is more to do."""
+        try:
+            return self._try_turn(worker)
+        except Unreadable as error:
+            if not self._watch:
+                raise
+            if str(error) != self._unreadable:
+                self._unreadable = str(error)
+                logger.warning("%s. Nothing is claimed until then", error)
+        self._bell.wait(IDLE)
+        return True
+
+    def _try_turn(self, worker: Worker) -> bool:
+        self._look_after()
+        is_done = self._is_over
+        if not is_done and len(self._jobs) < self._workers:
+            claim = self._queue.claim(worker, Slots(self._capacity.slots, self._may_take))
+            if claim is not None:
+                self._begin(claim)
+                return True
+            if not self._jobs and not self._watch and not self._may_come():
+                return False
+            self._warn_of_nameless()
+        elif is_done and not self._jobs:
+            return False
+        self._bell.wait(self._pause())
+        return True
+
+    def _may_take(self, task: QueuedTask) -> bool:
+        """Whether a task is for this process: one that names nobody waits for who brings an agent."""
+        return self._default.has_somebody(task) and self._capacity.admits(task)
+
+    def _warn_of_nameless(self) -> None:
+        """Once, and again when others wait."""
+        pending = self._queue.counts()[0]["pending"]
+        if self._watch and pending != self._unnamed and (names := self.nameless()):
+            more = f" and {len(names) - 1} more" if names[1:] else ""
+            logger.warning("nobody is named to work on %s%s: expected %s", names[0], more, NAMED)
+        self._unnamed = pending
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether it takes nothing more."""
+        return self._is_draining or (self._left is not None and self._left <= 0)
+
+    def _pause(self) -> float:
+        """Seconds until it is worth looking again."""
+        until = self._capacity.seconds
+        return IDLE if until is None else min(IDLE, max(0.05, until))
+
+    def _may_come(self) -> bool:
+        """Whether a task can become free to claim without a person, a breaker or a new task."""
+        if not any(task.claim for task in self._queue.tasks("in-progress")):
+            return False  # what another program has, or left, may stay there for ever
+        self._queue.reap()
+        return True
+
+    def _look_after(self) -> None:
+        """Renew what is claimed, and see how the breakers stand."""
+        self._capacity.look()
+        now = time.monotonic()
+        for job in tuple(self._jobs.values()):
+            if self._capacity.stops_background and job.claim.task.background:
+                job.is_paused = True
+            if is_cancelled(self._workspace.folder, job.claim.id):
+                job.is_given_up = True
+            if self._is_stopping or job.is_paused or job.is_given_up:
+                job.cancelled.set()
+            if now - job.renewed > LEASE / 3:
+                job.renewed = now
+                if self._queue.renew(job.claim) is None:
+                    job.cancelled.set()
+
+    def _begin(self, claim: Claim) -> None:
+        if self._left is not None:
+            self._left -= 1
+        begins(self._workspace.folder, claim.id)
+        job = self._jobs[claim.id] = Job(claim)
+        with self._telling:
+            self._tell(claim, None)
+        threading.Thread(target=self._work, args=(job,), name=f"loki-{claim.id}").start()
+
+    def _wait_for_all(self) -> None:
+        while self._jobs:
+            self._look_after()
+            self._bell.wait(IDLE)
+
+    # --- working: in a thread of the task's own ------------------------------------------------------------
+
+    def _work(self, job: Job) -> None:
+        begun = time.monotonic()
+        ended = None
+        try:
+            place, reason, outcome = self._try(job)
+            seconds = time.monotonic() - begun
+            title = job.claim.task.title
+            ended = Finished(job.claim.id, title, place, reason, outcome, seconds)
+            self.finished.append(ended)
+        except StoreError as error:  # the claim ends with this process
+            logger.error("the queue could not be written after %s: %s", job.claim.id, error)
+        finally:
+            # It may be claimed again already, here, if it went back to pending.
+            if self._jobs.get(job.claim.id) is job:
+                del self._jobs[job.claim.id]
+            if ended is not None:
+                self._say(ended)
+            self._bell.ring()
+
+    def _try(self, job: Job) -> tuple[Place, str, Outcome | None]:
+        claim, queue = job.claim, self._queue
+        try:
+            outcome = finished(self._workspace, claim.task) or self._run(job)
+        except ClaimLost:
+            return "lost", "another worker has it by now", None
+        except Stopped:
+            return (*self._put_back(job, "stopped before it began"), None)
+        except (LokiError, OSError) as error:
+            return (*give_back(queue, claim, "blocked", f"{CANNOT}: {error}"), None)
+        except Exception as error:  # a defect of loki must not come round for ever
+            logger.exception("task %s", claim.id)
+            reason = f"loki could not work on it ({type(error).__name__}: {error})"
+            return (*give_back(queue, claim, "blocked", reason), None)
+        if outcome.status == "paused":
+            self._capacity.hold(claim.id, outcome.retry_at)
+        if outcome.status == "interrupted":
+            return (*self._put_back(job, outcome.reason), outcome)
+        return (*finish(queue, claim, outcome), outcome)
+
+    def _put_back(self, job: Job, reason: str) -> tuple[Place, str]:
+        """What was ended goes back to pending."""
+        if job.is_given_up or is_cancelled(self._workspace.folder, job.claim.id):
+            return give_back(self._queue, job.claim, "cancelled", "a person gave it up")
+        if job.is_paused and not self._is_stopping:
+            reason = "work in the background stops while a circuit breaker is open"
+            return give_back(self._queue, job.claim, "paused", reason)
+        return give_back(self._queue, job.claim, "interrupted", reason)
+
+    def _run(self, job: Job) -> Outcome:
+        queued, default = job.claim.task, self._default
+        return run_in_copy(
+            self._workspace,
+            lambda copy: task_of(copy, queued, asks=True),
+            lambda copy: agent_of(copy, queued, default),
+            job.cancelled,
+            lambda: self._queue.holds(job.claim),
+        )
+
+    def _say(self, what: Finished) -> None:
+        with self._telling:
+            counts, blocked = self._queue.counts()
+            pending = counts["pending"] - blocked
+            self._tell(what, Count(pending, blocked, counts["in-progress"]))
+
+
+def leave_at_once() -> None:
+    """End this process now: supervisors see to it that nothing of it runs on."""
+    os._exit(130)

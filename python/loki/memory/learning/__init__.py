@@ -1,0 +1,1 @@
+"""What loki would like to learn, for a person to decide on."""

@@ -1,0 +1,1 @@
+"""Runs of test suites, kept."""

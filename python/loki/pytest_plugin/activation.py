@@ -1,0 +1,44 @@
+"""Puts the rooms together where somebody asked for loki."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loki.pytest_plugin import traceback_text
+from loki.pytest_plugin.error_guard import Guard
+from loki.pytest_plugin.project_root import place_of
+
+if TYPE_CHECKING:
+    import pytest
+
+    from loki.pytest_plugin.project_root import Place
+
+
+def on(config: pytest.Config) -> None:
+    """Register what listens to the run: the controller's side, or that of a worker of pytest-xdist."""
+    guard = Guard()
+    place = place_in(config)
+    plugin: object
+    if hasattr(config, "workerinput"):
+        from loki.pytest_plugin.run_trace import PATH, worker_watch
+        from loki.pytest_plugin.xdist_worker import Worker
+
+        plugin = Worker(config, guard, place)
+        journal = str(config.workerinput.get(PATH, ""))
+        config.pluginmanager.register(worker_watch(journal, place), "loki-trace")
+    else:
+        from loki.pytest_plugin.controller import Controller
+        from loki.pytest_plugin.options import options_of
+
+        plugin = Controller(config, guard, place, options_of(config, vars(config.option)))
+    config.pluginmanager.register(plugin, "loki-run")
+    traceback_text.register(config, guard)
+
+
+def place_in(config: pytest.Config) -> Place:
+    """The place of the run that pytest was configured for."""
+    return place_of(
+        config.rootpath,
+        is_configured=config.inipath is not None,
+        started_in=config.invocation_params.dir,
+    )

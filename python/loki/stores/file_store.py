@@ -1,0 +1,313 @@
+"""Memory in plain files under a workspace's ``.loki/``; many processes may share them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from loki.base import atomic_file as file
+from loki.base import locks, path_containment
+from loki.base.error import StoreError, UsageError
+from loki.memory import document_validation
+from loki.memory.store import Record, Rewrite
+
+SIGNALS = "signals"
+"""Folder that is always there: programs and people append to files in it as they are."""
+
+IGNORED = """\
+# What loki remembers stays here; what a person wrote can be committed.
+*
+!config.toml
+!failure-patterns.yml
+!verification-gates.yml
+"""
+
+LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.005
+"""Seconds to wait for a lock over documents, held for milliseconds, and between two looks; chosen."""
+
+ROUNDS = 100
+"""How often a document is updated that another program writes at the same time. Chosen."""
+
+PATIENCE = 1.0
+"""Seconds that a run waits for the project: a worker holds it while it takes a copy. Chosen."""
+
+logger = logging.getLogger("loki")
+
+
+class FileStore:
+    """A `loki.memory.store.Store` in a folder: logs as JSON lines, documents as files.
+
+    Args:
+        folder: the workspace's folder, usually ``.loki``; made when something is first written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._told: set[tuple[Path, int]] = set()
+
+    def append(self, log: str, record: Record, *, durable: bool = True) -> None:
+        """Add a record; on disk when this returns, if ``durable``."""
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        path = self._place(log)
+        # A lone surrogate (a file name that is not UTF-8) is escaped, not an error.
+        file.append_line(path, line.encode("utf-8", "backslashreplace"), durable=durable)
+
+    def records(self, log: str) -> list[dict[str, Any]]:
+        """A log's records; a torn or damaged line is skipped with a warning."""
+        return list(self.scan(log))
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        """The same, one by one."""
+        if not path_containment.is_path(log):
+            return  # nothing can be kept under such a name
+        path = self.folder / log
+        for number, line in enumerate(file.scan_lines(path), 1):
+            try:
+                yield _parse(line)
+            except ValueError as error:
+                torn = not line.endswith(b"\n")
+                self._warn_once(path, number, "its end is torn by a crash" if torn else str(error))
+
+    def _warn_once(self, path: Path, number: int, what: str) -> None:
+        """The loop reads its history often; who reads the log wants to know once."""
+        if (path, number) not in self._told:
+            self._told.add((path, number))
+            logger.warning("%s:%d: left out a damaged line: %s", path, number, what)
+
+    def put(self, document: str, text: str) -> None:
+        """Replace a document; on disk when this returns."""
+        path = self._place(document)
+        self._keep_damaged(document)
+        file.make_folder(path.parent)
+        file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
+
+    def get(self, document: str) -> str | None:
+        """A document's text, or None."""
+        if not path_containment.is_path(document):
+            return None  # nothing can be kept under such a name
+        try:
+            with open(os.path.join(self.folder, document), "rb") as file:
+                return file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(_sentence("read", self.folder / document, error)) from error
+
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
+        """Rewrite a document, or remove it; on disk when this returns, if ``durable``.
+
+        All updates of a workspace pass one lock: beside each document it would stay behind when
+        the document goes.
+        """
+        path = self._place(document)
+        with locks.hold(self.folder / "documents"):
+            if os.path.isdir(path):
+                self._keep(document, None)
+            if document.startswith(f"{SIGNALS}/"):
+                for _ in range(ROUNDS):
+                    if self._update_shared(document, change, durable=durable):
+                        return
+            old = self.get(document)
+            text = change(old)
+            if text is None:
+                self._keep_damaged(document)
+                path_containment.remove(self.folder, document, keep=SIGNALS)
+            elif text != old:
+                self._keep_damaged(document)
+                file.make_folder(path.parent)
+                file.write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=durable)
+
+    def _update_shared(self, document: str, change: Rewrite, *, durable: bool) -> bool:
+        """Update a document that other programs write without asking; False: one has just now."""
+        path = self.folder / document
+        before = _stamp(path)
+        old = self.get(document)
+        text = change(old)
+        if text == old:
+            return True
+
+        def is_expected(found: os.stat_result | None) -> bool:
+            return _stamped(found) == before
+
+        if text is None:
+            return path_containment.remove_if(self.folder, document, is_expected, keep=SIGNALS)
+        file.make_folder(path.parent)
+        data = text.encode("utf-8", "backslashreplace")
+        return file.replace_if(path, data, is_expected, durable=durable)
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Hold a lock over several documents: one holder at a time among all processes.
+
+        Args:
+            name: of the lock; who changes these documents otherwise does not ask for it.
+
+        Raises:
+            StoreError: somebody else held it for a minute, or there can be none here.
+        """
+        return locks.hold_in_turn(self._place(name), LOCK_TIMEOUT, LOCK_POLL)
+
+    def beside(self, name: str) -> Path:
+        """Where a file that is neither log nor document can be written; its folder is there.
+
+        Raises:
+            StoreError: the folder cannot be made.
+        """
+        path = self._place(name)
+        file.make_folder(path.parent)
+        return path
+
+    def names(self, prefix: str) -> list[str]:
+        """Names that begin with ``prefix``."""
+        start = prefix.rpartition("/")[0]
+        if start and not path_containment.is_path(start):
+            return []
+        found = path_containment.files(self.folder, start, _refuse)
+        return sorted(
+            name for name in found if name.startswith(prefix) and _is_kept(name.rpartition("/")[2])
+        )
+
+    def written_at(self, name: str) -> float | None:
+        """When a file was last written, in seconds since the epoch; None where there is none."""
+        if not path_containment.is_path(name):
+            return None
+        path = self.folder / name
+        try:
+            return path.stat().st_mtime
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(_sentence("look at", path, error)) from error
+
+    def _place(self, name: str) -> Path:
+        """Where something that is written stands; the folder of memory is prepared.
+
+        Raises:
+            StoreError: the name would lead out of that folder.
+        """
+        path = Path(path_containment.path(self.folder, name))
+        self._prepare()
+        return path
+
+    def set_aside(self, document: str) -> None:
+        """Keep a copy of a damaged document, byte by byte; once, whoever finds it damaged."""
+        try:
+            self._keep(document, self._place(document).read_bytes())
+        except (
+            OSError
+        ):  # there is none; a folder in its place moves when something is written there
+            return
+
+    def _keep_damaged(self, document: str) -> None:
+        """Keep what is damaged, as it is, before something is written in its place."""
+        path = self.folder / document
+        if os.path.isdir(path):
+            self._keep(document, None)
+        elif document_validation.has_form(document):
+            try:
+                data = path.read_bytes()
+            except OSError:  # there is none, as often
+                return
+            if document_validation.document(document, data.decode("utf-8", "replace"))[1]:
+                self._keep(document, data)
+
+    def _keep(self, document: str, data: bytes | None) -> None:
+        """Keep it under `loki.memory.document_validation.ASIDE`: these bytes, or the folder that it is."""
+        path = self.folder / document
+        mark = os.urandom(4).hex() if data is None else hashlib.sha256(data).hexdigest()[:8]
+        kept = Path(document_validation.ASIDE, f"{document}-{mark}")
+        place = self.folder / kept
+        if place.exists():
+            return
+        file.make_folder(place.parent)
+        if data is None:
+            self._move(document, place)
+        else:
+            file.write_atomic(place, data)
+        logger.warning("%s was damaged: what it held is kept as .loki/%s", path, kept)
+
+    def _move(self, document: str, place: Path) -> None:
+        try:
+            with path_containment.parent(self.folder, document) as (above, name):
+                os.rename(name, place, src_dir_fd=above)
+        except OSError as error:
+            raise StoreError(_sentence("set aside", self.folder / document, error)) from error
+
+    def _prepare(self) -> None:
+        ignore = os.path.join(self.folder, ".gitignore")
+        if not os.path.exists(ignore):
+            file.write_atomic(ignore, IGNORED.encode())
+        if not os.path.isdir(signals := os.path.join(self.folder, SIGNALS)):
+            file.make_folder(Path(signals))
+
+
+_Stamp = tuple[int, int, int] | None
+
+
+def _stamp(path: Path) -> _Stamp:
+    with suppress(OSError):
+        return _stamped(os.stat(path))
+    return None
+
+
+def _stamped(found: os.stat_result | None) -> _Stamp:
+    """What tells whether a file is another than before."""
+    return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    """A record, by the quicker parser where that can read it.
+
+    Raises:
+        ValueError: there is none.
+    """
+    record = document_validation.parsed(line)
+    if not isinstance(record, dict):
+        raise ValueError(f"found {type(record).__name__}, expected an object")
+    return record
+
+
+def _is_kept(name: str) -> bool:
+    """Not a lock, and not a file that is being written."""
+    return not name.endswith(".lock") and not file.is_temporary(name)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # nobody wrote anything there yet
+        raise StoreError(_sentence("list", Path(error.filename), error)) from error
+
+
+def _sentence(verb: str, path: Path, error: OSError) -> str:
+    return f"cannot {verb} {path}: {error.strerror or error}"
+
+
+@contextmanager
+def exclusive(folder: Path, now: float) -> Iterator[None]:
+    """One run at a time in a workspace; what runs that were killed left half written is removed.
+
+    Args:
+        folder: the workspace's folder.
+        now: seconds since the epoch.
+
+    Raises:
+        UsageError: another run is at work here.
+    """
+    with ExitStack() as stack:
+        try:
+            file.make_folder(folder)
+            stack.enter_context(locks.hold(folder / "run", timeout=PATIENCE))
+        except StoreError as error:
+            if (folder / "run.lock").exists() and _is_writable(folder):
+                raise UsageError(f"another loki run is at work in {folder.parent}") from error
+            logger.warning("Could not persist: %s. Going on without a lock.", error)
+        path_containment.sweep(folder, now - path_containment.STALE)
+        yield
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)

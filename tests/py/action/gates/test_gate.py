@@ -1,0 +1,145 @@
+"""Gates: proposals are judged by their content before anything is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from loki.action.changes.change import Change
+from loki.action.changes.tree import Tree
+from loki.action.gates import gate
+from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation, validate
+from loki.action.gates.gate_subject import Subject
+from loki.action.gates.syntax_check import broken_files
+from loki.recognition.pattern import PatternSet
+
+
+def judge(project: Path, files: dict[str, str | bytes | None]) -> Validation:
+    tree = Tree.scan(project)
+    return validate(Change.write(files).based_on(tree), project, tree)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("a.py", "def f(:\n    pass\n", (1, 7)),
+        ("a.py", "x = 1\n  y = 2\n", (2, 3)),
+        ("a.json", '{"a": 1,}', (1, 9)),
+        ("a.toml", "a = \n", None),
+        ("a.yml", "a: [1\nb: 2\n", (2, 1)),
+        ("a.yaml", "\ta: 1\n", None),
+    ],
+)
+def test_what_does_not_parse_is_blocking(
+    project: Path, name: str, content: str, where: tuple[int, int] | None
+) -> None:
+    (violation,) = judge(project, {name: content}).violations
+    assert (violation.gate, violation.severity, violation.file) == ("syntax_check", BLOCKING, name)
+    if where is not None:
+        assert violation.line == where[0]
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("self_review", False), ("change_check", True)])
+def test_a_broken_gate_does_not_end_the_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, blocks: bool
+) -> None:
+    """It is silent, as in any doubt; but what keeps a change inside of the project has to answer."""
+
+    def broken(_subject: Subject) -> list[Violation]:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    gates = gate._gates()
+    monkeypatch.setattr(gate, "_gates", lambda: {**gates, name: broken})
+    validation = judge(project, {"a.py": "x = 1\n"})
+    assert validation.passed is not blocks
+    said = [*validation.warnings, *(v.description for v in validation.violations)]
+    assert "RecursionError: maximum recursion depth exceeded" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.py", "x = '\\d'\n"),
+        ("a.py", "\ufeffx = 1\n"),
+        ("a.py", ""),
+        ("a.json", "[1, 2]"),
+        ("a.toml", 'a = "b"\n'),
+        ("a.yml", "a: !custom [1, *b]\n".replace(", *b", "")),
+        ("a.yml", "---\na: 1\n---\nb: 2\n"),
+        ("tsconfig.json", "{ /* a comment */ }"),
+        ("notes.md", "def f(:"),
+        ("logo.png", b"\x89PNG\xff\xfe"),
+    ],
+)
+def test_what_parses_or_is_none_of_ours_passes(
+    project: Path, name: str, content: str | bytes
+) -> None:
+    validation = judge(project, {name: content})
+    assert validation.passed
+    assert validation.gates[:2] == ("change_check", "syntax_check")
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "{" * 100_000, "a: [\0b"])
+@pytest.mark.parametrize("name", ["a.py", "a.json", "a.yml", "a.toml"])
+def test_hostile_content_is_refused_and_never_crashes(
+    project: Path, name: str, content: str
+) -> None:
+    assert judge(project, {name: content}).violations
+
+
+def test_a_file_that_never_parsed_is_only_pointed_out(project: Path) -> None:
+    (project / "template.py").write_text("import {{ module }}\n")
+    validation = judge(project, {"template.py": "import {{ package }}\n"})
+    assert validation.passed
+    assert [v.severity for v in validation.violations] == [ADVISORY]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x.py", "/etc/passwd", ".git/config", ".loki/config.toml", "a/../../b.py", "link/x.py"],
+)
+def test_a_path_that_leads_out_is_refused_with_its_reason(project: Path, path: str) -> None:
+    os.symlink("/tmp", project / "link")
+    validation = judge(project, {path: "x = 1\n"})
+    assert not validation.passed
+    assert validation.gates == ("change_check",)
+    failure = validation.failure(PatternSet.default())
+    assert failure.message.startswith(f"{path}: ")
+    assert failure.error_code == "change_check"
+
+
+def test_a_file_that_changed_meanwhile_is_refused(project: Path) -> None:
+    (project / "a.py").write_text("x = 1\n")
+    tree = Tree.scan(project)
+    (project / "a.py").write_text("x = 2\n")
+    validation = validate(Change.write({"a.py": "x = 3\n"}).based_on(tree), project, tree)
+    assert not validation.passed
+    assert "changed" in validation.violations[0].description
+
+
+def test_the_failure_of_a_validation_names_the_first_and_lists_all(project: Path) -> None:
+    failure = judge(project, {"a.py": "def f(:\n", "b.py": "x = (\n"}).failure(PatternSet.default())
+    assert (failure.path, failure.line) == ("a.py", 1)
+    assert failure.match is not None
+    assert failure.match.pattern == "syntax-error"
+    assert "b.py" in failure.excerpt
+
+
+def test_configs_that_a_command_wrote_are_parsed_too(project: Path) -> None:
+    (project / "package.json").write_text("{")
+    (project / "ok.toml").write_text("a = 1\n")
+    assert not broken_files(project, ["package.json", "ok.toml"]).passed
+    assert broken_files(project, ["ok.toml", "gone.json"]).passed
+
+
+def test_what_a_gate_suggests_reaches_whoever_mends_it(project: Path) -> None:
+    (project / "pkg").mkdir()
+    (project / "pkg" / "__init__.py").touch()
+    (project / "pkg" / "helper.py").touch()
+    validation = judge(project, {"pkg/a.py": "from .helpr import x\n"})
+    failure = validation.failure(PatternSet.default())
+    assert failure.match is not None
+    assert failure.match.pattern == "import-not-found"
+    assert "did you mean pkg/helper.py?" in failure.excerpt

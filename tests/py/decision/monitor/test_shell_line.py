@@ -1,0 +1,75 @@
+"""What commands a line has: pipes, redirections, here-documents, shells in shells."""
+
+from __future__ import annotations
+
+import pytest
+
+from loki.decision.monitor.shell_line import Words, simple_commands
+
+WORDS = Words(
+    frozenset({"sudo", "env", "timeout", "xargs"}),
+    frozenset({("uv", "run")}),
+    frozenset({("npm", "run")}),
+    frozenset({"sh", "bash"}),
+    frozenset({"python"}),
+    frozenset({("docker", "compose")}),
+    frozenset(
+        {("docker", "exec"), ("docker-compose", "exec"), ("docker", "run"), ("kubectl", "exec")}
+    ),
+    frozenset({"-e", "-f", "-n"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "programs"),
+    [
+        ("a | b && c; d || e & f", ["a", "b", "c", "d", "e", "f"]),
+        ("A=1 B=2 sudo -E env C=3 prog x", ["prog"]),
+        ("timeout 60s prog", ["prog"]),
+        ("bash -lc 'a && b'", ["a", "b"]),
+        ("sh -c \"bash -c 'a; b'\"", ["a", "b"]),
+        ("bash script.sh", ["bash"]),
+        ("python3.12 -m pytest -q", ["pytest"]),
+        ("python manage.py test", ["manage.py"]),
+        ("npm run test -- -u", ["run-script:test"]),
+        ("uv run -- pytest", ["pytest"]),
+        ("docker exec -it web python -m pytest", ["pytest"]),
+        ("docker compose -f dev.yml exec -T -e A=1 app bash -lc 'a; b'", ["a", "b"]),
+        ("docker compose exec app npm test -- -u", ["npm"]),
+        ("kubectl exec pod -n x -- pytest -q", ["pytest"]),
+        ("docker run -d image serve", ["docker"]),
+        ("docker run image --flag", ["docker"]),
+        ("docker exec", ["docker"]),
+        ("docker compose -f dev.yml logs", ["docker-compose"]),
+        ("docker", ["docker"]),
+        ("cat <<'EOF'\nrm -rf /\nEOF\nls", ["cat", "ls"]),
+        ("/usr/bin/git log", ["git"]),
+        ("if x; then y; fi", ["x", "y", "fi"]),
+        ("echo 'a | b'", ["echo"]),
+        ("echo 'unclosed", ["echo"]),
+        ("", []),
+    ],
+)
+def test_programs(line: str, programs: list[str]) -> None:
+    assert [one.program for one in simple_commands(line, WORDS)] == programs
+
+
+@pytest.mark.parametrize(
+    ("line", "writes"),
+    [
+        ("a > out.txt", True),
+        ("a >> out.txt", True),
+        ("a 2> err.txt", True),
+        ("a > /dev/null", False),
+        ("a 2>&1", False),
+        ("a > /dev/null 2>&1", False),
+        ("a 2>/dev/null", False),
+        ("a &> all.txt", True),
+        ("a < in.txt", False),
+        ("a", False),
+    ],
+)
+def test_redirections(line: str, writes: bool) -> None:
+    (one,) = simple_commands(line, WORDS)
+    assert one.writes == writes
+    assert one.program == "a"

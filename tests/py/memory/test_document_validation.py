@@ -1,0 +1,149 @@
+"""The validator of documents: what does not fit spoils only itself, and is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loki
+from loki.memory import document_validation, store
+from loki.stores.file_store import FileStore
+from support.wrong_types import changed
+
+TASK = "tasks/a/task.json"
+RECORD = {
+    "title": "mend it", "checks": [{"kind": "test", "command": ["pytest"], "name": "pytest", "timeout": 5.0}],
+    "budget": {"tokens": 5}, "interventions": [{"at": "2026-04-04T12:00:00Z", "kind": "resume", "context": "x"}],
+    "seen_failing": [["pytest", "t"]], "outcome": {"status": "failed", "reason": "why", "files_modified": ["a.py"]},
+    "newer": {"kept": [1]},
+}  # fmt: skip
+
+
+def test_what_fits_comes_as_it_is() -> None:
+    data, flaws = document_validation.document(TASK, json.dumps(RECORD))
+    assert flaws == ()
+    assert data is not None
+    assert {name: data[name] for name in ("title", "newer")} == {
+        "title": "mend it",
+        "newer": {"kept": [1]},
+    }
+    assert data["outcome"]["status"] == "failed"
+
+
+def test_what_does_not_fit_spoils_only_itself() -> None:
+    damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
+    data, flaws = document_validation.document(TASK, json.dumps({**damaged, "title": 5}))
+    assert data is not None
+    assert flaws == ("title: found 5", "outcome.attempts: found 'many'")
+    assert (data["outcome"]["reason"], data["outcome"]["attempts"]) == ("why", 0)
+    assert data["interventions"][0]["context"] == "x"
+
+
+NAMES = [
+    *(f"tasks/a/{name}.json" for name in ("task", "baseline", "judged", "before", "refused", "withheld")),
+    *("pipelines/a-1/pipeline.json", "state/signals.json", "state/merging.json", "state/waiting.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
+    for value in changed(RECORD):
+        data, flaws = document_validation.document(name, json.dumps(value))
+        assert data is None or all(isinstance(flaw, str) for flaw in flaws)
+        if data is not None:
+            assert document_validation.document(name, json.dumps(data))[1] == (), (
+                "what was made of it fits"
+            )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "[" * 5_000, '{"a":' * 5_000, "9" * 5_000, '"\\ud800"', "NaN", "\0"]
+)
+def test_what_is_no_object_is_none_with_a_sentence(text: str) -> None:
+    data, flaws = document_validation.document(TASK, text)
+    assert data is None
+    assert len(flaws) == 1
+
+
+def test_a_damaged_document_is_kept_before_another_takes_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put(TASK, json.dumps(RECORD))
+    files.put(TASK, '{"title": 5}')
+    assert not (tmp_path / ".loki" / document_validation.ASIDE).exists(), "what fits is not kept"
+    for _ in range(3):
+        damaged = store.load(files, TASK)
+    assert damaged is not None
+    assert damaged[document_validation.FLAWS] == ("title: found 5",)
+    assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
+    files.put(TASK, json.dumps(RECORD))
+    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    assert kept.read_text() == '{"title": 5}'
+    assert f"kept as .loki/{kept.relative_to(tmp_path / '.loki')}" in caplog.text
+
+
+def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> None:
+    files = FileStore(tmp_path / ".loki")
+    (tmp_path / ".loki" / TASK / "mine").mkdir(parents=True)
+    files.put(TASK, json.dumps(RECORD))
+    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    assert [one.name for one in kept.iterdir()] == ["mine"]
+    assert files.get(TASK) == json.dumps(RECORD)
+
+
+def test_of_a_table_only_what_does_not_fit_goes() -> None:
+    """A number that was shown never comes to mean something else, whatever stands beside it."""
+    text = '{"next": 3, "given": {"a": [1, "x"], "b": 5, "c": [true, "x"]}, "left": ["a", 5]}'
+    data, flaws = document_validation.document("state/waiting.json", text)
+    assert data == {"next": 3, "given": {"a": (1, "x")}, "left": ["a"]}
+    assert len(flaws) == 3
+
+
+def test_what_a_reader_finds_damaged_is_kept_once_byte_by_byte(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put("state/sessions/s.json", "{}")
+    (tmp_path / ".loki" / "state" / "sessions" / "s.json").write_bytes(b"\xff{")
+    for _ in range(3):
+        files.set_aside("state/sessions/s.json")
+    files.set_aside("state/sessions/none.json")
+    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "state" / "sessions").iterdir()
+    assert kept.read_bytes() == b"\xff{"
+    assert caplog.text.count(kept.name) == 1, "told once"
+
+
+def test_a_damaged_document_that_is_removed_is_kept(tmp_path: Path) -> None:
+    files = FileStore(tmp_path / ".loki")
+    files.put(TASK, '{"title": 5}')
+    files.update(TASK, lambda _: None)
+    assert files.get(TASK) is None
+    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    assert kept.read_text() == '{"title": 5}'
+
+
+def test_a_link_on_the_way_to_a_damaged_document_moves_nothing(tmp_path: Path) -> None:
+    files, away = FileStore(tmp_path / ".loki"), tmp_path / "away"
+    (away / "task.json" / "mine").mkdir(parents=True)
+    files.put("tasks/b/task.json", "{}")
+    (tmp_path / ".loki" / "tasks" / "a").symlink_to(away)
+    with pytest.raises(loki.StoreError, match="cannot set aside"):
+        files.put(TASK, json.dumps(RECORD))
+    assert (away / "task.json" / "mine").is_dir()
+
+
+def test_without_a_form_nothing_heavy_is_loaded() -> None:
+    """Hooks keep a session at every call of a tool."""
+    code = (
+        "import sys; from pathlib import Path; from loki.stores.file_store import FileStore\n"
+        f"FileStore(Path({str(Path.cwd() / 'no')!r})).get('x')\n"
+        "print([one for one in ('pydantic', 'pydantic_core') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
