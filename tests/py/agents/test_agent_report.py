@@ -262,18 +262,3 @@ def test_a_hundred_megabytes() -> None:
     assert (report.text, report.cost, report.unreadable) == ("I wrote the note.", 0.002612, 1)
     assert len(report.said) <= LONGEST_TEXT
     assert peak < 4 * LONGEST_LINE
-
-
-@pytest.mark.parametrize("joined", [True, False])
-def test_many_short_messages_are_not_kept(joined: bool) -> None:
-    report = Report()
-    for _ in range(LONGEST_TEXT * 2):
-        report.say("x", joined=joined)
-    kept = sum(map(len, report.pieces))
-    assert LONGEST_TEXT <= kept <= LONGEST_TEXT + 3
-    assert kept == report.size
-
-
-def test_a_document_is_not_looked_for_for_ever() -> None:
-    report = read("gemini", b"{\n" * 200_000)
-    assert not report.is_whole

@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.question_protocol import Answering, Question, Said
-from loki.agents.command_agent import CommandAgent
+from loki.action.question_protocol import Question, Said
 from loki.agents.endpoint import LocalBreakers, Ways
-from loki.agents.fallback_agent import FallbackAgent, ask
+from loki.agents.fallback_agent import ask
 from loki.agents.model_agent import ModelAgent
-from loki.base.error import AgentError, BreakerOpen
+from loki.base.error import AgentError
 from loki.testing import ManualClock, ScriptedLLM
-
-
-def sh(script: str, name: str = "one") -> CommandAgent:
-    return CommandAgent(["sh", "-c", script], name=name, breaker=f"agent/{name}")
 
 
 @pytest.fixture
@@ -32,20 +27,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_program_sees_the_project_and_changes_nothing(project: Path, ways: Ways) -> None:
-    agent = sh("cat; cat a.txt; echo $WHO; rm a.txt; echo b > b.txt")
-    asked = Question("why?\n", "t", project, sees_project=True, environment={"WHO": "me"})
-    said = ask([agent], asked, ways)
-    assert said.text == "why?\nas it was\nme\n"
-    assert said.changed == ("a.txt", "b.txt")
-    assert [path.name for path in project.iterdir()] == ["a.txt"]
-
-
-def test_else_it_works_in_an_empty_folder(project: Path, ways: Ways) -> None:
-    said = ask([sh("ls a.txt; echo done; touch x")], Question("why?", "t", project), ways)
-    assert (said.text, said.changed, said.tokens) == ("done\n", (), None)
-
-
 def test_a_model_is_told_its_instructions(project: Path) -> None:
     llm = ScriptedLLM([loki.Answer("It was the clock.")])
     said = ModelAgent(llm).ask(Question("Why?", "t", project, instructions="Be brief."))
@@ -53,20 +34,6 @@ def test_a_model_is_told_its_instructions(project: Path) -> None:
     assert said.text == "It was the clock."
     assert llm.requests[0].system == "Be brief."
     assert llm.requests[0].tool is None
-
-
-def test_the_next_one_answers_where_the_first_cannot(project: Path, ways: Ways) -> None:
-    agent = FallbackAgent([sh("exit 3"), sh("echo two", "two")], ways)
-    assert isinstance(agent, Answering)
-    assert agent.ask(Question("Why?", "t", project)).text == "two\n"
-
-
-def test_outages_are_told_to_the_breaker(project: Path, ways: Ways) -> None:
-    agent = sh("echo 'HTTP 503 Service Unavailable: overloaded_error' >&2; exit 1")
-    with pytest.raises(BreakerOpen, match="failed with exit code 1"):  # asked three times
-        ask([agent], Question("Why?", "t", project, retries=3), ways)
-    with pytest.raises(BreakerOpen, match="lets no call through"):
-        ask([sh("touch /asked")], Question("Why?", "t", project), ways)
 
 
 def test_a_function_cannot_be_asked_for_text(project: Path, ways: Ways) -> None:

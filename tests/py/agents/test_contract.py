@@ -125,14 +125,6 @@ class TestModelAgent(AgentContract):
         return loki.ModelAgent(ScriptedLLM([loki.LLMError("down", "server")]))
 
 
-class TestCommandAgent(AgentContract):
-    def agent(self) -> loki.Agent:
-        return loki.CommandAgent(["sh", "-c", "echo Hello > hello.txt"])
-
-    def broken(self) -> loki.Agent:
-        return loki.CommandAgent(["sh", "-c", "exit 3"])
-
-
 # --- it can fail --------------------------------------------------------------------------------------
 
 

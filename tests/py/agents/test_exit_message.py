@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
 
-from loki.action.agent_protocol import Briefing
 from loki.agents.command_agent import CommandAgent
 from loki.agents.exit_message import is_outage, wait_asked
-from loki.base.error import AgentError
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 
@@ -103,19 +100,6 @@ def test_what_is_an_outage(output: str, exit_code: int, expected: bool) -> None:
 )
 def test_what_its_service_asks_for(output: str, expected: float | None) -> None:
     assert wait_asked(output, NOON) == expected
-
-
-def test_an_agent_tells_both(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("a = 1\n")
-    briefing = Briefing("Do it", "task-1", 1, tmp_path)
-    for said, retryable, hint in [
-        (f"{LIMITED} retry-after: 90", True, 90.0),
-        (WRONG_KEY, False, None),
-    ]:
-        agent = CommandAgent(["sh", "-c", 'echo "$1" >&2; exit 1', "agent", said])
-        with pytest.raises(AgentError) as caught:
-            agent.propose(briefing)
-        assert (caught.value.retryable, caught.value.retry_after) == (retryable, hint)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,9 @@ import pytest
 import loki
 from loki.action.loop.agent_call import AnyAgent, as_event, as_failure_of
 from loki.action.loop.loop_events import AgentFailed, Malformed, Refused
-from loki.agents.command_agent import CommandAgent
 from loki.agents.endpoint import LocalBreakers, Ways
 from loki.agents.fallback_agent import FallbackAgent
 from loki.agents.model_agent import ModelAgent
-from loki.agents.project_touched import ProjectTouched
 from loki.agents.resilient_llm import ResilientLLM
 from loki.decision.backoff import Backoff
 from loki.testing import ManualClock, ScriptedAgent
@@ -75,14 +73,6 @@ def test_async_agents_in_an_event_loop(tmp_path: Path, clock: ManualClock, calls
     assert agent.propose(brief(tmp_path)).agent == "second", "and outside of one"
 
 
-def test_programs_in_a_row(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
-    broken = loki.CommandAgent(["sh", "-c", "echo connection refused >&2; exit 1"], name="broken")
-    works = loki.CommandAgent(["sh", "-c", "echo 'x = 1' > a.py"], name="works", breaker="agent/w")
-    found = chain(clock, calls, broken, works).propose(brief(tmp_path))
-    assert (found.agent, found.change.paths) == ("works", ("a.py",))
-    assert [call.outcome for call in calls.all] == ["error", "ok"]
-
-
 def test_one_that_retries_by_itself_is_left_to_it(
     tmp_path: Path, clock: ManualClock, calls: Kept
 ) -> None:
@@ -114,19 +104,6 @@ def test_where_no_call_went_out_nothing_failed(
         FallbackAgent(agents, ways).propose(brief(tmp_path))
     assert isinstance(as_failure_of(refused.value), Refused)
     assert not any(model.asked for model in models)
-
-
-def test_whoever_touched_the_project_is_the_last_to_be_asked(
-    tmp_path: Path, clock: ManualClock, calls: Kept
-) -> None:
-    """A person has to look first: the next one would build on what nobody proposed."""
-    (tmp_path / "a.py").write_text("x = 0")
-    one = CommandAgent(["sh", "-c", f"echo > '{tmp_path}/a.py'"], name="one", breaker="agent/one")
-    other = ScriptedAgent([GOOD], "other")
-    with pytest.raises(ProjectTouched, match=r"changed while one worked: a\.py"):
-        chain(clock, calls, one, other).propose(brief(tmp_path))
-    assert not other.briefings
-    assert [(call.provider, call.outcome) for call in calls.all] == [("one", "error")]
 
 
 def test_an_answer_that_is_none_is_the_loops_to_judge(

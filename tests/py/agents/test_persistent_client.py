@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
 
-from loki import AnthropicLLM, OpenAILLM, ResilientLLM, UsageError
-from loki.action.llm_protocol import Message, Request
-from support.forked import exit_code, fork
+from loki import ResilientLLM, UsageError
+from support.kept_client import MAKERS, Counted, Maker, asked
 from support.llm_service import LLMService, Said
-
-Maker = Callable[..., Any]
-MAKERS: dict[str, Maker] = {
-    "chat": lambda url, **more: OpenAILLM("m", base_url=f"{url}/v1", **more),
-    "responses": lambda url, **more: OpenAILLM("m", base_url=f"{url}/v1", api="responses", **more),
-    "messages": lambda url, **more: AnthropicLLM("m", base_url=url, api_key="k", **more),
-}
 
 
 @pytest.fixture(params=sorted(MAKERS))
 def make(request: pytest.FixtureRequest) -> Maker:
     return MAKERS[request.param]
-
-
-def asked(text: str = "Hello", **more: Any) -> Request:
-    return Request((Message("user", text),), **more)
-
-
-class Counted(LLMService):
-    """A service that keeps connections, and knows on how many it was asked."""
-
-    keeps_alive = True
-
-    def __init__(self) -> None:
-        super().__init__(lambda _: Said("Hi"))
-
-    def __enter__(self) -> Counted:
-        super().__enter__()
-        return self
-
-    @property
-    def connections(self) -> int:
-        return len({one.peer for one in self.received})
 
 
 def test_calls_share_a_connection(make: Maker) -> None:
@@ -64,15 +34,6 @@ def test_calls_share_a_connection(make: Maker) -> None:
         assert service.connections == 2, "one for each event loop"
         asyncio.run(twice())
         assert service.connections == 3, "a loop that has ended took its own along"
-
-
-def test_a_forked_process_has_connections_of_its_own(make: Maker) -> None:
-    with Counted() as service:
-        llm = make(service.url)
-        llm.complete(asked())
-        assert exit_code(fork(lambda: llm.complete(asked()))) == 0
-        assert llm.complete(asked()).text == "Hi"
-        assert service.connections == 2
 
 
 def test_on_text_is_in_the_callers_context_and_may_ask_itself(make: Maker) -> None:

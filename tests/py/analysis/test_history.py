@@ -11,29 +11,6 @@ from loki import analysis
 from loki.analysis.column import TABLES
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with a task that failed twice."""
-    workspace = loki.Workspace(tmp_path)
-    with workspace.task("try", checks=["false"], max_attempts=2) as task:
-        task.run(lambda briefing: {"a.txt": str(briefing.attempt)})
-    return tmp_path
-
-
-def test_a_projects_attempts_failures_and_tasks_are_tables(project: Path) -> None:
-    tables = analysis.history(project)
-    assert tables.attempts["attempt"].to_pylist() == [1, 2]
-    assert set(tables.attempts["result"].to_pylist()) == {"failed"}
-    assert tables.failures["sighting"].to_pylist() == [1, 2]
-    (task,) = tables.tasks.to_pylist()
-    assert (task["status"], task["attempts"], task["failed_attempts"]) == ("failed", 2, 2)
-    assert tables.dead_letters.num_rows == 1
-
-
-def test_the_folder_itself_opens_too(project: Path) -> None:
-    assert analysis.history(project / ".loki").attempts.num_rows == 2
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_an_empty_project_has_empty_tables_with_every_column(tmp_path: Path, name: str) -> None:
     (tmp_path / ".loki").mkdir()
@@ -49,17 +26,6 @@ def test_where_loki_has_not_run_the_error_says_what_to_do(tmp_path: Path) -> Non
         analysis.history(tmp_path)
 
 
-def test_a_folder_inside_a_project_is_pointed_to_it(project: Path) -> None:
-    (project / "notebooks").mkdir()
-    with pytest.raises(loki.UsageError, match="did you mean history"):
-        analysis.history(project / "notebooks")
-
-
 def test_no_folder_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(loki.UsageError, match="is not a folder"):
         analysis.history(tmp_path / "nowhere")
-
-
-def test_an_unknown_table_is_said_so(project: Path) -> None:
-    with pytest.raises(loki.UsageError, match="no table 'atempts': expected one of attempts"):
-        analysis.history(project)["atempts"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,35 +135,3 @@ def test_a_task_that_nobody_noted_the_end_of_is_running(folder: Path) -> None:
     (row,) = rows(folder, "tasks")
     assert (row["status"], row["attempts"], row["tokens"], row["cost"]) == ("running", 1, 7, None)
     assert row["first_attempt"] == row["last_attempt"] is not None
-
-
-HIDE = """
-class Hidden:
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in HIDDEN:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Hidden)
-"""
-
-
-@pytest.mark.parametrize(
-    ("missing", "code", "expected"),
-    [
-        ("pyarrow", "analysis.history({folder!r})", "loki.analysis needs pyarrow: pip install"),
-        ("pyarrow", "import loki.analysis.plots", "plots need pyarrow and matplotlib: pip install"),
-        ("matplotlib", "import loki.analysis.plots", "plots need pyarrow and matplotlib: pip"),
-        ("pandas", "analysis.history({folder!r}).pandas('calls')", "loki-core[analysis]"),
-        ("polars", "analysis.history({folder!r}).polars('calls')", "loki-core[polars]"),
-        ("numpy pandas", "print(analysis.history({folder!r}).polars('calls').shape)", "(0, 19)"),
-        ("pyarrow", "print(len(analysis.columns('calls')))", "19"),
-    ],
-)
-def test_what_is_not_installed_is_named(
-    folder: Path, missing: str, code: str, expected: str
-) -> None:
-    hidden = f"import sys\nHIDDEN = {missing.split()!r}\n{HIDE}"
-    script = f"{hidden}\nfrom loki import analysis\n{code.format(folder=str(folder))}"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert expected in done.stdout + done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -38,14 +36,6 @@ def test_a_workspace_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert loki.Workspace(tmp_path).clock.now().year == 2030
     own = ManualClock()
     assert loki.Workspace(tmp_path, clock=own).clock is own
-
-
-def test_a_command_says_what_is_wrong_with_it(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", "show", "--project", str(tmp_path)],
-        env={VARIABLE: "x"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, "LOKI_NOW is 'x'" in done.stderr) == (2, True)
 
 
 def test_files_that_are_being_written_survive_a_clock_far_ahead(tmp_path: Path) -> None:

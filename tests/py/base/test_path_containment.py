@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -13,10 +11,6 @@ import pytest
 
 from loki.base import path_containment
 from loki.base.error import StoreError
-from support.forked import exit_code, fork
-
-NOBODY = 65534
-"""Of no file."""
 
 ELSEWHERE = [
     "..",
@@ -132,29 +126,6 @@ def test_empty_folders_above_a_file_go_with_it(own: Path) -> None:
     assert os.listdir(own) == []
 
 
-def test_a_mount_is_not_emptied(own: Path) -> None:
-    """What is mounted in a folder is another's: the rest goes, and it is told."""
-    script = (
-        "import subprocess, sys; from loki.base import below\n"
-        "subprocess.run(['mount', '--bind', sys.argv[2], sys.argv[1] + '/tree/d/m'], check=True)\n"
-        "below.remove_tree(sys.argv[1], 'tree')"
-    )
-    (own / "tree" / "d" / "m").mkdir(parents=True)
-    (own / "tree" / "d" / "file").touch()
-    outside = own.parent / "outside"
-    inside = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", script]
-    if subprocess.run([*inside[:4], "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no user namespaces here")
-    done = subprocess.run(
-        [*inside, str(own), str(outside)], check=False, capture_output=True, text=True
-    )
-    if "CalledProcessError" in done.stderr:
-        pytest.skip("nothing can be mounted here")
-    assert "StoreError: could not remove" in done.stderr
-    assert is_whole(own)
-    assert not (own / "tree" / "d" / "file").exists()
-
-
 def test_a_link_swapped_in_meanwhile_is_no_way_out(own: Path) -> None:
     """Somebody who changes folders into links, over and over, while a tree goes."""
     outside, stop = own.parent / "outside", threading.Event()
@@ -183,28 +154,6 @@ def test_a_link_swapped_in_meanwhile_is_no_way_out(own: Path) -> None:
         stop.set()
         swapping.join()
     assert is_whole(own)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody who may not")
-def test_read_only_and_unreadable_folders_go(own: Path) -> None:
-    for name, mode in (("a", 0o500), ("b", 0o000), ("c", 0o300)):
-        (own / "tree" / name / "in").mkdir(parents=True)
-        (own / "tree" / name / "in" / "file").touch()
-        (own / "tree" / name / "in").chmod(mode)
-        (own / "tree" / name).chmod(mode)
-    for path in (own.parent, own, *own.rglob("*")):
-        os.chown(path, NOBODY, NOBODY)
-    above = os.open(own.parent, os.O_RDONLY)
-
-    def removes() -> None:
-        os.fchdir(above)  # the folders above are root's alone
-        os.setuid(NOBODY)
-        path_containment.remove_tree(own.name, "tree")
-
-    child = fork(removes)
-    os.close(above)
-    assert exit_code(child) == 0
-    assert os.listdir(own) == []
 
 
 def test_sweeping_leaves_what_is_not_half_written_and_what_is_elsewhere(own: Path) -> None:

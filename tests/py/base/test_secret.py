@@ -112,29 +112,6 @@ def _cost(items: Any, *, is_last: bool) -> int:
     return cost
 
 
-def test_large_hostile_texts_end() -> None:
-    """Beginnings of every kind, over and over: nothing that grows with the square would end."""
-    for kind in secret.knowledge().kinds:
-        for literal in kind.literals:
-            kind.regex.sub("", literal * (200_000 // len(literal)))
-    secret.knowledge().innocent.sub("", "password=${" * 50_000)
-    for kind in secret.knowledge().kinds:
-        for literal in kind.literals:
-            mask_secrets(literal * (200_000 // len(literal)))
-    for text in (
-        "https://a:",
-        "https://a:b@c/",
-        "sk-",
-        "password=",
-        '"token": "',
-        "\\n",
-        "\x1b]",
-        "-----BEGIN PRIVATE KEY-----",
-        "x",
-    ):
-        mask_secrets(text * (2_000_000 // len(text)))
-
-
 @given(HOSTILE)
 def test_masking_twice_is_masking_once(text: str) -> None:
     """And the core finds nothing more in what was masked."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import os
@@ -130,31 +129,6 @@ def test_each_transition_is_kept_once(path: Path, clock: ManualClock) -> None:
     assert [one.get("error") for one in kept] == ["password=<secret>", None, None]
     assert kept[0]["at"] == "2026-01-01T00:00:00.000Z"
     assert {one["breaker"] for one in kept} == {NAME}
-
-
-def test_a_dead_processs_probe_frees_its_slot(path: Path, clock: ManualClock) -> None:
-    """By its lease; an outcome that comes after that is void. A probe that is dropped frees it."""
-    a, b = loki.Breakers(path, clock=clock)[NAME], loki.Breakers(path, clock=clock)[NAME]
-    a.open()
-    clock.advance(300)
-    lost = a.try_acquire()
-    assert lost is not None
-    clock.advance(599.9)
-    assert b.try_acquire() is None
-    clock.advance(0.1)
-    probe = b.try_acquire()
-    assert probe is not None
-    lost.failure("too late")
-    probe.success()
-    assert entry(path)["success_count"] == 1
-    clock.advance(10)
-    assert a.try_acquire() is not None  # and dropped at once
-    gc.collect()
-    clock.advance(10)
-    assert b.try_acquire() is None
-    a.try_acquire()  # whoever comes next in that process gives it back
-    gc.collect()
-    assert a.try_acquire() is None
 
 
 def test_outcomes_are_reported_once(path: Path, clock: ManualClock) -> None:

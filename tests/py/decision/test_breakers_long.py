@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,18 +10,7 @@ from typing import Any
 import pytest
 
 import loki
-from benchmarks.breakers_kept import kept
 from loki.decision import breakers_compaction
-
-FAILING = """
-import sys, loki
-breaker = loki.Breakers(sys.argv[1], threshold=100_000, window="24h")["x"]
-number = 0
-while True:
-    breaker.guard().failure("down")
-    number += 1
-    sys.stdout.write(f"{number}\\n"); sys.stdout.flush()
-"""
 
 
 @pytest.fixture
@@ -107,31 +92,6 @@ def test_what_another_program_writes_holds_and_what_it_left_alone_stays(path: Pa
     assert anew["y"].snapshot().failure_count == 3
     breakers.refresh()
     assert breakers["x"].snapshot().state == "OPEN"
-
-
-def test_no_outcome_is_lost_when_its_writer_is_killed(path: Path) -> None:
-    """Whatever was acknowledged is known to who comes next, and is in the file once he has ended."""
-    for killed in range(4):
-        before = count(path)
-        words = [sys.executable, "-c", FAILING, str(path)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as one:
-            assert one.stdout is not None
-            acknowledged = 0
-            while acknowledged < 5 + 3 * killed:
-                acknowledged = int(one.stdout.readline())
-            os.kill(one.pid, signal.SIGKILL)
-            last = one.stdout.read().split("\n")[:-1]
-        acknowledged = int(last[-1]) if last else acknowledged
-        assert before + acknowledged <= count(path) <= before + acknowledged + 1
-    told = count(path)
-    look = "import sys, loki; loki.Breakers(sys.argv[1], threshold=10**5, window='24h')['x'].snapshot()"
-    subprocess.run([sys.executable, "-c", look, str(path)], check=True)
-    assert said(path)["failure_count"] == told
-
-
-def test_processes_in_a_hurry_lose_no_outcome(tmp_path: Path) -> None:
-    row = kept(tmp_path, processes=4, outcomes=40, breakers=100, load=1)
-    assert (row["kept"], row["made"]) == (160, 160)
 
 
 @pytest.mark.usefixtures("late")

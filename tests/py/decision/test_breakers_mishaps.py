@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,8 @@ from typing import Any
 import pytest
 
 import loki
-from loki.decision.breaker_snapshot import Transition
 from loki.decision.shared_breaker import SharedBreaker
 from loki.testing import ManualClock
-from support.forked import exit_code, fork
 
 NAME = "api/claude"
 
@@ -128,24 +125,6 @@ def test_whoever_handles_a_warning_may_use_a_breaker(path: Path, clock: ManualCl
     finally:
         logger.removeHandler(handler)
     assert len(sent) == 1
-
-
-def test_a_child_of_fork_waits_for_no_thread_of_its_parents(path: Path) -> None:
-    """A lock that a thread of the parent holds is never let go in the child."""
-    breakers = loki.Breakers(path)
-    breakers[NAME].guard().success()
-
-    def opens() -> None:
-        signal.alarm(20)
-        told: list[Transition] = []
-        breakers[NAME].listen(told.append)
-        breakers[NAME].open()
-        assert [t.after for t in told] == ["OPEN"]
-
-    with breakers._lock, breakers[NAME]._announcing:
-        child = fork(opens)
-    assert exit_code(child) == 0
-    assert entry(path)["state"] == "OPEN"
 
 
 def test_a_name_is_a_text(path: Path) -> None:

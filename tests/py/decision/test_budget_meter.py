@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from loki.decision.budget import Budget
 from loki.decision.budget_meter import Meter
 from loki.testing import ManualClock
@@ -29,11 +27,3 @@ def test_time_counts_from_the_first_call() -> None:
     assert meter.charge() == {"seconds": "80 of 100 s are spent"}
     clock.advance("20s")
     assert meter.spent() == "the budget of 100 s is spent (100 used)"
-
-
-def test_no_charge_is_lost_and_one_thread_is_warned() -> None:
-    meter = Meter(Budget(tokens=10_000), ManualClock())
-    with ThreadPoolExecutor(8) as pool:
-        told = [news for news in pool.map(lambda _: meter.charge(tokens=1), range(10_000)) if news]
-    assert meter.usage.tokens == 10_000
-    assert told == [{"tokens": "8,000 of 10,000 tokens are spent"}]

@@ -9,7 +9,6 @@ import yaml
 
 from benchmarks.honesty import MADE_WITH, SEEN, by_message, by_rule, messages
 from loki.decision.honesty import FILE, RATIONALIZATION, Rules, rules, scan_message
-from support.growth import assert_linear
 
 DATA: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
 RULES = list(rules().rules.values())
@@ -143,31 +142,6 @@ def test_it_is_total(text: str) -> None:
     for finding in scan_message(text):
         begin, end = finding.span
         assert 0 <= begin < end <= len(text)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "probably ",
-        "It is probably fine. ",
-        "`",
-        "` `` ",
-        '"',
-        "“",
-        "'",
-        ".",
-        "\n> ",
-        "\n- ",
-        "    x\n",
-        "```\n",
-        "i think ",
-        "`a\n\n",
-        "tests ",
-        "fail ",
-    ],
-)
-def test_time_grows_with_the_message_alone(unit: str) -> None:
-    assert_linear(lambda size: scan_message((unit * (size // len(unit) + 1))[:size]), 80_000)
 
 
 def test_a_rule_that_names_no_context_is_refused() -> None:

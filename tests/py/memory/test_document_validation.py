@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -136,14 +134,3 @@ def test_a_link_on_the_way_to_a_damaged_document_moves_nothing(tmp_path: Path) -
     with pytest.raises(loki.StoreError, match="cannot set aside"):
         files.put(TASK, json.dumps(RECORD))
     assert (away / "task.json" / "mine").is_dir()
-
-
-def test_without_a_form_nothing_heavy_is_loaded() -> None:
-    """Hooks keep a session at every call of a tool."""
-    code = (
-        "import sys; from pathlib import Path; from loki.stores.file_store import FileStore\n"
-        f"FileStore(Path({str(Path.cwd() / 'no')!r})).get('x')\n"
-        "print([one for one in ('pydantic', 'pydantic_core') if one in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

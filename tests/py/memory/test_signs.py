@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -178,29 +177,6 @@ def test_a_store_that_fails_keeps_signs_in_memory(tmp_path: Path) -> None:
     signs = Signs(ForgivingStore(FileStore(tmp_path / "file/.loki")), "main")
     assert [signs.observe(TEXT).count for _ in range(3)] == [1, 2, 3]
     assert len(signs.armed) == 1
-
-
-def see(folder: Path, number: int) -> None:
-    signs = Signs(ForgivingStore(FileStore(folder)), "main")
-    for turn in range(10):
-        signs.observe(TEXT, "the same everywhere", f"task-{number}")
-        own = f"FAILED test_{number}_{turn}.py::test_a - KeyError: 'k{number}x{turn}'"
-        signs.observe(own, f"own {number}", f"task-{number}")
-
-
-def test_processes_do_not_lose_each_others_sightings(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=see, args=(tmp_path, n)) for n in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-    seen = Signs(FileStore(tmp_path), "main").seen
-    (sign,) = seen.signs
-    assert (sign.count, set(sign.tasks)) == (30, {"task-0", "task-1", "task-2"})
-    assert len(seen.sightings) == 31
-    assert "Seen 30 times" in (tmp_path / "run/main/anti-repeat.md").read_text()
 
 
 def test_the_file_stays_small_and_quick(store: Store, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -154,22 +153,6 @@ def test_removing_a_document_leaves_its_neighbours(store: Store) -> None:
     assert store.names("run/") == ["run/main/page.md"]
 
 
-def _count_many(folder: str) -> None:
-    store = FileStore(Path(folder))
-    for _ in range(25):
-        store.update("count.json", lambda text: str(int(text or 0) + 1))
-
-
-def test_processes_do_not_lose_each_others_updates(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_count_many, args=(str(tmp_path),)) for _ in range(3)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert FileStore(tmp_path).get("count.json") == "75"
-
-
 def test_names_are_found_by_their_beginning(store: Store) -> None:
     store.put("tasks/a/task.json", "{}")
     store.append("tasks/ab/attempts.jsonl", {})
@@ -200,25 +183,6 @@ def test_a_torn_last_line_is_healed(tmp_path: Path, caplog: pytest.LogCaptureFix
 def test_a_damaged_line_spoils_no_other(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "log.jsonl").write_bytes(b'{"n": 1}\n' + line + b'\n{"n": 2}\n')
     assert FileStore(tmp_path).records("log.jsonl") == [{"n": 1}, {"n": 2}]
-
-
-def _append_many(folder: str, writer: int) -> None:
-    store = FileStore(Path(folder))
-    for number in range(25):
-        store.append("log.jsonl", {"writer": writer, "n": number})
-
-
-def test_processes_share_a_log_and_none_loses_a_line(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_append_many, args=(str(tmp_path), n)) for n in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    records = FileStore(tmp_path).records("log.jsonl")
-    assert sorted((r["writer"], r["n"]) for r in records) == [
-        (w, n) for w in range(4) for n in range(25)
-    ]
 
 
 def test_what_git_may_see_is_what_a_person_wrote(tmp_path: Path) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-import loki
 from loki.base.error import ConfigError, UsageError
 from loki.config import loads
-from loki.jobs.inbox.notify_channels import notifier
 from loki.people.notification import KINDS, Notifier, Webhook
 from loki.testing import ManualClock
 
@@ -134,60 +130,6 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         Webhook(url)
     with pytest.raises(ConfigError):
         loads(f'[notify]\nwebhook = "{url}"\n'.encode(), "config.toml")
-
-
-# --- a command ----------------------------------------------------------------------------------------
-
-
-def workspace(tmp_path: Path, *lines: str) -> loki.Workspace:
-    (tmp_path / ".loki").mkdir()
-    (tmp_path / ".loki/config.toml").write_text("\n".join(("[notify]", *lines)) + "\n")
-    return loki.Workspace(tmp_path)
-
-
-def command(code: str) -> str:
-    return f"command = '''{sys.executable} -S -c \"{code}\" $HOME'''"
-
-
-def test_a_command_reads_it_and_no_shell_reads_its_words(tmp_path: Path) -> None:
-    code = "import sys; open('told','w').write(sys.stdin.read() + sys.argv[1])"
-    notifier(workspace(tmp_path, command(code))).notify("dead_letter", "gone", task_id="t")
-    text = (tmp_path / "told").read_text()
-    assert text.endswith("}$HOME")
-    assert json.loads(text.removesuffix("$HOME"))["kind"] == "dead_letter"
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("import sys; sys.exit(3)", "it ended with exit code 3"),
-        ("import threading; threading.Event().wait()", "it took longer than 0.5 s"),
-    ],
-)
-def test_a_command_that_fails_is_one_warning(
-    tmp_path: Path, code: str, said: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    here = notifier(workspace(tmp_path, command(code), 'timeout = "500ms"'))
-    here.notify("dead_letter", "gone")
-    here.notify("dead_letter", "gone")
-    assert [r.levelname for r in caplog.records] == ["WARNING"]
-    assert said in caplog.text
-
-
-def test_one_that_is_not_there_is_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    notifier(workspace(tmp_path, "command = 'no-such-program-here'")).notify("dead_letter", "gone")
-    assert "nobody was told by the command 'no-such-program-here'" in caplog.text
-
-
-def test_only_what_is_wanted_is_told(tmp_path: Path) -> None:
-    code = "import sys; open('told','a').write('x')"
-    here = notifier(workspace(tmp_path, command(code), 'kinds = ["escalation"]'))
-    here.notify("dead_letter", "gone")
-    assert not (tmp_path / "told").exists()
-    here.notify("escalation", "look")
-    assert (tmp_path / "told").read_text() == "x"
 
 
 def test_a_kind_that_there_is_not_is_refused() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,28 +211,3 @@ def test_secrets_of_what_was_seen_are_masked(folder: Path) -> None:
     cat(folder / NEEDED, asked("t0", note="password=hunter2hunter2"))
     assert Overwritten(FileStore(folder)).look(NEEDED) == []
     assert "hunter2hunter2" not in (folder / DOCUMENT).read_text()
-
-
-def _look(folder: Path, until: float) -> None:
-    while time.time() < until and not (folder / "stop").exists():
-        reviews(folder).open()
-
-
-def test_what_processes_see_while_another_writes_and_one_answers(folder: Path) -> None:
-    """Each request is written over as soon as anybody has seen it; every second is answered at once."""
-    context = multiprocessing.get_context("fork")
-    lookers = [context.Process(target=_look, args=(folder, time.time() + 60)) for _ in range(2)]
-    for one in lookers:
-        one.start()
-    here = reviews(folder)
-    for n in range(12):
-        replace(folder / NEEDED, asked(f"t{n}", timestamp=f"2025-01-01T00:00:{n:02}Z"))
-        (mine,) = (one for one in here.open() if one.task_id == f"t{n}")
-        if n % 2:
-            here.decide(mine.id, by="ann")
-    (folder / "stop").touch()
-    for one in lookers:
-        one.join(60)
-        assert one.exitcode == 0
-    assert [one.task_id for one in here.open()] == [f"t{n}" for n in range(0, 12, 2)]
-    assert len(here.decisions()) == 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -249,29 +248,6 @@ def test_secrets_are_masked_and_size_is_bounded(signals: Signals, tmp_path: Path
         signals.give("DOCS_NEEDED", "", {"description": "x" * MAX_SIZE})
     with pytest.raises(UsageError, match="severity"):
         signals.give("DRIFT_DETECTED", "", {"detected_drift": "x", "severity": "odd"})
-
-
-def _give_many(folder: Path, worker: int) -> None:
-    signals = Signals(FileStore(folder), ManualClock())
-    for n in range(10):
-        signals.give("DOCS_NEEDED", "", {"description": f"{worker}-{n}"})
-        signals.give("DRIFT_DETECTED", "", {"detected_drift": f"{worker}-{n}"})
-
-
-def test_what_many_processes_give_is_all_there(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=_give_many, args=(tmp_path, n)) for n in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    expected = {f"{worker}-{n}" for worker in range(4) for n in range(10)}
-    signals = Signals(FileStore(tmp_path), ManualClock())
-    assert {one.said("description") for one in signals.pending("DOCS_NEEDED")} == expected
-    assert {one.said("detected_drift") for one in signals.pending("DRIFT_DETECTED")} == expected
-    while waiting := signals.pending("DOCS_NEEDED"):
-        assert signals.consume(waiting[0])
-    assert not (tmp_path / "signals/DOCS_NEEDED").exists()
 
 
 def test_an_empty_signal_goes_although_its_time_is_finer_than_microseconds(

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.path_exists import there
 from loki.recognition.failure import recognize, recognize_many
 from loki.recognition.place_folder import rules
 from support.growth import assert_linear
-from support.paths import ROOT
-
-NODE = ROOT / "build" / "node" / "node_modules"
 
 GO = """\
 --- FAIL: TestSum (0.00s)
@@ -185,67 +176,3 @@ def test_every_rule_is_of_one_form() -> None:
         assert bool(rule.match) != bool(rule.frame)
         assert "(?P<folder>" in (rule.match or rule.frame)
         assert bool(rule.literals) == bool(rule.match)
-
-
-# --- real tools ---------------------------------------------------------------------------------------
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-
-
-def eslint(root: Path) -> list[str]:
-    config = 'export default [{files: ["**/*.js"], rules: {"no-undef": "error"}}];\n'
-    write(root, {"src/components/Button.js": "total;\n", "eslint.config.mjs": config})
-    return [str(NODE / ".bin" / "eslint"), "."]
-
-
-def go(root: Path) -> list[str]:
-    test = 'package cart\nimport "testing"\nfunc TestA(t *testing.T) { t.Error("no") }\n'
-    write(root, {"go.mod": "module example.com/shop\n\ngo 1.18\n", "cart/cart_test.go": test})
-    return ["go", "test", "./..."]
-
-
-def make(root: Path) -> list[str]:
-    compiled = "all:\n\tcc -c cart.c\n"
-    write(root, {"Makefile": "all:\n\t$(MAKE) -C src\n", "src/Makefile": compiled})
-    write(root, {"src/cart.c": "int f(void) { return x; }\n"})
-    return ["make"]
-
-
-def vitest(root: Path) -> list[str]:
-    test = 'import {test, expect} from "vitest";\ntest("adds", () => expect(1).toBe(2));\n'
-    write(root, {"packages/a/src/a.test.js": test, "packages/a/package.json": '{"type": "module"}'})
-    return [str(NODE / ".bin" / "vitest"), "run", "--root", "packages/a"]
-
-
-REAL: list[tuple[Callable[[Path], list[str]], str]] = [
-    (eslint, "src/components/Button.js"),
-    (go, "cart/cart_test.go"),
-    (make, "src/cart.c"),
-    (vitest, "packages/a/src/a.test.js"),
-]
-
-
-@pytest.mark.parametrize(("tool", "file"), REAL, ids=lambda one: getattr(one, "__name__", None))
-def test_a_real_tools_place_is_a_file_of_the_project(
-    tmp_path: Path, tool: Callable[[Path], list[str]], file: str
-) -> None:
-    root = tmp_path.resolve()
-    command = tool(root)
-    if shutil.which(command[0]) is None or (tool is make and shutil.which("cc") is None):
-        pytest.skip(f"{command[0]} is not installed")
-    (root / "node_modules").symlink_to(NODE)
-    ran = subprocess.run(
-        command,
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
-        check=False,
-    )
-    failure = recognize(ran.stdout, " ".join(command), root=root, exists=there(root))
-    assert failure.path == file, ran.stdout.decode()

@@ -3,12 +3,6 @@
 import pytest
 
 import loki
-from benchmarks import robustness
-
-
-@pytest.mark.parametrize("name", robustness.CASES)
-def test_a_failure_is_found_behind_anything(name: str) -> None:
-    assert robustness.measured(name, 300_000)["right"]
 
 
 def test_of_millions_of_failures_all_tests_count_and_the_first_is_the_cause() -> None:

@@ -7,7 +7,6 @@ every module that writes Markdown (`support.written`); more of briefings: tests/
 
 from __future__ import annotations
 
-import ast
 import re
 import tempfile
 from pathlib import Path
@@ -16,13 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import loki
 from loki.action.changes.tree import Tree
 from loki.agents.model_context import show
 from loki.recognition.text import visible
 from support.examples import examples
 from support.hostile import headings_of
-from support.written import NO_MARKDOWN, PAGES, PARTS, structure_of
+from support.written import PAGES, structure_of
 
 PIECES = (
     "```", "````", "~~~", "~~~~", "`", "``", "\n", "\n\n", "---\n", "...\n", "# Task\n", "Task\n====\n",
@@ -76,31 +74,6 @@ def test_no_data_changes_the_structure(name: str, data: str) -> None:
 def test_attacks_stay_data(name: str, attack: str) -> None:
     """Those that somebody would write."""
     assert_stays_in_its_place(name, attack)
-
-
-def test_every_module_that_writes_markdown_is_driven() -> None:
-    """Whoever adds a page drives it here, too: headings in a module's texts tell."""
-    package = Path(loki.__file__).parent
-    found = {
-        path.relative_to(package).with_suffix("").as_posix()
-        for path in package.rglob("*.py")
-        if "demo" not in path.parts and writes_headings(path.read_text("utf-8"))
-    }
-    driven = {name.partition(":")[0] for name in PAGES}
-    assert found == driven | PARTS | NO_MARKDOWN
-
-
-def writes_headings(source: str) -> bool:
-    """Whether a text of a module, which is no docstring, begins a line as a heading."""
-    tree = ast.parse(source)
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    return any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and id(node) not in said
-        and re.search(r"^#{1,6} ", node.value, re.MULTILINE)
-        for node in ast.walk(tree)
-    )
 
 
 @given(hostile)

@@ -237,27 +237,6 @@ def test_what_looks_like_javascript_gives_what_stands_there(text: str) -> None:
         assert "\\" in text or rest[1:].startswith(found.module.split("\n")[0])
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "import ",
-        "import {a, ",
-        "import {import a ",
-        "`${",
-        "`",
-        "/",
-        "//",
-        "/*",
-        "'",
-        "{[(",
-        "require(",
-    ],
-)
-def test_hostile_javascript_comes_to_an_end(piece: str) -> None:
-    """A megabyte of it: what takes more than linear time does not end while anybody waits."""
-    imports_of("a.js", (piece * (1_000_000 // len(piece))).encode())
-
-
 @pytest.mark.parametrize("depth", [2_000, 200_000])
 def test_deep_python_ends_well(depth: int) -> None:
     imports_of("a.py", b"(" * depth)

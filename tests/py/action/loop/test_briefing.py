@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from loki.action.loop.briefing import CONTEXT_TOKENS, ERROR_TOKENS, Facts, compose
 from loki.base.token_estimate import tokens
@@ -22,19 +20,8 @@ from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
 from loki.people.agent_signal import refused, told
 from loki.recognition.failure import Failure, recognize
+from support.briefing_page import HEADINGS, headings, parsed
 from support.loop import MakeFailure
-
-HEADINGS = [
-    "Task",
-    "What a person added",
-    "Signs: binding, whatever else is said below",
-    "Learned rules",
-    "What failed last",
-    "What to do now: context_expand",
-    "Already tried",
-    "Context",
-    "Reflections",
-]
 
 
 def made_of(data: str, failure: Failure | None = None, strategy: str = "context_expand") -> Facts:
@@ -85,16 +72,6 @@ def facts(make_failure: MakeFailure) -> Facts:
         tried=Tried.of([Attempt(1, "", "added a type guard", "failed", error="TS2339")]),
         reflections=[Reflection("the type is wider", "narrow it", "a guard", "TS2339", 1, "facts")],
     )
-
-
-def parsed(text: str) -> list[Token]:
-    return MarkdownIt("commonmark").parse(text)
-
-
-def headings(text: str) -> list[str]:
-    """Every heading, at whatever depth, as a Markdown parser sees it."""
-    found = parsed(text)
-    return [found[i + 1].content for i, token in enumerate(found) if token.type == "heading_open"]
 
 
 def test_parts_stand_in_the_order_of_the_documents(facts: Facts) -> None:
@@ -148,21 +125,6 @@ def test_it_reads_well(facts: Facts) -> None:
 
 def test_the_smallest_briefing_is_the_task() -> None:
     assert compose(Facts("Do it")).startswith("# Task\n\n```text\nDo it\n```\n")
-
-
-# --- length ---------------------------------------------------------------------------------------
-
-
-def test_a_budget_drops_from_the_end_but_never_signs_task_or_a_persons_words(facts: Facts) -> None:
-    long = replace(facts, context="x\n" * 5000)
-    kept = []
-    for budget in range(1, tokens(compose(long, 10**6)) + 1):
-        text = compose(long, budget)
-        found = headings(text)
-        assert tokens(text) <= budget or len(found) == 3
-        if found not in kept:
-            kept.append(found)
-    assert kept == [HEADINGS[:n] for n in range(3, 10)]
 
 
 def test_error_and_context_keep_to_their_limits(facts: Facts, make_failure: MakeFailure) -> None:

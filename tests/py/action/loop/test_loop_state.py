@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-import loki
 from loki.action.gates.gate import BLOCKING, Validation, Violation
 from loki.action.loop.loop_events import Say
 from loki.action.loop.loop_state import State
 from support.loop import PASS, MakeFailure, MakePattern, World, change, fail, setting
-from support.project import CHECK, RIGHT, make_project
 
 
 def lines(world: World) -> list[tuple[str, dict[str, Any]]]:
@@ -68,28 +62,3 @@ def test_a_validation_that_fails_and_a_dead_letter(make_failure: MakeFailure) ->
         {"task": "t", "reason": "retry_budget_exhausted"},
     )
     assert end[1]["status"] == "failed"
-
-
-def test_a_real_runs_records_carry_their_fields(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    project = make_project(tmp_path / "calc")
-    with caplog.at_level(logging.INFO, logger="loki"):
-        outcome = loki.run(
-            "make add add", agent=lambda _: {"calc.py": RIGHT}, checks=[CHECK], path=str(project)
-        )
-    said = {record.getMessage(): record.__dict__["loki"] for record in caplog.records}
-    assert all(line.startswith(f"[closed-loop] task={outcome.task_id} ") for line in said)
-    assert all(data["task"] == outcome.task_id for data in said.values())
-    (checked,) = [data for line, data in said.items() if " passed duration_ms=" in line]
-    assert checked["check"] == CHECK
-    assert isinstance(checked["duration_ms"], int)
-    (failed,) = [data for line, data in said.items() if " failed duration_ms=" in line]
-    assert "assert " in failed["error"], "a person reads at once what failed"
-    (ended,) = [data for data in said.values() if "status" in data]
-    assert ended == {
-        "task": outcome.task_id,
-        "status": "success",
-        "total_attempts": 1,
-        "duration_ms": outcome.duration_ms,
-    }

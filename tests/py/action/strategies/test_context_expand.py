@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,24 +12,6 @@ from loki.action.strategies.definition_search import defined_in, definitions, na
 from loki.action.strategies.strategy_context import CannotHelp, Project
 from loki.recognition.failure import Failure
 from support.strategy import situation, write
-
-MYPY = f"{sys.executable} -m mypy --no-error-summary --cache-dir=/dev/null"
-
-
-def test_a_type_error_shows_the_type(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        models_dot_py="class Session:\n    token: str = ''\n\n\nclass Unrelated:\n    pass\n",
-        auth_dot_py="from models import Session\n\n\ndef name(session: Session) -> str:\n    return session.user\n",
-    )
-    helped = context_expand(situation(tmp_path, f"{MYPY} auth.py"))
-    assert helped.context.startswith("auth.py:5\n")
-    assert (
-        "models.py:1 (defines Session)\n>    1 class Session:\n     2     token: str = ''"
-        in helped.context
-    )
-    assert "Unrelated" not in helped.context
-    assert helped.done == "read auth.py, models.py"
 
 
 def test_a_regression_shows_how_the_dependent_file_uses_what_changed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from loki.action.loop.loop_events import Helped
 from loki.action.strategies.strategy import STRATEGIES, carry_out
 from loki.action.strategies.strategy_context import Situation
 from loki.recognition.definition_schema import STRATEGIES as KNOWN
-from support.strategy import situation, write
+from support.strategy import situation
 
 
 def test_every_strategy_is_carried_out_by_loki_or_the_loop() -> None:
@@ -45,13 +45,3 @@ def test_a_strategy_that_is_interrupted_is_not_told(tmp_path: Path) -> None:
 
 def test_an_unknown_strategy_is_told(tmp_path: Path) -> None:
     assert "expected one of auto_fix" in carry_out("hope", situation(tmp_path, output="x")).error
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize(
-    "output", ["", "\x00\x01", "'" * 5000, "No module named '" + "a." * 5000, "x.py:99999999: error: y\n"]
-)  # fmt: skip
-def test_hostile_output_ends_no_strategy(tmp_path: Path, name: str, output: str) -> None:
-    write(tmp_path, x_dot_py="x = 1\n")
-    helped = carry_out(name, situation(tmp_path, output=output))
-    assert "Error:" not in helped.error

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,50 +26,10 @@ from loki.workspace import Workspace
 from support.tool_calls import bash, edit, pytest_fails
 from support.wrong_types import changed
 
-WORK = """
-import os, signal, sys
-from loki import Monitor, ToolCall
-monitor = Monitor(sys.argv[1], session="shared")
-for number in range(int(sys.argv[2])):
-    name = f"{sys.argv[3]}-{number}/app.py"
-    monitor.after(ToolCall("Edit", {"file_path": name}), "ok")
-    if number == int(sys.argv[4]):
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def worker(project: Path, edits: int, name: str, dies_at: int = -1) -> subprocess.Popen[bytes]:
-    arguments = [str(project), str(edits), name, str(dies_at)]
-    return subprocess.Popen([sys.executable, "-c", WORK, *arguments])
-
 
 def state(project: Path) -> MonitorState:
     text = (project / ".loki" / document_of("shared")).read_text("utf-8")
     return MonitorState.from_dict(json.loads(text))
-
-
-def test_no_change_of_another_process_is_lost(tmp_path: Path) -> None:
-    workers = [worker(tmp_path, 15, name) for name in "abc"]
-    assert [one.wait(120) for one in workers] == [0, 0, 0]
-    assert state(tmp_path).change == 45
-
-
-def test_what_was_told_before_a_crash_is_there_after_it(tmp_path: Path) -> None:
-    assert worker(tmp_path, 9, "a", dies_at=4).wait(60) == -signal.SIGKILL
-    assert state(tmp_path).change == 5
-    assert worker(tmp_path, 2, "b").wait(60) == 0
-    assert state(tmp_path).change == 7
-
-
-def test_a_failure_is_counted_across_processes_of_which_one_was_killed(tmp_path: Path) -> None:
-    check = bash("pytest -q", pytest_fails(), 1)
-    kinds = []
-    for name in "abc":
-        # A hook's process for each call; one for an edit is killed once it is told.
-        reaction = Monitor(tmp_path, session="shared").after(check.call, check.output, **check.how)
-        kinds.append(reaction.kind)
-        assert worker(tmp_path, 1, name, dies_at=0).wait(60) == -signal.SIGKILL
-    assert kinds == ["none", "none", "nudge"]
 
 
 @pytest.mark.parametrize(
@@ -182,22 +139,6 @@ def test_an_infinite_count_is_begun_anew_with_a_warning(
     Monitor(tmp_path, session="s").after(edit("b.py").call, "ok", ok=True)
     assert json.loads(path.read_text("utf-8"))["change"] == 1
     assert "begun anew" in caplog.text
-
-
-def test_long_commands_do_not_make_counts_begin_anew(tmp_path: Path) -> None:
-    """Each look keeps what ran: sixteen programs of seven kilobytes each, of failures in turn."""
-    kinds = []
-    for turn in range(4):
-        for name in "abcdef":
-            for part in range(16 if turn == 0 else 1):
-                code = f"# {name}{part} " + "x" * 7_000
-                said = pytest_fails(f"test_{name}", f"KeyError: 'the key {name} of {name * 9}'")
-                check = bash(f"python -c '{code}' && pytest -q", said, 1)
-                monitor = Monitor(tmp_path, session="s")
-                kinds.append(monitor.after(check.call, check.output, **check.how).kind)
-        Monitor(tmp_path, session="s").after(edit("app.py", str(turn)).call, "ok", ok=True)
-    assert kinds[-6:] == ["nudge"] * 6
-    assert (tmp_path / ".loki" / document_of("s")).stat().st_size < LARGEST
 
 
 def test_where_the_oldest_looks_are_dropped_the_newest_sightings_stay() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +13,6 @@ from benchmarks.drift import PARTS, interrupts, load, main, rates
 from loki.decision.drift.change_relation import Goal, Touched
 from loki.decision.drift.drift import Drift, Proposed, detect, rank, worst
 from support.examples import examples
-from support.paths import ROOT
 
 FLOORS = {"tuning": (0.95, 0.95), "kept_back": (0.95, 0.9), "kept_back_second": (0.95, 0.9)}
 """Precision and recall that may not get worse."""
@@ -55,23 +51,6 @@ def test_the_figures_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "precision" in printed
     assert "critical" in printed
-
-
-def test_history_is_measured(tmp_path: Path) -> None:
-    def git(*words: str) -> None:
-        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init", "-q")
-    for name in ("cart", "login", "pixel"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text(f"def {name}():\n    return 1\n" * 30)
-        git("add", "-A")
-        git("commit", "-qm", f"Add the {name}")
-    command = [sys.executable, "-m", "benchmarks.drift_history", str(tmp_path), "--most", "2"]
-    root = ROOT
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("2 commits under their own first line: 0 interrupted")
 
 
 NAMES = st.sampled_from(["app", "lib", "tests", "login", "money", "docs", "ünï", ".github", "gen"])

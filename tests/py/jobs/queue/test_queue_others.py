@@ -27,9 +27,6 @@ from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 from support.disk import MEMORY
-from support.forked import exit_codes, fork
-
-OWN, THEIRS = 60, 30
 
 
 @pytest.fixture
@@ -57,39 +54,6 @@ def put(folder: Path, name: str, tasks: list[Any]) -> None:
 
 def append(folder: Path, task: Any) -> None:
     put(folder, "pending", [*read(folder, "pending"), task])
-
-
-def test_what_another_program_appends_beside_three_workers_is_worked_on(folder: Path) -> None:
-    opened(folder).submit_all([QueuedTask(f"o{n}", "O") for n in range(OWN)])
-    done = folder / "appended"
-
-    def work() -> None:
-        queue = opened(folder)
-        with Worker(folder) as worker:
-            while True:
-                is_last = done.exists()
-                if claim := queue.claim(worker):
-                    assert queue.complete(claim)
-                elif is_last:
-                    return
-                time.sleep(0.001)
-
-    def add() -> None:
-        for n in range(THEIRS):
-            append(folder, {"id": f"x{n}", "title": "X"})
-            time.sleep(0.004)
-        done.touch()
-
-    assert exit_codes([*(fork(work) for _ in range(3)), fork(add)]) == [0] * 4
-    queue = opened(folder)
-    with Worker(folder) as worker:  # what was appended after the last look of all three
-        while claim := queue.claim(worker):
-            queue.complete(claim)
-    known = {*(f"o{n}" for n in range(OWN)), *(f"x{n}" for n in range(THEIRS))}
-    assert {task.id for task in queue.tasks("completed")} == known
-    assert len(queue.tasks()) == len(known)
-    assert {one["id"] for one in read(folder, "completed")} == known
-    assert read(folder, "pending") == []
 
 
 def between(queue: Queue, monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
@@ -253,22 +217,6 @@ def test_a_list_is_behind_for_a_moment_at_most(
     end = time.monotonic() + 60
     while not (folder / "queue" / "pending.json").exists() and time.monotonic() < end:
         time.sleep(0.005)
-    assert [one["id"] for one in read(folder, "pending")] == ["a"]
-
-
-def test_what_a_killed_process_had_not_written_out_is_written_by_the_next(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(queue_file_sync, "SMALL", -1)
-
-    def submit() -> None:
-        queue_file_sync.DELAY = 3600.0
-        opened(folder).submit(QueuedTask("a", "A"))
-
-    assert exit_codes([fork(submit)]) == [0]
-    assert not (folder / "queue" / "pending.json").exists(), "os._exit is like a kill"
-    monkeypatch.setattr(queue_file_sync, "DELAY", 0.0)
-    assert [task.id for task in opened(folder).tasks()] == ["a"]
     assert [one["id"] for one in read(folder, "pending")] == ["a"]
 
 

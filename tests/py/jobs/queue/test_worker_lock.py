@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from loki.base.error import UsageError
 from loki.base.process_owner import boot_id
 from loki.jobs.queue import worker_lock as workers
 from loki.jobs.queue.queued_task import Lease
-from loki.jobs.queue.worker_lock import Worker, is_alive, is_over, lock_path, sweep
-from support.journal import killed
+from loki.jobs.queue.worker_lock import Worker, is_alive, is_over, lock_path
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -42,29 +40,6 @@ def test_two_of_one_name_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(workers, "PATIENCE", 0.0)
     with Worker(tmp_path, "w"), pytest.raises(UsageError, match="at work already"):
         Worker(tmp_path, "w").__enter__()
-
-
-def test_a_killed_worker_is_dead_at_once_and_swept_away(tmp_path: Path) -> None:
-    def die() -> None:
-        with Worker(tmp_path, "w"):
-            assert is_alive(tmp_path, "w")
-            os.kill(os.getpid(), 9)
-
-    assert killed(die)
-    assert not is_alive(tmp_path, "w")
-    elsewhere = lock_path(tmp_path, "elsewhere")
-    elsewhere.write_text("another boot")
-    with Worker(tmp_path, "other"):  # sweeps
-        assert not lock_path(tmp_path, "w").exists()
-        sweep(tmp_path)
-        assert is_alive(tmp_path, "other")
-    assert elsewhere.exists()
-
-
-def test_a_forked_child_that_leaves_takes_nothing_from_its_parent(tmp_path: Path) -> None:
-    with Worker(tmp_path, "w") as worker:
-        assert not killed(lambda: worker.__exit__(None, None, None))
-        assert is_alive(tmp_path, "w")
 
 
 @pytest.mark.parametrize("until", ["2026-01-01T00:00:01.000Z", "2025-12-31T23:59:59.000Z", "soon"])

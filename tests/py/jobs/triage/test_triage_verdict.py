@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.jobs.triage.triage_prompt import data
-from loki.jobs.triage.triage_verdict import KINDS, LONGEST, NOOP, kind_of, parse
-from support.growth import assert_linear
+from loki.jobs.triage.triage_verdict import KINDS, NOOP, kind_of, parse
 
 PLAIN = """\
 VERDICT=FILE-FIX
@@ -178,34 +177,6 @@ def test_no_choice_of_prompt_lines_changes_an_answer(lines: list[str], kind: str
     answer = f"{echo}\nVERDICT={kind}\nROOT_CAUSE: a cause of its own\nEVIDENCE:\n{echo}\n"
     verdict = parse(answer, HOSTILE)
     assert (verdict.kind, verdict.root_cause) == (kind, "a cause of its own")
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "{",
-        '{"a":',
-        "VERDICT=\n",
-        " ",
-        "*",
-        "\n{",
-        '\n{"a": [',
-        "VERDICT=PAUSE ",
-        "|\n",
-        "PAUSE ",
-        ";",
-        " ,",
-        "~",
-        "x EVIDENCE",
-    ],
-)
-def test_it_takes_linear_time(piece: str) -> None:
-
-    def work(length: int) -> None:
-        text = piece * (length // len(piece))
-        parse(text, text)
-
-    assert_linear(work, LONGEST)
 
 
 def test_one_kind_is_named_or_none() -> None:

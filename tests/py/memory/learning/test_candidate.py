@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -234,35 +232,3 @@ def test_no_signal_breaks_the_fence_of_what_would_be_added(text: str) -> None:
     ticks = body.split("## What would be added\n\n")[1].split("yaml\n")[0]
     inside = body.split(f"{ticks}yaml\n")[1].split(f"\n{ticks}\n")[0]
     assert yaml.safe_load(inside) == [candidate.content]
-
-
-def _decide(folder: str, id_: str, verdict: str, start: Any, results: Any) -> None:
-    candidates = Candidates(FileStore(Path(folder)))
-    start.wait()
-    try:
-        if verdict == "approve":
-            candidates.approve(id_, "ada", NOON)
-        else:
-            candidates.reject(id_, "no", "bob", NOON)
-        results.put(verdict)
-    except UsageError:
-        results.put("late")
-
-
-def test_of_two_reviews_at_once_one_decides(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    candidates = Candidates(FileStore(tmp_path))
-    for number in range(2):
-        made = candidates.propose(rule(f"rule {number}"))
-        assert made is not None
-        start, results = context.Barrier(2), context.Queue()
-        arguments = [(str(tmp_path), made.id, v, start, results) for v in ("approve", "reject")]
-        processes = [context.Process(target=_decide, args=a) for a in arguments]
-        for process in processes:
-            process.start()
-        said = sorted(results.get(timeout=60) for _ in processes)
-        for process in processes:
-            process.join()
-        assert said[1] == "reject" if said[0] == "late" else said == ["approve", "late"]
-        learned = FileStore(tmp_path).get(f"memory/learned/{made.id}.md")
-        assert (learned is not None) == ("approve" in said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import stat
 from datetime import datetime, timedelta, timezone
@@ -188,33 +187,3 @@ def test_a_workspace_reviews_its_own(tmp_path: Path) -> None:
     assert review.pattern_file == tmp_path / ".loki/failure-patterns.yml"
     assert review.agenda(NOON).candidates == ()
     assert not os.listdir(tmp_path)  # looking leaves nothing behind
-
-
-def _approve(folder: str, ids: list[str], start: Any) -> None:
-    review = review_of(Path(folder))
-    start.wait()
-    for id_ in ids:
-        review.approve(id_, "ada", NOON)
-
-
-def test_two_reviews_at_once_lose_nothing(tmp_path: Path, candidates: Candidates) -> None:
-    words = ["alpha", "bravo", "charlie", "delta"]
-    ids = []
-    for word in words:
-        made = candidates.propose(pattern(f"{word} is out of {word}", f"{word}-out"))
-        assert made is not None
-        ids.append(made.id)
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(2)
-    processes = [
-        context.Process(target=_approve, args=(str(tmp_path), order, start))
-        for order in (ids, ids[::-1])
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(timeout=120)
-        assert process.exitcode == 0
-    own = PatternSet.load(tmp_path / "failure-patterns.yml")
-    assert {f"{word}-out" for word in words} <= set(own.patterns)
-    assert candidates.open() == []

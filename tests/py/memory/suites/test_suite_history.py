@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -83,26 +82,6 @@ def test_without_a_store() -> None:
     history = TestHistory()
     history.keep(run("1", ("a",)))
     assert history.earlier("a", WRONG) == past_room.NOTHING
-
-
-def _keep_many(folder: Path, worker: int) -> None:
-    for number in range(10):
-        name = str(worker * 100 + number)
-        TestHistory(FileStore(folder)).keep(run(name, ("a", f"of-{worker}")))
-
-
-def test_many_processes_keep_runs(tmp_path: Path) -> None:
-    """Runs that end at the same time are all remembered."""
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_keep_many, args=(tmp_path, n)) for n in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    history = TestHistory(FileStore(tmp_path))
-    assert len(history.past.runs) == 40
-    assert [letters(history, "a"), letters(history, "of-2")] == ["p" * 40, "p" * 10]
-    assert len(FileStore(tmp_path).records(LOG)) == 40
 
 
 @pytest.mark.parametrize(
