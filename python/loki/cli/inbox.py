@@ -78,14 +78,15 @@ def command(
 
     Example: `loki inbox`; `loki inbox 3`
     """
-    from loki.jobs.inbox import human_review_answers, inbox, inbox_numbers
+    from loki.jobs.inbox import human_review_answers, inbox
+    from loki.jobs.inbox import inbox_numbers as numbers
     from loki.workspace import Workspace
 
     log_to_console(logging.WARNING)
     workspace, tidies = Workspace(project), not changes_nothing()
     if tidies:
         human_review_answers.settle(workspace)
-    found = inbox_numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
+    found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
     if which is not None:
         found = [inbox.find_shown(workspace, found, which)]
     if json:
@@ -226,11 +227,11 @@ def approve(
 
     Example: `loki approve 3`; `loki approve 3 "use the staging key"`
     """
-    way = _Way(project, resume, json, agent, agent_command)
+    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     if words and one.takes_words:
         context = context or words
-    _answer(workspace, one, "approve", by, note or ("" if context else words), context, way)
+    _answer(workspace, one, "approve", note or ("" if context else words), context, way)
 
 
 @speaks_plainly
@@ -258,9 +259,9 @@ def reject(
 
     Example: `loki reject 3 "not on a Friday"`
     """
-    way = _Way(project, resume, json, agent, agent_command)
+    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
-    _answer(workspace, one, "reject", by, note or why, "", way, abort=abort, named=id_)
+    _answer(workspace, one, "reject", note or why, "", way, abort=abort)
 
 
 @speaks_plainly
@@ -290,7 +291,7 @@ def answer(
 
     Example: `loki answer 3 "it is the staging key"`; `loki answer 3 2 "not on a Friday"`
     """
-    way = _Way(project, resume, json, agent, agent_command)
+    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     option = _option(one, said)
     if option is None and not one.takes_words:
@@ -299,16 +300,14 @@ def answer(
             f"{one.id} takes no words of your own: expected one of its options, {there}"
         )
     if option is None:
-        _answer(workspace, one, "approve", by, "", said, way)
+        _answer(workspace, one, "approve", "", said, way)
         return
     if not option.verb:
         raise UsageError(f"{option.name!r} is a command of its own: {option.command}")
-    has_context = "--context" in option.command
-    if has_context and not words.strip():
+    if option.takes == "context" and not words.strip():
         raise UsageError(f'say it: loki answer {shlex.quote(id_)} {shlex.quote(said)} "…"')
-    note, context = ("", words) if has_context else (words, "")
-    abort = "--abort" in option.command
-    _answer(workspace, one, option.verb, by, note, context, way, abort=abort, named=id_)
+    note, context = ("", words) if option.takes == "context" else (words, "")
+    _answer(workspace, one, option.verb, note, context, way, abort=option.aborts)
 
 
 def _option(one: Request, said: str) -> Option | None:
@@ -320,11 +319,55 @@ def _option(one: Request, said: str) -> Option | None:
     return None
 
 
+def ask(workspace: Workspace, task: str) -> tuple[Said, Result] | None:
+    """Ask on the terminal what is asked about a task.
+
+    Args:
+        workspace: the project.
+        task: its id.
+
+    Returns:
+        What the person said, and what came of it; None where nothing is asked, or they leave it open.
+    """
+    from loki.jobs.inbox import inbox
+    from loki.jobs.inbox.request_kind import Said
+    from loki.jobs.work.task_interventions import user
+
+    there = [one for one in inbox.requests(workspace) if task in one.tasks]
+    asked = next((one for one in there if inbox.KINDS[one.kind].asks), None)
+    if asked is None:
+        return None
+    options = [one for one in asked.options if one.verb]
+    typer.echo(f"{line(asked.title)}\n{line(asked.question)}", err=True)
+    for number, option in enumerate(options, 1):
+        typer.echo(f"  {number}. {option.name}", err=True)
+    numbers = [str(number) for number in range(1, len(options) + 1)]
+    chosen = _prompt(f"Which? [{', '.join(numbers)}; Enter leaves it open]")
+    if chosen not in numbers:
+        return None
+    option = options[int(chosen) - 1]
+    context = _prompt("What should the agent know?") if option.takes == "context" else ""
+    note = _prompt("Why?") if option.takes == "note" else ""
+    said = Said(user(), note, context, option.aborts)
+    return said, (inbox.approve if option.verb == "approve" else inbox.reject)(
+        workspace, asked, said
+    )
+
+
+def _prompt(text: str) -> str:
+    """What the person types; nothing where they end the input."""
+    try:
+        return str(typer.prompt(text, default="", show_default=False, err=True)).strip()
+    except typer.Abort:
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Where something is answered, and how it is to go on."""
+    """Where something is answered, by whom, and how it is to go on."""
 
     project: Path
+    by: str
     resume: bool
     json: bool
     agent: str | None
@@ -337,7 +380,8 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     Raises:
         UsageError: nothing of that id waits, or several things wait and no id says which.
     """
-    from loki.jobs.inbox import human_review_answers, inbox, inbox_numbers
+    from loki.jobs.inbox import human_review_answers, inbox
+    from loki.jobs.inbox import inbox_numbers as numbers
     from loki.workspace import Workspace
 
     log_to_console()
@@ -351,7 +395,7 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     if len(there) > 1:
         listing = "\n".join(
             f"  {one.number}  {one.id}  {line(one.title, 40)}: {line(one.question, 100)}"
-            for one in inbox_numbers.numbered(workspace, there)
+            for one in numbers.numbered(workspace, there)
         )
         raise UsageError(
             f"{amount(len(there), 'thing')} wait for you: expected the number of one\n{listing}"
@@ -368,24 +412,20 @@ def _answer(
     workspace: Workspace,
     one: Request,
     verb: str,
-    by: str,
     note: str,
     context: str,
     way: _Way,
     *,
     abort: bool = False,
-    named: str | None = None,
 ) -> None:
     """Do what was said, say what was done, and what is next, or do that."""
     from loki.jobs.inbox import inbox
     from loki.jobs.inbox.request_kind import Said
     from loki.jobs.work.task_interventions import user
 
-    said = Said(by.strip() or user(), note, context, abort)
+    said = Said(way.by.strip() or user(), note, context, abort)
     if verb == "reject" and not note.strip() and not abort and inbox.wants_why(one):
-        raise UsageError(
-            f'say why: loki reject {shlex.quote(named or one.id)} "…"; it is kept with your no'
-        )
+        raise UsageError(f'say why: loki reject {shlex.quote(one.id)} "…"; it is kept with your no')
     result = (inbox.approve if verb == "approve" else inbox.reject)(workspace, one, said)
     if result.done and not (way.json and way.resume):
         if way.json:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.command_approval import ask_commands, is_command
 from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
+from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_common import recurring_id
 from loki.cli.show import find
@@ -120,11 +120,12 @@ def command(
     id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, reviewer_of, take_signals
     from loki.jobs.work.takeover import taken_over
+    from loki.people.approval import PREFIX
 
     log_to_console()
     take_signals()
     words = _context(context, context_file)
-    has_work = bool(words.strip() or reject or any(map(is_command, approve or ())))
+    has_work = bool(words.strip() or reject or any(one.startswith(PREFIX) for one in approve or ()))
     worker = agent_of(workspace, id_, agent, agent_command, needs_agent=has_work)
     reviewer = reviewer_of(reviewer_command, workspace)
     for names, approved in ((approve, True), (reject, False)):
@@ -232,45 +233,23 @@ def ask_person(workspace: Workspace, outcome: Outcome, agent: Any) -> Outcome:
         agent: who goes on with it.
     """
     while outcome.status in {"escalated", "failed"} and sys.stdin.isatty():
-        if ask_commands(workspace, outcome.task_id, _prompt):
-            with workspace.resume(outcome.task_id) as entered:
-                outcome = entered.run(agent)
-            continue
-        if outcome.status == "failed":
-            return outcome
-        tell_options(outcome, err=True)
-        answer = _prompt("Which? [1, 2, 3; Enter leaves it open]").strip()
-        if answer not in {"1", "2", "3"}:
-            return outcome
-        if answer == "3":
-            give_up(workspace, outcome.task_id)
-            raise typer.Exit
-        context = _prompt("What should the agent know?") if answer == "2" else ""
-        if answer == "1":
-            _prompt("Mend it now, in another window; then Enter:")
         try:
+            answered = ask_on_terminal(workspace, outcome.task_id)
+            if answered is None:
+                return outcome
+            said, result = answered
+            if result.done:
+                typer.echo(result.done, err=True)
+            if outcome.task_id not in result.tasks:
+                if result.next:  # something else about it is asked
+                    continue
+                raise typer.Exit
+            context = said.context if result.at_once else ""
             with workspace.resume(outcome.task_id, context=context) as entered:
                 outcome = entered.run(agent)
         except LokiError as error:
             typer.secho(f"loki: {error}", err=True, fg="red")
     return outcome
-
-
-def tell_options(outcome: Outcome, *, err: bool = False) -> None:
-    """The three ways to go on with an escalated task, a line each."""
-    from loki.people.escalation import options
-
-    typer.echo(f"{outcome.status}: {outcome.reason}.", err=err)
-    for number, option in enumerate(options(outcome.task_id), 1):
-        typer.echo(f"  {number}. {option.name}", err=err)
-
-
-def _prompt(text: str) -> str:
-    """What the person types; nothing where they end the input."""
-    try:
-        return str(typer.prompt(text, default="", show_default=False, err=True))
-    except typer.Abort:
-        return ""
 
 
 def _context(context: str | None, context_file: str | None) -> str:

@@ -14,7 +14,6 @@ from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.command_approval import how_to_approve
 from loki.cli.common import line, log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
@@ -190,11 +189,24 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
         show_json(outcome.to_dict())
     else:
         typer.echo(_tell(outcome, str(project)))
-        for sentence in how_to_approve(project, outcome.task_id):
+        for sentence in _how_to_approve(project, outcome.task_id):
             typer.echo(sentence)
         if due := reminder(project):
             typer.echo(due)
     raise typer.Exit(outcome.exit_code)
+
+
+def _how_to_approve(project: Path, task_id: str) -> list[str]:
+    """A line for each command that waits: what it is, and what to type."""
+    from loki.base.control_characters import written_out
+    from loki.people.approval import Approvals
+    from loki.stores import open_store
+
+    return [
+        f"the agent wants to run {written_out(name.partition(' ')[2])!r}; to allow exactly this: "
+        f"loki resume {task_id} --approve {shlex.quote(written_out(name))}"
+        for name in Approvals(open_store(project / ".loki"), task_id).undecided()
+    ]
 
 
 def take_signals() -> None:

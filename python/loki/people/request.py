@@ -50,6 +50,16 @@ class Option:
         words = self.command.split(maxsplit=2)
         return words[1] if words[:1] == ["loki"] and words[1] in {"approve", "reject"} else ""
 
+    @property
+    def takes(self) -> str:
+        """What words with it are: context for the agent, a note why; "" where it takes none."""
+        return next((word for word in ("context", "note") if f"--{word}" in self.command), "")
+
+    @property
+    def aborts(self) -> bool:
+        """Whether its task is given up."""
+        return "--abort" in self.command
+
     def typed(self, id_: str, number: int) -> str:
         """The command as a person types it: by the number, the words without their option.
 
@@ -64,8 +74,9 @@ class Option:
         long = f"loki {self.verb} {shlex.quote(id_)}"
         if not (number and self.verb and self.command.startswith(long)):
             return self.command
-        words = {"approve": " --context ", "reject": " --note "}[self.verb]
-        return self.command.replace(long, f"loki {self.verb} {number}").replace(words, " ")
+        return self.command.replace(long, f"loki {self.verb} {number}").replace(
+            f" --{self.takes} ", " "
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +132,7 @@ class Request:
     @property
     def takes_words(self) -> bool:
         """Whether whoever works on it is told what a person knows."""
-        return any("--context" in option.command for option in self.options)
+        return any(option.takes == "context" for option in self.options)
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loki.base.markdown import bullets, code, fence, inline, quotation
-from loki.people.request import Option
+from loki.people.request import Option, id_of, yes_or_no
 from loki.people.review_trigger import is_about_done
 
 if TYPE_CHECKING:
@@ -102,22 +103,22 @@ def review_page(review: HumanReview, title: str, files: Sequence[str], diff: str
         >>> print(review_page(review, "fix it", ["a.py"]).splitlines()[0])
         ## Human review: fix it
     """
-    asked_by = f" by {inline(review.agent)}" if review.agent else ""
     asked = inline(review.asked)
     if review.alternatives_considered:
         asked += f"\n\nInstead:\n\n{bullets(map(inline, review.alternatives_considered))}"
     changed = f"Files changed so far, left as they are:\n\n{bullets(map(code, files))}"
     if diff:
         changed = f"The change, which is not made:\n\n{fence(diff.rstrip(), 'diff')}\n\n{changed}"
+    facts = {
+        "Request": review.id,
+        "Task ID": review.task_id,
+        "Trigger": f"human_review: {review.reason}",
+        "Severity": review.severity,
+        "Asked at": review.timestamp + (f" by {review.agent}" if review.agent else ""),
+    }
     return page(
         f"Human review: {inline(title)}",
-        [
-            ("Request", inline(review.id)),
-            ("Task ID", inline(review.task_id)),
-            ("Trigger", f"human_review: {inline(review.reason)}"),
-            ("Severity", inline(review.severity)),
-            ("Asked at", f"{inline(review.timestamp)}{asked_by}"),
-        ],
+        [(name, inline(value)) for name, value in facts.items()],
         [("What is asked", asked), ("What was changed", changed)],
         ways(options_of(review)),
         "Decide what is asked above; then take one of the options. The task does not go on before that. "
@@ -142,38 +143,34 @@ def approval_page(
         diff: the change, in the unified format.
         digest: of what the task has made of the project: what an approval is about.
     """
-    resume = f"loki resume {task_id}"
-    named = [
+    asked = [
         f"**{inline(name)}**" + (f": {inline(said)}" if said != name else "")
         for name, said in criteria
     ]
-    first = shlex.quote(criteria[0][0]) if criteria else "CRITERION"
+    options = [
+        replace(one, name=f"{one.name}: {name}")
+        for name, _ in criteria
+        for one in criterion_options(task_id, name)
+    ]
+    changed = f"{bullets(map(code, files))}\n\n{fence(diff.rstrip(), 'diff')}"
+    trigger = "approval: every other check passes; these criteria wait for a person"
+    undo = Option("give up", f"loki undo {task_id}", "The files are restored as they were.")
     return page(
         f"Approval: {inline(title)}",
-        [
-            ("Task ID", inline(task_id)),
-            ("Trigger", "approval: every other check passes; these criteria wait for a person"),
-        ],
-        [
-            ("What has to hold", bullets(named)),
-            ("What was changed", f"{bullets(map(code, files))}\n\n{fence(diff.rstrip(), 'diff')}"),
-        ],
-        ways(
-            [
-                *(
-                    Option("approve", f"{resume} --approve {shlex.quote(name)}", "It holds.")
-                    for name, _ in criteria
-                ),
-                Option(
-                    "Not good enough",
-                    f'{resume} --reject {first} --note "what is wrong"',
-                    "The agent is told the note and works on.",
-                ),
-                Option("Give up", f"loki undo {task_id}", "Restores the files as they were."),
-            ]
-        ),
-        "Look at the change, then say yes or no to each. An approval is of exactly this change\n"
-        f"({code(digest[:12])}): once anything of it is different, it is asked for again.",
+        [("Task ID", inline(task_id)), ("Trigger", trigger)],
+        [("What has to hold", bullets(asked)), ("What was changed", changed)],
+        ways([*options, undo]),
+        f"Look at the change, then say yes or no to each; {code(f'loki resume {task_id}')} goes on. An "
+        f"approval is of exactly this change ({code(digest[:12])}): once\nanything of it is different, it "
+        "is asked for again.",
+    )
+
+
+def criterion_options(task_id: str, criterion: str) -> tuple[Option, ...]:
+    """How a criterion of a task is answered that only a person can approve."""
+    yes, no = yes_or_no(id_of("approval", task_id, criterion), "approve", "reject")
+    return replace(yes, follows="It holds."), replace(
+        no, follows="The agent is told, and works on."
     )
 
 
@@ -202,43 +199,23 @@ def stage_page(
     command = f"loki pipeline resume {shlex.quote(run)}"
     trigger = f"the pipeline {inline(pipeline)} asks for a person's leave before this stage"
     would = f"Agent {inline(agent)}, mode {inline(mode)}:\n\n{quotation(description)}"
+    may = may or ["It may do nothing else."]
+    yes = "The stage begins; the leave is for this stage of this run alone, and is void if it is edited."
+    no = "The run ends as failed; nothing of this stage has run, and what earlier stages changed stays."
+    edit = "Edit the pipeline or what the stage is given; the same command goes on."
     return page(
         f"Approval: stage {inline(stage)} of {inline(run)}",
+        [("Task ID", inline(task_id)), ("Failure Count", "0"), ("Trigger", f"approval: {trigger}")],
         [
-            ("Task ID", inline(task_id)),
-            ("Failure Count", "0"),
-            ("Trigger", f"approval: {trigger}"),
-        ],
-        [
-            (
-                "What would be done",
-                f"{would}\n\n{bullets(may) if may else 'It may do nothing else.'}",
-            ),
-            (
-                "What has been done so far",
-                bullets(map(inline, done)) if done else "Nothing: this is the first stage.",
-            ),
-            ("What it is given", bullets(map(code, inputs)) if inputs else "Nothing."),
+            ("What would be done", f"{would}\n\n{bullets(may)}"),
+            ("What has been done so far", bullets(map(inline, done))),
+            ("What it is given", bullets(map(code, inputs))),
         ],
         ways(
             [
-                Option(
-                    "Approve",
-                    f"{command} --approve",
-                    "The stage begins; the leave is for this stage of this run alone, and is void if "
-                    "the stage is edited.",
-                ),
-                Option(
-                    "Change it first",
-                    "",
-                    "Edit the pipeline or what the stage is given; the same command goes on.",
-                ),
-                Option(
-                    "Reject",
-                    f'{command} --reject --note "why"',
-                    "The run ends as failed; nothing of this stage has run, and what earlier stages "
-                    "changed stays.",
-                ),
+                Option("approve", f"{command} --approve", yes),
+                Option("change it first", "", edit),
+                Option("reject", f'{command} --reject --note "why"', no),
             ]
         ),
         f"Decide whether stage {code(stage)} may begin.",

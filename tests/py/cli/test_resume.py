@@ -145,7 +145,7 @@ def test_asked_at_once_on_a_terminal(project: Path) -> None:
 def test_asked_and_given_up(project: Path) -> None:
     code, shown = on_a_terminal(*RUN, "--ask", cwd=project, typed="3\n")
     assert code == 0, shown
-    assert "aborted make-add-add" in shown
+    assert "given up: make-add-add" in shown
     assert (project / "calc.py").read_text() == WRONG
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loki.jobs.inbox import escalation_requests, human_review_answers
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.people.request import Evidence, Option, Request, id_of, yes_or_no
+from loki.people.request_page import criterion_options
 from loki.people.review_trigger import is_about_done
 
 if TYPE_CHECKING:
@@ -41,18 +43,11 @@ def _criterion(task: str, record: Mapping[str, Any], criterion: str, look: Look)
     text = next(filter(None, (*said, about.get(criterion))), criterion)
     files = [str(one) for one in (record.get("outcome") or {}).get("files_modified") or []]
     changed = ", ".join(files) or "nothing"
-    return Request(
-        id_,
-        "approval",
-        str(record.get("title")),
-        f"Does this hold: {text}? Every other check passes; it changed {changed}.",
-        str(record.get("updated_at") or ""),
-        yes_or_no(id_, "approve", "reject"),
-        task,
-        page=look.page_of(task),
-        target=criterion,
-        evidence=tuple(Evidence("changed", path) for path in files),
-    )
+    question = f"Does this hold: {text}? Every other check passes; it changed {changed}."
+    title, since = str(record.get("title")), str(record.get("updated_at") or "")
+    options, evidence = criterion_options(task, criterion), (Evidence("changed", f) for f in files)
+    request = Request(id_, "approval", title, question, since, options, task, target=criterion)
+    return replace(request, page=look.page_of(task), evidence=tuple(evidence))
 
 
 def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
@@ -76,16 +71,9 @@ def _command(task: str, record: Mapping[str, Any], name: str) -> Request:
     if holds_mask(name):
         words = f'loki resume {shlex.quote(task)} --approve "command: …"'
         options = (Option("approve, with the secret's words", words), options[1])
-    return Request(
-        id_,
-        "command",
-        str(record.get("title")),
-        f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?",
-        str(record.get("updated_at") or ""),
-        options,
-        task,
-        target=name,
-    )
+    question = f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?"
+    title, since = str(record.get("title")), str(record.get("updated_at") or "")
+    return Request(id_, "command", title, question, since, options, task, target=name)
 
 
 def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
@@ -115,15 +103,9 @@ def _stages(workspace: Workspace, _: Look) -> Iterator[Request]:
             first = Option("go on, with what you know", f'loki approve {id_} --context "…"')
             why = data.get("reason") or "no reason given"
             question = f"Stage {stage} of {run} needs you: {why}."
-        yield Request(
-            id_,
-            "stage",
-            f"{data.get('pipeline')}: {stage}",
-            question,
-            str(data.get("updated_at") or ""),
-            (first, Option("end the run", f'loki reject {id_} --note "why"')),
-            target=run,
-        )
+        options = (first, Option("end the run", f'loki reject {id_} --note "why"'))
+        title, since = f"{data.get('pipeline')}: {stage}", str(data.get("updated_at") or "")
+        yield Request(id_, "stage", title, question, since, options, target=run)
 
 
 def _begin(_workspace: Workspace, one: Request, _said: Said) -> Result:

@@ -14,6 +14,7 @@ from loki.base.time import isoformat
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.jobs.inbox.spending import spending
 from loki.jobs.queue.project_queue import queue_of
+from loki.people.approval import Approvals
 from loki.people.human_review import (
     HUMAN_REVIEW,
     Answered,
@@ -196,7 +197,7 @@ def answers(workspace: Workspace, task_id: str, since: str = "") -> list[str]:
         for one in of(workspace).decisions(task_id)
         if one.at >= since
     ]
-    return list(filter(None, found))
+    return list(filter(None, (*found, Approvals(workspace.store, task_id).told(since))))
 
 
 def carry_out(workspace: Workspace, decision: Decision) -> None:
@@ -233,8 +234,6 @@ def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str,
 
 def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     """What a decision is about: a command, by its very words; criteria, of the content shown."""
-    from loki.people.approval import Approvals
-
     review, yes = decision.review, decision.answer is Standing.APPROVED
     if not yes and decision.answer is not Standing.REJECTED:
         return
@@ -260,7 +259,6 @@ def _strings(value: Any) -> list[str]:
 def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | None:
     """What people said of the criteria that a request is about; None: not all is said."""
     from loki.memory import task_record
-    from loki.people.approval import Approvals
 
     awaited = task_record.load(workspace.store, review.task_id).get("approval") or {}
     approvals = Approvals(workspace.store, review.task_id)

@@ -221,7 +221,7 @@ def reject(workspace: Workspace, one: Request, said: Said) -> Result:
 
 def wants_why(one: Request) -> bool:
     """Whether a no to something has to say why: somebody is told, or looks it up later."""
-    says = any("--note" in option.command for option in one.options)
+    says = any(option.takes == "note" for option in one.options)
     return says and KINDS[one.kind].wants_why
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from loki.jobs.inbox import human_review_answers
@@ -53,18 +53,8 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {
-            "project": self.project,
-            "waiting": [one.to_dict() for one in self.waiting],
-            "running": self.running,
-            "begun": self.begun,
-            "queue": self.queue,
-            "breakers": self.breakers,
-            "recurring": self.recurring,
-            "signals": self.signals,
-            "outcomes": self.outcomes,
-            "unread": self.unread,
-        }
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**said, "waiting": [one.to_dict() for one in self.waiting]}
 
 
 def status(workspace: Workspace, *, settles: bool = True) -> Status:

@@ -23,6 +23,8 @@ GONE = frozenset({None, "abandoned", "failed"})
 
 GO_ON = "loki work"
 
+_LET_IT_GO_ON = ("let it go on", "give it up", "let it go on, with what you know")
+
 
 # --- dead letters -------------------------------------------------------------------------------------
 
@@ -38,15 +40,11 @@ def _dead_letters(_workspace: Workspace, look: Look) -> Iterator[Request]:
             continue
         why = str(task.raw.get("error_summary") or "no reason is known")
         end = "" if why.endswith((".", "!", "?")) else "."
+        question = f"It was given up: {why}{end} Is it to be tried again, or abandoned?"
+        since, page = str(task.raw.get("last_failure") or ""), look.page_of(task.id)
+        options = yes_or_no(task.id, "try it again", "abandon it", "try it again, another way")
         yield Request(
-            task.id,
-            "dead_letter",
-            task.title,
-            f"It was given up: {why}{end} Is it to be tried again, or abandoned?",
-            str(task.raw.get("last_failure") or ""),
-            yes_or_no(task.id, "try it again", "abandon it", "try it again, another way"),
-            task.id,
-            page=look.page_of(task.id),
+            task.id, "dead_letter", task.title, question, since, options, task.id, page=page
         )
 
 
@@ -77,17 +75,10 @@ def _blocked(_workspace: Workspace, look: Look) -> Iterator[Request]:
     """Tasks of the queue that nobody may claim."""
     for task in look.lists.blocked() if look.lists is not None else ():
         if task.blocked is not None:
-            yield Request(
-                task.id,
-                "blocked",
-                task.title,
-                f"It is blocked: {task.blocked.reason or 'nobody said why'}. May it go on?",
-                task.blocked.since,
-                yes_or_no(
-                    task.id, "let it go on", "give it up", "let it go on, with what you know"
-                ),
-                task.id,
-            )
+            why, since = task.blocked.reason or "nobody said why", task.blocked.since
+            options = yes_or_no(task.id, *_LET_IT_GO_ON)
+            question = f"It is blocked: {why}. May it go on?"
+            yield Request(task.id, "blocked", task.title, question, since, options, task.id)
 
 
 def _unblock(workspace: Workspace, one: Request, said: Said) -> Result:
@@ -136,10 +127,8 @@ def _alone(task: QueuedTask, gone: Sequence[queue_dependency.Waiting]) -> Reques
 def _never(task: QueuedTask, why: str, *more: Option, others: tuple[str, ...] = ()) -> Request:
     options = yes_or_no(task.id, "begin without it", "give it up", "", *more)
     question = f"It can never begin: {why}"
-    return Request(
-        *(task.id, "stuck", task.title, question, task.submitted_at, options, task.id),
-        others=others,
-    )
+    since = task.submitted_at
+    return Request(task.id, "stuck", task.title, question, since, options, task.id, others=others)
 
 
 def never(lists: Lists, task: QueuedTask) -> tuple[queue_dependency.Waiting, ...]:

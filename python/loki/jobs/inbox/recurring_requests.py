@@ -30,15 +30,12 @@ def _recurring(workspace: Workspace, look: Look) -> Iterator[Request]:
 
 def _unusable(task: Unreadable) -> Request:
     look = Option("see whether it can be used", f"loki recur show {shlex.quote(task.id)}")
-    return Request(
-        task.id,
-        "recurring",
-        task.id,
+    question = (
         f"It never runs: .loki/recurring/{task.id}/task.json cannot be used: {task.reason}. Mend the "
-        "file, or remove the task.",
-        "",
-        yes_or_no(task.id, "it is mended", "remove it", "", look),
+        "file, or remove the task."
     )
+    options = yes_or_no(task.id, "it is mended", "remove it", "", look)
+    return Request(task.id, "recurring", task.id, question, "", options)
 
 
 def _stopped(task: RecurringTask) -> Request | None:
@@ -51,14 +48,9 @@ def _stopped(task: RecurringTask) -> Request | None:
     did = "It stopped, failed" if is_failed else f"It was paused by {held.by}"
     no = "remove it" if is_failed else "leave it paused"
     look = Option("look at it", f"loki recur show {shlex.quote(task.id)}")
-    return Request(
-        task.id,
-        "recurring",
-        task.title or task.id,
-        f"{did}: {held.reason or 'nobody said why'}. Mend the cause, then let it go on.",
-        isoformat(held.since),
-        yes_or_no(task.id, "let it go on", no, "", look),
-    )
+    question = f"{did}: {held.reason or 'nobody said why'}. Mend the cause, then let it go on."
+    since, options = isoformat(held.since), yes_or_no(task.id, "let it go on", no, "", look)
+    return Request(task.id, "recurring", task.title or task.id, question, since, options)
 
 
 def _recommended(workspace: Workspace, task: RecurringTask) -> Request | None:
@@ -72,23 +64,16 @@ def _recommended(workspace: Workspace, task: RecurringTask) -> Request | None:
     if not last or last[0].verdict != RECOMMEND_CONFIG:
         return None
     record = last[0]
-    return Request(
-        task.id,
-        "recurring",
-        task.title or task.id,
+    question = (
         f"It failed {task.consecutive_failures} times in a row. Its triage recommends: "
-        f"{record.recommendation}. Change the setting, or let it go on as it is.",
-        isoformat(record.ended_at or record.started_at),
-        yes_or_no(
-            task.id,
-            "forgive its failures, once the setting is changed",
-            "leave it as it is",
-            "",
-            Option("read the triage", f"loki show {record.id}"),
-            Option("pause it", f"loki pause {shlex.quote(task.id)}"),
-            reason=False,
-        ),
+        f"{record.recommendation}. Change the setting, or let it go on as it is."
     )
+    read = Option("read the triage", f"loki show {record.id}")
+    pause = Option("pause it", f"loki pause {shlex.quote(task.id)}")
+    yes, no = "forgive its failures, once the setting is changed", "leave it as it is"
+    options = yes_or_no(task.id, yes, no, "", read, pause, reason=False)
+    since = isoformat(record.ended_at or record.started_at)
+    return Request(task.id, "recurring", task.title or task.id, question, since, options)
 
 
 def _go_on(workspace: Workspace, one: Request, _said: Said) -> Result:

@@ -166,12 +166,8 @@ def approve(
 
 def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
     """What people said, and which commands they approved since the task stopped."""
-    from loki.people.approval import Approvals
-
     since, id_ = str(record.get("updated_at") or ""), str(record["id"])
-    commands = Approvals(workspace.store, id_)
-    said = (context, *human_review_answers.answers(workspace, id_, since), commands.told(since))
-    return "\n".join(filter(None, said))
+    return "\n".join(filter(None, (context, *human_review_answers.answers(workspace, id_, since))))
 
 
 def heard(workspace: Workspace, task_id: str) -> list[str]:
@@ -179,14 +175,8 @@ def heard(workspace: Workspace, task_id: str) -> list[str]:
 
     It holds wherever the task stands: never begun, interrupted, given up and tried again.
     """
-    from loki.people.approval import Approvals
-
-    told = (
-        *human_review_answers.answers(workspace, task_id),
-        Approvals(workspace.store, task_id).told(""),
-    )
     found: list[str] = []
-    for words in map(mask_secrets, reversed(list(filter(None, told)))):
+    for words in map(mask_secrets, reversed(human_review_answers.answers(workspace, task_id))):
         if sum(map(len, found)) + len(words) > MAX_CONTEXT:
             break
         found.append(words)

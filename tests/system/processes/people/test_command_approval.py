@@ -156,20 +156,32 @@ def test_from_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_person_at_the_terminal_is_asked(
-    workspace: loki.Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: loki.Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Yes lets the task go on; Enter leaves it undecided."""
-    from loki.cli.command_approval import ask_commands
+    from loki.cli import inbox
 
     id_ = stopped(workspace).task_id
-    shown: list[str] = []
-
-    def leave(text: str) -> str:
-        shown.append(text)
-        return ""
-
-    assert not ask_commands(workspace, id_, leave)
-    assert "touch 'installed file'" in shown[0]
+    typed = iter(["", "9", "1"])
+    monkeypatch.setattr(inbox, "_prompt", lambda _: next(typed))
+    assert inbox.ask(workspace, id_) is None
+    assert "touch 'installed file'" in capsys.readouterr().err
+    assert inbox.ask(workspace, id_) is None
     assert Approvals(workspace.store, id_).undecided()
-    assert ask_commands(workspace, id_, lambda _: "y")
+    answered = inbox.ask(workspace, id_)
+    assert answered is not None
+    assert answered[1].tasks == (id_,)
     assert not Approvals(workspace.store, id_).undecided()
+
+
+def test_who_asks_to_be_asked_is_asked_until_the_task_goes_on(
+    workspace: loki.Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loki.cli import inbox, resume
+
+    outcome = stopped(workspace)
+    typed = iter(["1"])
+    monkeypatch.setattr(inbox, "_prompt", lambda _: next(typed))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert resume.ask_person(workspace, outcome, agent()).status == "success"
+    assert (workspace.root / INSTALL[1]).exists()
