@@ -8,7 +8,6 @@ another form than expected spoils only itself.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -52,6 +51,9 @@ MOST_MENTIONS = 40
 
 MOST_KEPT = 2000
 """Characters kept of an excerpt, and most tests and frames; chosen so that thousands are read fast."""
+
+LARGEST = 2**53
+"""Numbers beyond are no count of anything, and other programs cannot hold them (RFC 8259, 6)."""
 
 MOST_TOLD = 4000
 """Characters of an attempt's approach and of its error; chosen, not measured."""
@@ -386,7 +388,7 @@ def _count(value: Any) -> int | None:
 
 def _number(value: Any) -> float | None:
     is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_one and math.isfinite(value) and value >= 0 else None
+    return value if is_one and 0 <= value <= LARGEST else None
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -232,7 +232,9 @@ def test_a_line_of_an_older_version_is_read() -> None:
             DeadLetter.read(nobody)
 
 
-@pytest.mark.parametrize("odd", [None, 5, "high", [], [7], {}, {"a": 1}, True, float("nan")])
+@pytest.mark.parametrize(
+    "odd", [None, 5, "high", [], [7], {}, {"a": 1}, True, float("nan"), 10**400]
+)
 def test_a_field_that_cannot_be_read_spoils_only_itself(odd: Any) -> None:
     for name in (one.name for one in fields(DeadLetter) if one.name not in {"task_id", "other"}):
         read = DeadLetter.read({"task": "t", "signature": "s", "code": "TS1", name: odd})
