@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ from loki.action.changes.change import Change
 from loki.base.error import UsageError
 from loki.people.approval import Approvals, digest, named
 from loki.stores.file_store import FileStore
+from support import command
 
 INSTALL = ("touch", "installed file")
 CHECK = "test -e 'installed file'"
@@ -138,20 +137,14 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     project.mkdir()
     workspace = loki.Workspace(project)
     outcome = stopped(workspace)
-    words = [sys.executable, "-m", "loki", "resume", outcome.task_id]
-    agent_ = ["--agent-command", shlex.join([sys.executable, str(script)])]
-    environment = {**os.environ, "COLUMNS": "200"}
-    asked = subprocess.run(
-        [*words, *agent_, "--max-attempts", "1"], cwd=project, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    line = next(line for line in asked.stdout.splitlines() if "--approve" in line)
+    words = ["resume", outcome.task_id]
+    agent_ = ["--agent-command", shlex.join([sys.executable, str(script)]), "--max-attempts", "1"]
+    wide = {"COLUMNS": "200"}
+    asked = command.loki(*words, *agent_, cwd=project, environment=wide)
+    line = next(line for line in asked.out.splitlines() if "--approve" in line)
     approve = shlex.split(line.partition("to allow exactly this: ")[2])
     assert approve == ["loki", "resume", outcome.task_id, "--approve", named(INSTALL)]
-    subprocess.run(
-        [sys.executable, "-m", *approve, *agent_, "--max-attempts", "1"], cwd=project, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command.loki(*approve[1:], *agent_, cwd=project, environment=wide)
     assert Approvals(workspace.store, outcome.task_id).undecided() == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import loki
 from loki.action.changes.tree import Tree
-from support.project import CHECK, RIGHT, WRONG, make_project
+from support.project import QUICK, RIGHT, WRONG, make_project
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_ctrl_c_ends_an_async_agent_of_the_blocking_form(project: Path) -> None:
             ended.set()
         return {}
 
-    outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=agent, checks=[QUICK], path=str(project))
     assert (outcome.status, outcome.exit_code) == ("interrupted", 130)
     assert ended.is_set()
 
@@ -51,14 +51,14 @@ def test_the_event_loop_is_free_while_the_project_is_read(
         return {"calc.py": RIGHT}
 
     monkeypatch.setattr(Tree, "scan", classmethod(noting))
-    outcome = asyncio.run(loki.arun("make add add", agent=agent, checks=[CHECK], path=str(project)))
+    outcome = asyncio.run(loki.arun("make add add", agent=agent, checks=[QUICK], path=str(project)))
     assert outcome.status == "success"
     assert threads
     assert threading.main_thread() not in threads
 
 
 def test_what_an_attempt_without_a_report_changed_is_listed(project: Path) -> None:
-    with loki.Workspace(project).task("make add add", checks=[CHECK], max_attempts=1) as task:
+    with loki.Workspace(project).task("make add add", checks=[QUICK], max_attempts=1) as task:
         for _ in task.attempts():
             (project / "calc.py").write_text("# by hand\n" + WRONG)
     assert task.outcome is not None

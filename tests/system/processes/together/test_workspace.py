@@ -13,7 +13,7 @@ import pytest
 import loki
 from loki.action.changes.change import Change
 from loki.testing import ManualClock, ScriptedAgent
-from support.project import CHECK, RIGHT, WRONG, make_project
+from support.project import CHECK, QUICK, RIGHT, WRONG, make_project
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def only_task(project: Path) -> list[dict[str, Any]]:
 
 
 def test_run(project: Path) -> None:
-    outcome = loki.run("make add add", agent=solve, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=solve, checks=[QUICK], path=str(project))
     assert (outcome.status, outcome.attempts, outcome.files) == ("success", 1, ("calc.py",))
     assert (project / "calc.py").read_text() == RIGHT
     (attempt,) = only_task(project)
@@ -50,7 +50,7 @@ def test_arun_with_an_async_agent() -> None:
         return loki.Change.write({"calc.py": RIGHT})
 
     async def main(project: Path) -> loki.Outcome:
-        return await loki.arun("make add add", agent=agent, checks=[CHECK], path=str(project))
+        return await loki.arun("make add add", agent=agent, checks=[QUICK], path=str(project))
 
     import tempfile
 
@@ -66,7 +66,7 @@ def test_run_inside_a_running_event_loop(project: Path) -> None:
         return solve(briefing)
 
     async def main() -> loki.Outcome:
-        return loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
+        return loki.run("make add add", agent=agent, checks=[QUICK], path=str(project))
 
     assert asyncio.run(main()).status == "success"
 
@@ -81,7 +81,7 @@ def test_a_cancelled_arun_is_recorded_and_resumed(project: Path) -> None:
 
     async def main() -> None:
         task = asyncio.ensure_future(
-            loki.arun("make add add", agent=stuck, checks=[CHECK], path=str(project))
+            loki.arun("make add add", agent=stuck, checks=[QUICK], path=str(project))
         )
         await started.wait()
         task.cancel()
@@ -90,7 +90,7 @@ def test_a_cancelled_arun_is_recorded_and_resumed(project: Path) -> None:
 
     asyncio.run(main())
     assert [a["result"] for a in only_task(project)] == ["interrupted"]
-    outcome = loki.run("make add add", agent=solve, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=solve, checks=[QUICK], path=str(project))
     assert outcome.status == "success"
     assert [(a["attempt"], a["execution"]) for a in only_task(project)] == [(1, 1), (2, 1)]
 
@@ -105,7 +105,7 @@ def test_a_cancelled_arun_waits_for_an_agent_in_a_thread(project: Path) -> None:
         return solve(briefing)
 
     async def main() -> None:
-        work = loki.arun("make add add", agent=slow, checks=[CHECK], path=str(project))
+        work = loki.arun("make add add", agent=slow, checks=[QUICK], path=str(project))
         task = asyncio.ensure_future(work)
         await asyncio.to_thread(entered.wait, 60)
         task.cancel()
@@ -134,7 +134,7 @@ def test_attempts_in_the_callers_hands(project: Path) -> None:
 
 def test_a_caller_that_edits_by_itself(project: Path) -> None:
     workspace = loki.Workspace(project)
-    with workspace.task("make add add", checks=[CHECK]) as task:
+    with workspace.task("make add add", checks=[QUICK]) as task:
         for attempt in task.attempts():
             (project / "calc.py").write_text(RIGHT + "# by hand\n")
             attempt.evaluate("turned the sign")
@@ -148,7 +148,7 @@ def test_a_caller_that_edits_by_itself(project: Path) -> None:
 
 def test_an_exception_in_the_callers_hands_records_a_failed_attempt(project: Path) -> None:
     workspace = loki.Workspace(project)
-    with pytest.raises(ZeroDivisionError), workspace.task("make add add", checks=[CHECK]) as task:
+    with pytest.raises(ZeroDivisionError), workspace.task("make add add", checks=[QUICK]) as task:
         for _ in task.attempts():
             raise ZeroDivisionError("by zero")
     (record,) = only_task(project)
@@ -157,7 +157,7 @@ def test_an_exception_in_the_callers_hands_records_a_failed_attempt(project: Pat
 
 
 def test_an_attempt_without_a_report_is_a_failed_one(project: Path) -> None:
-    with loki.Workspace(project).task("make add add", checks=[CHECK]) as task:
+    with loki.Workspace(project).task("make add add", checks=[QUICK]) as task:
         for number, attempt in enumerate(task.attempts()):
             if number == 1:
                 attempt.propose({"calc.py": RIGHT})
@@ -165,7 +165,7 @@ def test_an_attempt_without_a_report_is_a_failed_one(project: Path) -> None:
 
 
 def test_two_reports_of_one_attempt_are_misuse(project: Path) -> None:
-    with loki.Workspace(project).task("make add add", checks=[CHECK]) as task:
+    with loki.Workspace(project).task("make add add", checks=[QUICK]) as task:
         for attempt in task.attempts():
             attempt.propose({"calc.py": RIGHT})
             with pytest.raises(loki.UsageError, match="reported already"):
@@ -176,7 +176,7 @@ def test_a_new_execution_begins_with_a_fresh_budget(project: Path) -> None:
     for number in range(2):
         agent = ScriptedAgent([wrong(number + 1)])
         outcome = loki.run(
-            "make add add", agent=agent, checks=[CHECK], path=str(project), max_attempts=1
+            "make add add", agent=agent, checks=[QUICK], path=str(project), max_attempts=1
         )
         assert (outcome.status, outcome.exit_code) == ("failed", 4)
         assert outcome.page is not None
@@ -186,7 +186,7 @@ def test_a_new_execution_begins_with_a_fresh_budget(project: Path) -> None:
 
 def test_signs_of_a_branch_stand_below_the_task_in_the_next_briefing(project: Path) -> None:
     agent = ScriptedAgent([wrong(1), wrong(2), {"calc.py": RIGHT}])
-    outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=agent, checks=[QUICK], path=str(project))
     assert outcome.status == "success"
     first, second, third = map(str, agent.briefings)
     assert first.startswith("# Task")
@@ -214,7 +214,7 @@ def test_proposals_that_cannot_be_are_refused_and_the_next_briefing_says_why(
         briefings.append(str(briefing))
         return answer if len(briefings) == 1 else {"calc.py": RIGHT}
 
-    outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=agent, checks=[QUICK], path=str(project))
     assert (outcome.status, outcome.attempts) == ("success", 2)
     assert reason in briefings[1]
 
@@ -228,7 +228,7 @@ def test_an_edit_of_a_file_that_changed_meanwhile_is_refused(project: Path) -> N
             (project / "calc.py").write_text("# somebody else was here\n" + WRONG)
         return {"calc.py": RIGHT}
 
-    outcome = loki.run("make add add", agent=agent, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=agent, checks=[QUICK], path=str(project))
     assert outcome.status == "success"
     assert "changed" in briefings[1]
 
@@ -238,7 +238,7 @@ def test_a_failing_service_is_waited_for_in_injected_time(project: Path) -> None
     lost = loki.AgentError("connection reset by the model's service")
     agent = ScriptedAgent([lost, lost, {"calc.py": RIGHT}])
     workspace = loki.Workspace(project, clock=clock)
-    with workspace.task("make add add", checks=[CHECK], max_attempts=1) as task:
+    with workspace.task("make add add", checks=[QUICK], max_attempts=1) as task:
         outcome = task.run(agent)
     assert outcome.status == "success"
     first, second = clock.waits
@@ -250,7 +250,7 @@ def test_an_agent_with_a_bug_of_its_own_is_for_a_person(project: Path) -> None:
     def broken(_briefing: loki.Briefing) -> Any:
         raise NameError("name 'clinet' is not defined")
 
-    outcome = loki.run("make add add", agent=broken, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=broken, checks=[QUICK], path=str(project))
     assert outcome.status == "escalated"
     assert "clinet" in outcome.reason
     assert outcome.page is not None
@@ -261,7 +261,7 @@ def test_allowed_commands_run_and_are_undone(project: Path) -> None:
     (project / ".loki").mkdir()
     (project / ".loki/config.toml").write_text('[execute]\nallow_commands = ["touch *"]\n')
     change = Change.write({"calc.py": RIGHT}, commands=["touch made.txt"])
-    outcome = loki.run("make add add", agent=lambda _: change, checks=[CHECK], path=str(project))
+    outcome = loki.run("make add add", agent=lambda _: change, checks=[QUICK], path=str(project))
     assert (outcome.status, outcome.files) == ("success", ("calc.py", "made.txt"))
     workspace = loki.Workspace(project)
     workspace.journal(outcome.task_id).undo()
@@ -273,6 +273,6 @@ def test_a_workspace_that_cannot_be_written_goes_on_with_a_warning(
 ) -> None:
     (project / ".loki").write_text("a file where the folder should be\n")
     with caplog.at_level(logging.WARNING):
-        outcome = loki.run("make add add", agent=solve, checks=[CHECK], path=str(project))
+        outcome = loki.run("make add add", agent=solve, checks=[QUICK], path=str(project))
     assert outcome.status == "success"
     assert "Could not persist" in caplog.text

@@ -13,6 +13,7 @@ import pytest
 import loki
 from loki.action.pipelines import pipeline_record
 from loki.execution.pipeline import Pipeline
+from support import command
 from support.command import LOKI
 from support.crew import is_running
 
@@ -55,11 +56,9 @@ def begin(project: Path, tmp_path: Path, second: str, delay: int = 60) -> subpro
 
 
 def run(project: Path, *words: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [*LOKI, *words, "--project", str(project)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    done = command.loki(*words, "--project", str(project))
+    assert done.code == code, done
+    return done.out + done.err
 
 
 def phase(project: Path) -> str:
