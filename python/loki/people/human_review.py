@@ -201,7 +201,7 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Bury:
+class MakeDeadLetter:
     """The task becomes a dead letter."""
 
     task_id: str
@@ -222,7 +222,7 @@ class Notify:
 
 
 Event: TypeAlias = Asked | Answered | TimePassed
-Effect: TypeAlias = Block | Resume | GiveUp | Bury | Notify
+Effect: TypeAlias = Block | Resume | GiveUp | MakeDeadLetter | Notify
 Step: TypeAlias = "tuple[Standing, tuple[Effect, ...]]"
 
 
@@ -270,7 +270,7 @@ def _expired(review: HumanReview, timeout: timedelta) -> Step:
     hours = timeout.total_seconds() / 3600
     reason = f"nobody answered {review.id} within {hours:g} h: {_why(review)}"
     return Standing.EXPIRED, (
-        *_on_task(review, Bury, reason),
+        *_on_task(review, MakeDeadLetter, reason),
         Notify("human_review_expired", reason),
     )
 

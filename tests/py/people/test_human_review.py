@@ -13,9 +13,9 @@ from loki.people.human_review import (
     Answered,
     Asked,
     Block,
-    Bury,
     GiveUp,
     HumanReview,
+    MakeDeadLetter,
     Notify,
     Resume,
     Standing,
@@ -64,7 +64,7 @@ def test_nobody_is_waited_for_longer_than_a_day() -> None:
     standing, effects = step(REVIEW, Standing.OPEN, TimePassed(), NOON + TIMEOUT)
     reason = "nobody answered review-1 within 24 h: cost_limit: May it go on?"
     assert standing is Standing.EXPIRED
-    assert effects == (Bury("t", reason), Notify("human_review_expired", reason))
+    assert effects == (MakeDeadLetter("t", reason), Notify("human_review_expired", reason))
 
 
 def test_an_answer_that_comes_late_counts_until_somebody_noticed() -> None:

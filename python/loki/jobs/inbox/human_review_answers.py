@@ -20,10 +20,10 @@ from loki.people.human_review import (
     Answered,
     Asked,
     Block,
-    Bury,
     Effect,
     GiveUp,
     HumanReview,
+    MakeDeadLetter,
     Notify,
     Resume,
     Standing,
@@ -334,7 +334,7 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
             unblock(workspace, effect.task_id)
     elif isinstance(effect, GiveUp):
         give_up(workspace, effect.task_id, effect.reason)
-    elif isinstance(effect, Bury):
+    elif isinstance(effect, MakeDeadLetter):
         from loki.jobs.dead_letters.dead_letter_intake import expire
 
         expire(workspace, effect.task_id, effect.reason)

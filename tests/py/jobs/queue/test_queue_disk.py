@@ -38,7 +38,7 @@ VERBS: dict[str, Callable[[Queue, Worker, Claim], Any]] = {
     "claim": lambda queue, worker, _: queue.claim(worker),
     "complete": lambda queue, _, claim: queue.complete(claim),
     "release": lambda queue, _, claim: queue.release(claim),
-    "bury": lambda queue, _, claim: queue.dead_letter({"task_id": "a"}, claim),
+    "dead_letter": lambda queue, _, claim: queue.dead_letter({"task_id": "a"}, claim),
     "renew": lambda queue, _, claim: queue.renew(claim),
 }
 

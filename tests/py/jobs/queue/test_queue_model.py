@@ -166,7 +166,7 @@ class QueueMachine(RuleBasedStateMachine):
             known.rank = RANKS[rank]
 
     @rule(data=st.data())
-    def bury(self, data: st.DataObject) -> None:
+    def dead_letter(self, data: st.DataObject) -> None:
         if known := self.pick(data, *LISTS):
             assert self.queue.dead_letter({"task_id": known.id, "error_summary": "no"})
             known.where, known.is_blocked = "dead-letter", False

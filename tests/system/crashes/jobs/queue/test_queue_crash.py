@@ -50,7 +50,7 @@ CASES = {
     "dead worker, long life": Case(
         "in-progress", "dead-letter", lambda queue, *_: queue.reap(), False, LONGEST_LIFE
     ),
-    "bury": Case(
+    "dead_letter": Case(
         "in-progress", "dead-letter", lambda queue, *_: queue.dead_letter({"task_id": "t"})
     ),
     "requeue": Case("dead-letter", "pending", lambda queue, *_: queue.requeue("t")),
