@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from loki.cli.explanation import Asked, Explanation, explain, tell
+from loki.adapters.explanation import Asked, Explanation, explain, tell
 from loki.recognition.text import clean
 from loki.workspace import Workspace
 from samples import logs

@@ -293,7 +293,7 @@ class Workspace:
 
     def journal(self, task: str) -> Journal:
         """What a task has changed, and how to undo it."""
-        from loki.jobs.work.project_lock import undo_journal
+        from loki.action.changes.journal import undo_journal
 
         return undo_journal(self.folder, task)
 
@@ -388,7 +388,7 @@ class Workspace:
         Raises:
             UsageError: another run is at work here.
         """
-        from loki.jobs.work.project_lock import recover
+        from loki.stores.project_lock import recover
 
         with exclusive(self.folder, time.time()):  # as files are stamped, whatever the clock says
             recover(self.folder)

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from loki.cli.explanation import Asked, explain
+from loki.adapters.explanation import Asked, explain
 from loki.workspace import Workspace
 from samples import gallery, logs
 

@@ -13,7 +13,7 @@ from loki.decision.monitor.tool_call import Effect, ToolCall
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:
-    from loki.cli.explanation import Explanation
+    from loki.adapters.explanation import Explanation
     from loki.workspace import Workspace
 
 SHOWN = 5
@@ -34,7 +34,7 @@ class Tools:
 
     def explain(self, output: str, command: str = "", exit_code: int | None = None) -> str:
         """What failed."""
-        from loki.cli.explanation import tell
+        from loki.adapters.explanation import tell
 
         return _plain(tell(self._explained(output, command, exit_code)))
 
@@ -72,7 +72,7 @@ class Tools:
 
     def next(self, output: str, command: str = "", exit_code: int | None = None) -> str:
         """How to go on."""
-        from loki.cli.explanation import tell, tell_next
+        from loki.adapters.explanation import tell, tell_next
 
         said = self._explained(output, command, exit_code)
         if said.verdict == "passed":
@@ -81,7 +81,7 @@ class Tools:
         return _plain(f"{said.failure}\n{steps}\n{self.monitor.instructions()}".strip())
 
     def _explained(self, output: str, command: str, exit_code: int | None) -> Explanation:
-        from loki.cli.explanation import Asked, explain
+        from loki.adapters.explanation import Asked, explain
 
         data = output.encode("utf-8", "replace")
         return explain(self.workspace, Asked(data, "text", command or None, exit_code))

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loki.analysis.arrow import EPOCH
+from loki.analysis.period import YEARS, Axis, axis
 from loki.base.time import isoformat
-from loki.cli.report.period import YEARS, Axis, axis
 from loki.memory.repeated_failures import repeats
 from loki.memory.summary import NO_PATTERN
 
@@ -171,7 +171,7 @@ def _recurring(rows: Sequence[Mapping[str, Any]], begin: datetime, step: timedel
 
 
 def _hours(timestamps: Any) -> list[str]:
-    """The hour of each moment, as `loki.cli.report.period` has them; "" for none."""
+    """The hour of each moment, as `loki.analysis.period` has them; "" for none."""
     names: dict[int | None, str] = {None: ""}
     found = []
     for moment in pc.cast(timestamps, pa.int64()).to_pylist():

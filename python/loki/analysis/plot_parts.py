@@ -25,8 +25,8 @@ from loki.analysis.canvas import (
     labels,
     plain,
 )
-from loki.cli.common import amount
-from loki.cli.report.period import Axis
+from loki.analysis.period import Axis
+from loki.base.text_format import amount
 from loki.memory.summary import NO_PATTERN
 
 MOST_ROWS = 12

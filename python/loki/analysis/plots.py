@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
-from loki.cli.common import amount, span
+from loki.base.text_format import amount, span
 
 try:
     from loki.analysis import aggregates

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import amount
+from loki.base.text_format import amount
 from loki.cli.dead_letter_text import in_full, in_short
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed

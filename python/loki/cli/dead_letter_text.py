@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from loki.cli.common import amount, line
+from loki.base.text_format import amount, line
 from loki.memory import dead_letter_page
 
 if TYPE_CHECKING:

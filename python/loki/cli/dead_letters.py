@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from loki.base.error import StoreError, UsageError
-from loki.cli.common import amount, line, log_to_console, show_json, speaks_plainly
+from loki.base.text_format import amount, line
+from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find

@@ -19,7 +19,7 @@ from loki.cli.common import fail, show_json, speaks_plainly
 
 if TYPE_CHECKING:
     from loki.action.processes.interactive_command import Relayed
-    from loki.cli.explanation import Asked, Explanation
+    from loki.adapters.explanation import Asked, Explanation
     from loki.workspace import Workspace
 
 _COMMAND = "loki.command"
@@ -100,7 +100,7 @@ def command(
     Exit codes: 0 explained, 1 loki itself could not work, 2 usage. After `--` the command's own:
     128 + n where signal n ended it, 127 where there is no such program, 126 where it cannot start.
     """
-    from loki.cli.explanation import explain
+    from loki.adapters.explanation import explain
     from loki.workspace import Workspace
 
     words = ctx.meta.get(_COMMAND)
@@ -138,7 +138,7 @@ def _only_one(
 
 
 def _show(said: Explanation, json: bool, output: Path | None, *, error: bool) -> None:
-    from loki.cli.explanation import tell
+    from loki.adapters.explanation import tell
 
     if output is not None:
         import json as jsonlib
@@ -179,7 +179,7 @@ def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None
 def _after(
     workspace: Workspace, words: list[str], done: Relayed, json: bool, output: Path | None
 ) -> None:
-    from loki.cli.explanation import Asked, explain
+    from loki.adapters.explanation import Asked, explain
 
     if done.trouble:
         typer.secho(f"loki: {done.trouble}", err=True, fg="red")
@@ -239,7 +239,7 @@ def _asked(
 ) -> Asked:
     from loki.action.processes.head_tail_buffer import Kept
     from loki.action.processes.interactive_command import MAX_OUTPUT
-    from loki.cli.explanation import Asked
+    from loki.adapters.explanation import Asked
 
     if text is not None:
         data = text.encode("utf-8", "surrogateescape")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import amount, line, since_moment, span, speaks_plainly
+from loki.base.text_format import amount, line, span
+from loki.cli.common import since_moment, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import fail, line, show_json, speaks_plainly
+from loki.base.text_format import line
+from loki.cli.common import fail, show_json, speaks_plainly
 
 if TYPE_CHECKING:
     from loki.adapters.hooks.hook_installation import Plan, Standing

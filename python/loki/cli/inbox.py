@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.base.text_format import amount, line, span
+from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import line, show_json
+from loki.base.text_format import line
+from loki.cli.common import show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:

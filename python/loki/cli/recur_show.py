@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
 from loki.cli import triage_show
-from loki.cli.common import amount, line, show_json, span
+from loki.cli.common import show_json
 from loki.cli.show import quote
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from loki.cli.common import line, speaks_plainly
+from loki.base.text_format import line
+from loki.cli.common import speaks_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,10 @@ import typer
 
 from loki.action.task import COMPLEXITIES, KINDS, Outcome
 from loki.base.error import UsageError
+from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.common import line, log_to_console, show_json, speaks_plainly
+from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
 from loki.memory.attempt import DRIFT

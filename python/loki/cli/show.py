@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import amount, line, show_json, span, speaks_plainly
+from loki.base.text_format import amount, line, span
+from loki.cli.common import show_json, speaks_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

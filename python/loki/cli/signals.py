@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import amount, line, log_to_console, show_json, span, speaks_plainly
+from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.people.signal_kind import KINDS
 
 if TYPE_CHECKING:
@@ -187,9 +188,9 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     Example: `loki signals watch`
     """
     from loki.cli.run import take_signals
+    from loki.execution.stop_request import listening
     from loki.jobs.signals.signal_handling import handle as handle_all
     from loki.jobs.signals.signal_watcher import changes
-    from loki.jobs.work.task_stop import listening
     from loki.people.signal import FOLDER
 
     take_signals()

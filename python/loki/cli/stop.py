@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import fail, line, show_json, speaks_plainly
+from loki.cli.common import fail, show_json, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from loki.jobs.work.task_stop import Word
+    from loki.execution.stop_request import Word
     from loki.workspace import Workspace
 
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
@@ -58,7 +59,7 @@ def cancel(
 
 
 def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: bool) -> None:
-    from loki.execution.pipeline_abort import give_up
+    from loki.jobs.work.pipeline_abort import give_up
     from loki.jobs.work.task_interventions import user
 
     undone = give_up(workspace, run, user(), why, force=force)

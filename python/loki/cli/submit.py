@@ -12,8 +12,9 @@ import typer
 
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import ConfigError, UsageError
+from loki.base.text_format import amount, line
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
-from loki.cli.common import amount, line, show_json, speaks_plainly
+from loki.cli.common import show_json, speaks_plainly
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import QueuedTask

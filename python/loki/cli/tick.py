@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import amount, line, log_to_console, speaks_plainly
+from loki.cli.common import log_to_console, speaks_plainly
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
+    from loki.execution.stop_request import Word
     from loki.jobs.recurring.dispatcher import Dispatcher, Round
-    from loki.jobs.work.task_stop import Word
     from loki.workspace import Workspace
 
 
@@ -49,11 +50,11 @@ def command(
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki.cli.dead_letter_text import echo
+    from loki.execution.stop_request import listening
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import attend, followed
     from loki.jobs.work.maintenance import before_work
-    from loki.jobs.work.task_stop import listening
     from loki.workspace import Workspace
 
     log_to_console()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import line
 from loki.base.time import isoformat
-from loki.cli.common import line, show_json
+from loki.cli.common import show_json
 from loki.jobs.triage import triage_record
 from loki.jobs.triage.triage_evidence import records
 from loki.jobs.triage.triage_policy import parts_of

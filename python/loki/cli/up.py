@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from loki.base.error import LokiError, UsageError
+from loki.base.text_format import amount
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import amount, log_to_console, speaks_plainly
+from loki.cli.common import log_to_console, speaks_plainly
 from loki.cli.tick import heard as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import stop_by_signal
@@ -51,12 +52,12 @@ def command(
     """
     from loki.cli.dead_letter_text import echo
     from loki.cli.run import take_signals
+    from loki.execution.stop_request import listening
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import followed
     from loki.jobs.work.maintenance import before_work
     from loki.jobs.work.queued_task_spec import DefaultAgent
-    from loki.jobs.work.task_stop import listening
     from loki.jobs.work.worker_pool import Crew
     from loki.workspace import Workspace
 

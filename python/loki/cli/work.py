@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import amount, line, span
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import (
-    INTERRUPTED,
-    amount,
-    line,
-    log_to_console,
-    show_json,
-    span,
-    speaks_plainly,
-)
+from loki.cli.common import INTERRUPTED, log_to_console, show_json, speaks_plainly
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:

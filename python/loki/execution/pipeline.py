@@ -32,7 +32,7 @@ from loki.base.time import Duration, argument_seconds
 from loki.execution.pipeline_driver import adrive, drive
 from loki.execution.pipeline_session import PipelineSession, checks_of
 from loki.execution.stage_agents import Agents, agent_of
-from loki.jobs.work.task_stop import begins, listening
+from loki.execution.stop_request import begins, listening
 from loki.recognition.definition_file import content, hint
 from loki.workspace import Workspace
 

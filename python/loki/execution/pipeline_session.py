@@ -50,7 +50,7 @@ from loki.people.request_page import stage_page
 
 if TYPE_CHECKING:
     from loki.action.loop.performer import Performer
-    from loki.jobs.work.task_stop import Word
+    from loki.execution.stop_request import Word
     from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 

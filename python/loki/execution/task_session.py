@@ -20,7 +20,7 @@ from loki.base.path_exists import there
 from loki.base.secret import mask_output, mask_secrets
 from loki.decision.backoff import Backoff
 from loki.execution.assembly import NO_CHECK
-from loki.jobs.work.task_stop import begins, listening
+from loki.execution.stop_request import begins, listening
 from loki.memory import task_record
 from loki.memory.intervention import Intervention
 from loki.memory.reflection import Reflection, as_reflection
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loki.action.changes.change import Change
     from loki.action.loop.loop_driver import Session
     from loki.action.loop.performer import Performer
-    from loki.jobs.work.task_stop import Word
+    from loki.execution.stop_request import Word
     from loki.workspace import Workspace
 
 

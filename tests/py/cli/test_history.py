@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from loki.base.text_format import span
 from loki.cli.app import app
-from loki.cli.common import since_moment, span
+from loki.cli.common import since_moment
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History

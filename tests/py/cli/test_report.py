@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from loki.analysis.period import MOST, axis
 from loki.cli.app import app
 from loki.cli.report import chart, html, markdown
 from loki.cli.report.document import (
@@ -29,7 +30,6 @@ from loki.cli.report.document import (
     Table,
     Text,
 )
-from loki.cli.report.period import MOST, axis
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History

@@ -17,7 +17,7 @@ from loki.action.changes.disk_journal_storage import DiskShelf
 from loki.action.changes.journal import Journal
 from loki.action.changes.unfinished_work import forget, move_over
 from loki.base.error import LokiError
-from loki.jobs.work import task_stop
+from loki.execution import stop_request
 from support.outside import AWAY, loki_says, outside, write
 from support.project import make_project
 
@@ -148,9 +148,9 @@ def test_a_word_to_a_task_of_a_hostile_id_is_no_file(task: str, project: Path) -
     folder = project / ".loki"
     (project.parent / "outside" / "cancel").write_text("mine")
     before = outside(project)
-    assert not task_stop.is_cancelled(folder, task)
+    assert not stop_request.is_cancelled(folder, task)
     with suppress(LokiError):
-        task_stop.begins(folder, task)
+        stop_request.begins(folder, task)
     assert outside(project) == before
 
 
@@ -169,7 +169,7 @@ def test_a_task_s_folder_that_is_a_link_keeps_what_it_leads_to(project: Path) ->
     before = outside(project)
     with suppress(LokiError, OSError):
         move_over(folder, "t", loki.Change.nothing(), project)
-    task_stop.begins(folder, "t")
+    stop_request.begins(folder, "t")
     assert {**outside(project), **before} == outside(project)
 
 

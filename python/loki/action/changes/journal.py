@@ -29,10 +29,12 @@ from loki.action.changes.transaction import (
 )
 from loki.action.changes.tree import Tree
 from loki.action.changes.undo import Undone, before, diff, kinds, net, steps_to_start
+from loki.base import path_containment
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
 __all__ = [
     "Applied", "ApplyError", "Conflict", "EditConflict", "External", "Journal", "Recovered",
@@ -395,3 +397,14 @@ def _beating(shelf: Shelf, number: int) -> Iterator[None]:
 
 def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:
     return any(step.path.startswith(f"{folder}/") for step in steps)
+
+
+def undo_journal(folder: Path, task: str) -> Journal:
+    """What a task has changed in the project itself.
+
+    Raises:
+        StoreError: its id can name no folder.
+    """
+    return Journal(
+        path_containment.path(folder, "tasks", path_containment.part(task), "undo"), folder.parent
+    )

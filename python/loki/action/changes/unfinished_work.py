@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Literal
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.disk_journal_storage import DiskShelf
 from loki.action.changes.executor import Executor
-from loki.action.changes.journal import Journal
+from loki.action.changes.journal import Journal, undo_journal
 from loki.action.changes.safe_path import Place, State
 from loki.action.changes.transaction import EditConflict
 from loki.action.changes.undo import net
 from loki.base import path_containment
 from loki.base.error import StoreError
 from loki.base.log import tell
-from loki.jobs.work.project_lock import undo_journal
 
 if TYPE_CHECKING:
     from loki.memory.store import Store

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import line, show_json, since_moment, speaks_plainly
+from loki.base.text_format import line
+from loki.cli.common import show_json, since_moment, speaks_plainly
 from loki.cli.show import find
 
 if TYPE_CHECKING:

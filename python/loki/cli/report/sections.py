@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loki.cli.common import amount, span
+from loki.analysis.period import Axis, axis
+from loki.base.text_format import amount, span
 from loki.cli.report.document import (
     Bars,
     Block,
@@ -21,7 +22,6 @@ from loki.cli.report.document import (
     Table,
     Text,
 )
-from loki.cli.report.period import Axis, axis
 from loki.memory.summary import (
     ENOUGH_USES,
     NO_PATTERN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.cli.common import line
+from loki.base.text_format import line
 from loki.cli.report.document import Block, Cell, Document, Facts, Link, Table, Text
 
 

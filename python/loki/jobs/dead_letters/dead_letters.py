@@ -311,8 +311,8 @@ class DeadLetters:
 
         Of a loop's own end they are told where it ends (`loki.jobs.inbox.human_review_answers.ended`).
         """
+        from loki.execution.notify_channels import notifier
         from loki.jobs.inbox.escalation_requests import id_for
-        from loki.jobs.inbox.notify_channels import notifier
 
         about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
         if kind == "escalation":

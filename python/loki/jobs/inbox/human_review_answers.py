@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
+from loki.execution.spending import spending
 from loki.jobs.inbox.request_kind import Kind, Result, Said
-from loki.jobs.inbox.spending import spending
 from loki.jobs.queue.project_queue import queue_of
 from loki.people.approval import Approvals
 from loki.people.human_review import (
@@ -92,7 +92,7 @@ def ended(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
     else:
         return
     text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
-    from loki.jobs.inbox.notify_channels import notifier  # what it sends with is much to load
+    from loki.execution.notify_channels import notifier  # what it sends with is much to load
 
     notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
 
@@ -342,7 +342,7 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
         assert isinstance(effect, Notify)
         kind: Any = effect.kind
         command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
-        from loki.jobs.inbox.notify_channels import notifier
+        from loki.execution.notify_channels import notifier
 
         notifier(workspace).notify(
             kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command

@@ -26,7 +26,7 @@ logger = logging.getLogger("loki")
 def tell(workspace: Workspace, one: PutBack) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
     from loki.action.processes.command_guard import told
-    from loki.jobs.inbox.notify_channels import notifier
+    from loki.execution.notify_channels import notifier
 
     notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
 

@@ -122,7 +122,7 @@ def _give_up(workspace: Workspace, one: Request, said: Said) -> Result:
 
 
 def _give_run_up(workspace: Workspace, run: str, said: Said) -> None:
-    from loki.execution.pipeline_abort import give_up
+    from loki.jobs.work.pipeline_abort import give_up
 
     if conflicts := give_up(workspace, run, said.by, said.note).conflicts:
         listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)

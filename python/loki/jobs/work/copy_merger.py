@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.action.changes.change import Change
+from loki.action.changes.journal import undo_journal
 from loki.action.changes.merge import Landed
 from loki.action.changes.transaction import ApplyError, Conflict, EditConflict
 from loki.action.changes.unfinished_work import change_in, move_over, work_of
 from loki.base.log import tell
-from loki.jobs.work.project_lock import Stopped, held, landing, undo_journal
-from loki.jobs.work.task_stop import is_cancelled
+from loki.execution.stop_request import is_cancelled
 from loki.recognition.failure import Failure
+from loki.stores.project_lock import Stopped, held, landing
 
 if TYPE_CHECKING:
     from pathlib import Path

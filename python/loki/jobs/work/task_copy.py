@@ -11,7 +11,7 @@ from loki.action.changes.scratch_copy import update
 from loki.action.changes.scratch_folder import remove_folder, scratch_folder
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import borrow
-from loki.jobs.work.project_lock import held
+from loki.stores.project_lock import held
 
 if TYPE_CHECKING:
     import threading

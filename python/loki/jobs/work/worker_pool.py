@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from loki.action.processes.process import outlived_by_commands
 from loki.base import path_containment
 from loki.base.error import LokiError, StoreError, UsageError
+from loki.execution.stop_request import begins, is_cancelled, listening
 from loki.jobs.queue.lease import Slots
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queue import LEASE
@@ -31,16 +32,15 @@ from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.copy_merger import ClaimLost
 from loki.jobs.work.copy_run import run_in_copy
 from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
-from loki.jobs.work.project_lock import Stopped
 from loki.jobs.work.queue_capacity import Capacity
 from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
-from loki.jobs.work.task_stop import begins, is_cancelled, listening
+from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
     from loki.action.task import Outcome
+    from loki.execution.stop_request import Word
     from loki.jobs.queue.lease import Claim
     from loki.jobs.queue.queued_task import QueuedTask
-    from loki.jobs.work.task_stop import Word
     from loki.workspace import Workspace
 
 IDLE = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.jobs.inbox.notify_channels import Command, notifier
+from loki.execution.notify_channels import Command, notifier
 
 
 def test_a_copy_is_not_what_people_are_told_of(tmp_path: Path) -> None:

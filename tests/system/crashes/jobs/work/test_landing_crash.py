@@ -10,8 +10,8 @@ import loki
 from loki.action.changes.change import Change, Edit
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.copy_run import run_in_copy
-from loki.jobs.work.project_lock import MARK
 from loki.jobs.work.queued_task_spec import finished
+from loki.stores.project_lock import MARK
 from support.journal import die_at_call, killed, make_project, picture
 from support.working import PASSES
 

@@ -8,8 +8,8 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from loki.action.changes.journal import Journal
-from loki.base import atomic_file, locks, path_containment
+from loki.action.changes.journal import undo_journal
+from loki.base import atomic_file, locks
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
 from loki.stores import open_store
@@ -97,14 +97,3 @@ def landing(folder: Path, task: str) -> Iterator[None]:
     atomic_file.write_atomic(folder / MARK, json.dumps({"task": task}).encode() + b"\n")
     yield  # what raises has been rolled back, or is by whoever comes next
     (folder / MARK).unlink(missing_ok=True)
-
-
-def undo_journal(folder: Path, task: str) -> Journal:
-    """What a task has changed in the project itself.
-
-    Raises:
-        StoreError: its id can name no folder.
-    """
-    return Journal(
-        path_containment.path(folder, "tasks", path_containment.part(task), "undo"), folder.parent
-    )

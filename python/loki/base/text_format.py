@@ -1,0 +1,48 @@
+"""Numbers, durations and foreign text as people read them on one line."""
+
+from __future__ import annotations
+
+MINUTE_MS = 60_000
+
+
+def line(text: str, width: int | None = None) -> str:
+    """One line of a text that comes from anywhere, and nothing in it that a terminal obeys.
+
+    Args:
+        text: the text.
+        width: most characters; what is longer ends in "…".
+
+    Example:
+        >>> line("a\\n\\x1b[2J b", 6)
+        'a [2J…'
+    """
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return plain if width is None or len(plain) <= width else plain[: width - 1] + "…"
+
+
+def amount(count: int, name: str) -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> amount(1, "task"), amount(1200, "attempt")
+        ('1 task', '1,200 attempts')
+    """
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def span(milliseconds: float) -> str:
+    """A duration as people read it: two units at most.
+
+    Example:
+        >>> span(340), span(61_000), span(26 * 3_600_000)
+        ('0.3 s', '1m 1s', '1d 2h')
+    """
+    if milliseconds < MINUTE_MS:
+        return f"{milliseconds / 1000:.1f} s"
+    rest = round(milliseconds / 1000)
+    parts: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count or parts:
+            parts.append(f"{count}{unit}" if count else "")
+    return " ".join(part for part in parts[:2] if part)
