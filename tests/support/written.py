@@ -316,41 +316,46 @@ def shown(data: str) -> str:
 
 
 PAGES: dict[str, Callable[[str], str]] = {
-    "action/baseline": baseline,
-    "action/briefing": briefed,
-    "action/comparison": regression,
-    "action/countering": countered,
-    "action/episodic": findings,
-    "action/reflecting": reflected,
-    "action/stage": stage_told,
-    "action/stage: a plan": lambda data: stage_told(data, "plan"),
-    "action/stage: done": stage_done,
+    "action/checks/baseline": baseline,
+    "action/loop/briefing": briefed,
+    "action/checks/results_comparison": regression,
+    "action/loop/honesty_feedback": countered,
+    "action/loop/episodic": findings,
+    "action/loop/reflection_prompt": reflected,
+    "action/pipelines/pipeline_stage": stage_told,
+    "action/pipelines/pipeline_stage: a plan": lambda data: stage_told(data, "plan"),
+    "action/pipelines/pipeline_stage: done": stage_done,
     "agents/model_context": shown,
-    "agents/reviewer": reviewed,
+    "agents/command_reviewer": reviewed,
     "cli/report/markdown": report,
-    "memory/candidate_page": candidate,
-    "memory/candidate_page: learned": learned,
+    "memory/learning/candidate_page": candidate,
+    "memory/learning/candidate_page: learned": learned,
     "memory/dead_letter_page": lettered,
     "memory/handoff": handed,
     "memory/history": attempts_page,
     "memory/ledger": ledgered,
     "memory/sign_text": signs_page,
-    "people/answered": answered_page,
+    "people/escalation_answer": answered_page,
     "people/request_page: an escalation": escalated,
     "people/request_page: an escalation of a dead letter": reviewed_letter,
     "people/request_page": human_review,
     "people/request_page: criteria": approved,
     "people/request_page: a stage": stage_approved,
     "pytest_plugin/report_file": test_report,
-    "recurrence/dead_letter_question": asked_of_letter,
-    "recurrence/triage_prompt": triaged,
+    "jobs/dead_letters/dead_letter_question": asked_of_letter,
+    "jobs/triage/triage_prompt": triaged,
 }
 """By the module that writes it."""
 
 PARTS = {"memory/dead_letter_log", "memory/suggestion", "people/escalations"}
 """Modules whose parts stand in one of these."""
 
-NO_MARKDOWN = {"action/code_state", "agents/contract", "recognition/addition", "stores/files"}
+NO_MARKDOWN = {
+    "action/changes/code_state",
+    "agents/contract",
+    "recognition/pattern_file_edit",
+    "stores/file_store",
+}
 """Modules that know "#" otherwise: comments, a fixed text."""
 
 _HARMFUL = {"image", "html_inline", "hr", "code_block"}

@@ -62,11 +62,12 @@ def test_each_adapter_of_a_framework_is_measured() -> None:
     beside = {
         "__init__",
         "conversation",
+        "conversation_monitors",
+        "explanation",
         "call_telemetry",
         "mcp",
         "mcp_tools",
         "metrics",
-        "monitors",
         "resilient_calls",
         "scope",
         "telemetry",

@@ -184,7 +184,7 @@ REMOVES = {
     "action/processes/protected_rules.py": "files that decide, of fixed names; what was written there is kept",
     "action/changes/disk_journal_storage.py": "a content's file, named by its hash",
     "jobs/inbox/rule_changes.py": "files that `Rules.decides`",
-    "jobs/work/project_lock.py": "landing.json itself",
+    "stores/project_lock.py": "landing.json itself",
     "action/changes/unfinished_work.py": "by the handle of the task's folder",
     "stores/file_store.py": "by handles: a folder in a document's place, into set-aside/",
     "jobs/queue/worker_lock.py": "by handles: a worker's lock",

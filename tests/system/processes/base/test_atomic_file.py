@@ -53,9 +53,9 @@ def test_many_processes_append_and_nothing_is_lost(tmp_path: Path) -> None:
     """Four processes, and one that is killed again and again: every acknowledged line is there."""
     path = tmp_path / "log"
     script = (
-        "import sys; from loki.base import file\n"
+        "import sys; from loki.base import atomic_file\n"
         "for n in range(int(sys.argv[3])):\n"
-        "    file.append_line(sys.argv[1], f'{sys.argv[2]} {n}'.encode())\n"
+        "    atomic_file.append_line(sys.argv[1], f'{sys.argv[2]} {n}'.encode())\n"
         "    print(n, flush=True)\n"
     )
     writers = [

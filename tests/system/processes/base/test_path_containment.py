@@ -32,9 +32,9 @@ def is_whole(own: Path) -> bool:
 def test_a_mount_is_not_emptied(own: Path) -> None:
     """What is mounted in a folder is another's: the rest goes, and it is told."""
     script = (
-        "import subprocess, sys; from loki.base import below\n"
+        "import subprocess, sys; from loki.base import path_containment\n"
         "subprocess.run(['mount', '--bind', sys.argv[2], sys.argv[1] + '/tree/d/m'], check=True)\n"
-        "below.remove_tree(sys.argv[1], 'tree')"
+        "path_containment.remove_tree(sys.argv[1], 'tree')"
     )
     (own / "tree" / "d" / "m").mkdir(parents=True)
     (own / "tree" / "d" / "file").touch()
