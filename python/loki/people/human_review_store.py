@@ -171,7 +171,17 @@ class HumanReviews:
 
     def open(self) -> list[HumanReview]:
         """What waits for an answer, the oldest first; one that has no id yet gets one."""
-        return list(self._open())
+        decided = self._decided()
+        found: dict[str, HumanReview] = {}
+        for signal in self._signals.all(HUMAN_REVIEW_NEEDED):
+            if signal.standing == "unreadable":
+                continue
+            review = self._read(signal)
+            if review.id in decided:  # whoever decided was killed before it was gone
+                self._signals.consume(signal)
+            else:
+                found.setdefault(review.id, review)
+        return sorted(found.values(), key=lambda one: one.timestamp)
 
     def find(self, id_: str) -> HumanReview | None:
         """The request of an id, open or not; None where there is none."""
@@ -207,13 +217,8 @@ class HumanReviews:
         """
         if not by.strip():
             raise UsageError(f"{id_}: expected who decides")
-        review = self._by_id(id_)
-        if review is None:
-            raise UsageError(self._not_open(id_))
         said = answer or (Standing.APPROVED if approved else Standing.REJECTED)
-        now = self._clock.now()
-        standing, _ = step(review, Standing.OPEN, Answered(said, by, note), now, self._timeout)
-        return self._keep(review, standing, by, note)
+        return self._keep(id_, Answered(said, by, note), by, note)
 
     def expired(self, now: datetime) -> list[HumanReview]:
         """The open requests that nobody is to be waited for any more."""
@@ -225,10 +230,7 @@ class HumanReviews:
 
     def expire(self, id_: str) -> Decision:
         """Close a request that nobody answered; see `decide`."""
-        review = self._by_id(id_)
-        if review is None:
-            raise UsageError(self._not_open(id_))
-        return self._keep(review, Standing.EXPIRED, NOBODY, "")
+        return self._keep(id_, TimePassed(), NOBODY, "")
 
     def decisions(self, task_id: str | None = None) -> list[Decision]:
         """What was decided, oldest first: one decision for each request.
@@ -277,21 +279,8 @@ class HumanReviews:
 
     # --- how it is kept -----------------------------------------------------------------------------
 
-    def _open(self) -> list[HumanReview]:
-        decided = self._decided()
-        found: dict[str, HumanReview] = {}
-        for signal in self._signals.all(HUMAN_REVIEW_NEEDED):
-            if signal.standing == "unreadable":
-                continue
-            review = self._read(signal)
-            if review.id in decided:  # whoever decided was killed before it was gone
-                self._signals.consume(signal)
-            else:
-                found.setdefault(review.id, review)
-        return sorted(found.values(), key=lambda one: one.timestamp)
-
     def _by_id(self, id_: str) -> HumanReview | None:
-        return next((one for one in self._open() if one.id == id_), None)
+        return next((one for one in self.open() if one.id == id_), None)
 
     def _read(self, signal: Signal) -> HumanReview:
         now = self._clock.now()
@@ -314,9 +303,15 @@ class HumanReviews:
             found.setdefault(decision.id, decision)
         return found
 
-    def _keep(self, review: HumanReview, answer: Standing, by: str, note: str) -> Decision:
-        at = isoformat(self._clock.now())
-        mine = Decision(review.id, answer, by, at, note.strip()[:LONGEST], review, token_hex(8))
+    def _keep(self, id_: str, event: Answered | TimePassed, by: str, note: str) -> Decision:
+        review, now = self._by_id(id_), self._clock.now()
+        if review is None:
+            raise UsageError(self._not_open(id_))
+        status, _ = step(review, Standing.OPEN, event, now, self._timeout)
+        if status is Standing.OPEN:
+            raise UsageError(f"{id_} is waited for still")
+        at = isoformat(now)
+        mine = Decision(review.id, status, by, at, note.strip()[:LONGEST], review, token_hex(8))
         self._log.add("decided", review.id, **mine.to_dict())
         first = self._decided()[review.id]
         self._remove(review.id)
@@ -338,7 +333,7 @@ class HumanReviews:
                 else (f"{decided.answer.value} by {decided.by}")
             )
             return f"{id_} is answered already: {how}, at {decided.at}"
-        there = ", ".join(one.id for one in self._open()) or "nothing"
+        there = ", ".join(one.id for one in self.open()) or "nothing"
         return f"no request {id_!r} waits for a person; there waits: {there}"
 
     def _answer(self, signal: Signal) -> tuple[Decision | None, str]:
