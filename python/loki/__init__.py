@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from loki.action.llm_protocol import Request as Request
     from loki.action.llm_protocol import Tool as Tool
     from loki.action.pipelines.pipeline_outcome import PipelineOutcome as PipelineOutcome
-    from loki.action.task import Outcome as Outcome
     from loki.adapters.monitor.monitor import Monitor as Monitor
     from loki.agents.anthropic_llm import AnthropicLLM as AnthropicLLM
     from loki.agents.command_agent import CommandAgent as CommandAgent
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.signs import Signs as Signs
+    from loki.memory.task_outcome import Outcome as Outcome
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -92,7 +92,7 @@ _ROOMS = {
     "loki.action.checks.check": ("Check",),
     "loki.action.llm_protocol": ("LLM", "Answer", "Message", "Request", "Tool"),
     "loki.action.pipelines.pipeline_outcome": ("PipelineOutcome",),
-    "loki.action.task": ("Outcome",),
+    "loki.memory.task_outcome": ("Outcome",),
     "loki.agents.anthropic_llm": ("AnthropicLLM",),
     "loki.agents.command_agent": ("CommandAgent",),
     "loki.agents.litellm_llm": ("LiteLLM",),

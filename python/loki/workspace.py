@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from loki.memory.history import History
     from loki.memory.learning.weekly_review import Review
     from loki.memory.signs import Signs
+    from loki.memory.task_record import TaskRecord
     from loki.people.approval import Approval
 
 FOLDER = ".loki"
@@ -258,13 +259,12 @@ class Workspace:
 
         return task_interventions.abort(self, task, force=force, why=why)
 
-    def _record(self, task: str) -> dict[str, Any]:
+    def _record(self, task: str) -> TaskRecord:
         from loki.memory import task_record
 
-        record = task_record.load(self.store, task) if task in self.tasks() else {}
-        if not record:
-            raise UsageError(f"no task {task!r} here: `loki show` lists them")
-        return record
+        if task in self.tasks() and (record := task_record.load(self.store, task)):
+            return record
+        raise UsageError(f"no task {task!r} here: `loki show` lists them")
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""
@@ -355,7 +355,9 @@ class Workspace:
             UsageError: there is none of that name, its program does not exist, its provider's
                 client is not installed, or there is no key.
         """
-        return assembly.agent(self, name, timeout, reflect=reflect)
+        from loki.execution import resolve
+
+        return resolve.named_agent(self, name, timeout, reflect=reflect)
 
     def approve(
         self, task: str, criterion: str, *, approved: bool = True, by: str = "", note: str = ""

@@ -12,6 +12,7 @@ from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.stores.file_store import FileStore
+from support.task import task_of
 
 HOSTILE = (
     "<script>alert(1)</script> \"quoted\" 'single' &amp; | pipe `tick` [x](javascript:alert(1)) "
@@ -68,7 +69,8 @@ def make_hostile(project: Path) -> str:
         "execution": 2,
     }
     task_record.save(
-        store, {**record, "checks": [], "outcome": {**outcome, "files_modified": [HOSTILE]}}
+        store,
+        task_of({**record, "checks": [], "outcome": {**outcome, "files_modified": [HOSTILE]}}),
     )
     return "evil"
 

@@ -35,8 +35,9 @@ from loki.action.loop.loop_events import (
     Waited,
 )
 from loki.action.loop.loop_state import Phase, Setting, State
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.decision.backoff import Backoff
+from loki.memory.task_outcome import Outcome
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Pattern, PatternSet
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.action.task import Outcome
 from loki.execution.task_session import AgentLike
 from loki.jobs.work.copy_run import run_in_copy
+from loki.memory.task_outcome import Outcome
 
 PASSES = f"{sys.executable} -S -c pass"
 

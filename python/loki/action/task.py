@@ -5,23 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
-from loki.base.html import card
-from loki.base.time import Duration, argument_seconds, isoformat
+from loki.base.time import Duration, argument_seconds
 from loki.decision.budget import UNLIMITED, Budget
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from loki.action.checks.check import Check
 
 KINDS = ("bug_fix", "feature", "refactor", "security", "config_change")
 COMPLEXITIES = ("low", "medium", "high")
-
-EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
-"""By status."""
 
 DONE_WHEN_PASSING = frozenset({"bug_fix"})
 """Kinds of task that are done where every check passes before the first attempt."""
@@ -99,85 +93,6 @@ def task_id(title: str) -> str:
     """
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
     return f"{slug or 'task'}-{sha256(title.encode('utf-8', 'backslashreplace')).hexdigest()[:6]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a task ended.
-
-    Attributes:
-        task_id: the task.
-        status: success, failed, escalated, unverified, interrupted or paused. A task that was
-            interrupted or paused goes on where it stood when it is run again.
-        attempts: attempts made in this execution; 0 where the task was already done.
-        files: paths changed since the task first began, relative to the project.
-        pattern: id of the last failure's pattern, or None.
-        reason: one sentence.
-        duration_ms: milliseconds from begin to end of this execution.
-        trigger: short name of what ended it, or "": retry_budget_exhausted, budget, …
-        page: the dead-letter or escalation page, relative to ``.loki/``, or None.
-        breaker: name of the circuit breaker that paused it, or None.
-        awaiting: names of the criteria that a person has to approve, where nothing else is missing.
-        review: id of the request that a person has to answer first, or None.
-        retry_at: when that breaker may let a call through again, in UTC; None: nobody knows.
-    """
-
-    task_id: str
-    status: str
-    attempts: int
-    files: tuple[str, ...] = ()
-    pattern: str | None = None
-    reason: str = ""
-    duration_ms: int = 0
-    trigger: str = ""
-    page: str | None = None
-    breaker: str | None = None
-    retry_at: datetime | None = None
-    awaiting: tuple[str, ...] = ()
-    review: str | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code of ``loki run``, 5 where the budget is spent; 1 for what it cannot end with."""
-        if self.status == "failed" and self.trigger == "budget":
-            return 5
-        return EXIT_CODES.get(self.status, 1)
-
-    def _repr_html_(self) -> str:
-        return card(
-            f"Outcome: {self.status}",
-            [
-                ("task", self.task_id),
-                ("attempts", self.attempts),
-                ("files", ", ".join(self.files)),
-                ("last pattern", self.pattern),
-                ("took", f"{self.duration_ms / 1000:.1f} s"),
-                ("ended by", self.trigger),
-                ("page", self.page and f".loki/{self.page}"),
-                ("waits for", ", ".join(self.awaiting)),
-                ("breaker", self.breaker),
-                ("again at", self.retry_at and isoformat(self.retry_at)),
-            ],
-            said=self.reason,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        return {
-            "task_id": self.task_id,
-            "status": self.status,
-            "attempts": self.attempts,
-            "files_modified": list(self.files),
-            "failure_pattern": self.pattern,
-            "reason": self.reason,
-            "duration_ms": self.duration_ms,
-            "trigger": self.trigger,
-            "page": self.page,
-            "breaker": self.breaker,
-            "retry_at": isoformat(self.retry_at) if self.retry_at else None,
-            "awaiting": list(self.awaiting),
-            "review": self.review,
-        }
 
 
 LONGEST_ID = 200

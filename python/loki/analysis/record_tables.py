@@ -26,6 +26,7 @@ from loki.memory import attempt_metrics, dead_letter_log, task_record
 from loki.memory.call_log import Calls
 from loki.memory.history import log_name
 from loki.memory.run_close import open_runs
+from loki.memory.task_record import TaskRecord
 from loki.stores.file_store import FileStore
 
 logger = logging.getLogger("loki")
@@ -45,24 +46,23 @@ def tasks(store: FileStore, names: Sequence[str], attempts: pa.Table) -> pa.Tabl
 
 def _task(store: FileStore, name: str, sums: Mapping[str, Any]) -> dict[str, Any]:
     record = task_record.load(store, name)
-    outcome = record.get("outcome")
-    told: Mapping[str, Any] = outcome if isinstance(outcome, Mapping) else {}
+    told = record.outcome.to_dict() if record.outcome else {}
     if not told.get("status"):
         told = _outcome(store, name, record)
     own = ("title", "kind", "complexity", "agent", "updated_at")
     return {
-        **{key: record.get(key) or None for key in own},
+        **{key: (getattr(record, key) if record else None) or None for key in own},
         **{key: told.get(key) or None for key in ("status", "reason", "trigger", "page")},
         "attempts": 0,
         "failed_attempts": 0,
         "infrastructure_attempts": 0,
-        "executions": record.get("execution"),
+        "executions": record.execution or None,
         **sums,
         "task": name,
     }
 
 
-def _outcome(store: FileStore, name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _outcome(store: FileStore, name: str, record: TaskRecord) -> dict[str, Any]:
     """How the last execution stands that nobody noted the end of."""
     last = None
     for last, _ in attempt_metrics.executions(name, store.scan(log_name(name)), record):  # noqa: B007

@@ -68,9 +68,7 @@ def agent_said(
     Raises:
         UsageError: none or both are said, or it cannot work: no such program, no key.
     """
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
-    from loki.execution import assembly
+    from loki.execution import resolve
 
     if (agent is None) == (agent_command is None):
         raise UsageError(
@@ -85,15 +83,13 @@ def agent_said(
         if briefing is not None:
             raise UsageError("--briefing is for --agent-command: expected --agent without it")
         more = pass_environment or ()
-        return assembly.agent(workspace, agent, limit, reflect=reflect, pass_environment=more)
+        return resolve.named_agent(workspace, agent, limit, reflect=reflect, pass_environment=more)
     assert agent_command is not None
-    found = CommandAgent(
+    return resolve.program(
+        workspace,
         agent_command,
+        limit,
         briefing=briefing,  # type: ignore[arg-type]
-        timeout=limit or workspace.config.loop.agent_timeout,
         reflect=reflect,
         pass_environment=pass_environment,
     )
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
-    return found

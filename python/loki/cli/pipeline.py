@@ -265,10 +265,9 @@ def _pair(option: str, given: str) -> tuple[str, str]:
 def _agents(
     agents: list[str] | None, command: str | None, workspace: Workspace, pipeline: Pipeline
 ) -> Mapping[str, AnyAgent]:
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
+    from loki.execution import resolve
     from loki.execution.stage_agents import EVERY_OTHER
 
     names = {stage.agent for stage in pipeline.spec.stages}
@@ -282,7 +281,6 @@ def _agents(
     said = dict(_pair("--agent", given) for given in named)
     if others or command is not None:
         said[EVERY_OTHER] = others[0] if others else str(command)
-    timeout = workspace.config.loop.agent_timeout
     found: dict[str, AnyAgent] = {}
     for name, words in said.items():
         if is_model(words):
@@ -291,10 +289,7 @@ def _agents(
         own_name = None if name == EVERY_OTHER else name
         is_as_said = name == EVERY_OTHER and not others  # of --agent-command
         known = words if not is_as_said and words in presets() else None
-        made = CommandAgent(words, preset=known, timeout=timeout, name=own_name)
-        if problem := unrunnable(made.command, workspace.root, may_come=False):
-            raise UsageError(f"agent {own_name or words}: {problem}")
-        found[name] = made
+        found[name] = resolve.program(workspace, words, preset=known, name=own_name)
     return found
 
 

@@ -18,7 +18,7 @@ from loki.cli.show import find
 
 if TYPE_CHECKING:
     from loki.action.loop.agent_call import AnyAgent
-    from loki.action.task import Outcome
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 
@@ -118,7 +118,8 @@ def command(
         cancel(task, force=force, project=project, json=json)
         return
     id_ = find(workspace.tasks(), task)
-    from loki.cli.run import report, reviewer_of, take_signals
+    from loki.cli.run import report, take_signals
+    from loki.execution import resolve
     from loki.jobs.work.takeover import taken_over
     from loki.people.approval import PREFIX
 
@@ -127,7 +128,7 @@ def command(
     words = _context(context, context_file)
     has_work = bool(words.strip() or reject or any(one.startswith(PREFIX) for one in approve or ()))
     worker = agent_of(workspace, id_, agent, agent_command, needs_agent=has_work)
-    reviewer = reviewer_of(reviewer_command, workspace)
+    reviewer = resolve.reviewer(workspace, reviewer_command)
     for names, approved in ((approve, True), (reject, False)):
         for name in names or ():
             workspace.approve(id_, name, approved=approved, note=note)
@@ -170,22 +171,16 @@ def agent_of(
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
     from loki.cli.agent import agent_said
+    from loki.execution import resolve
     from loki.memory import task_record
 
     if agent is not None or agent_command is not None:
         return agent_said(workspace, agent, agent_command)
-    kept = task_record.load(workspace.store, id_).get("agent") or {}
-    if kept.get("agent"):
-        return workspace.agent(str(kept["agent"]), reflect=bool(kept.get("reflect")))
-    if not kept.get("command") and not needs_agent:
+    kept = task_record.load(workspace.store, id_).agent or {}
+    if not (kept.get("agent") or kept.get("command") or needs_agent):
         return _nobody
-    found = CommandAgent.from_dict(kept)
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
-    return found
+    return resolve.kept_agent(workspace, kept)
 
 
 def _nobody(_briefing: object) -> None:

@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from loki.action.task import COMPLEXITIES, KINDS, Outcome
-from loki.base.error import UsageError
+from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
 from loki.cli.common import log_to_console, show_json, speaks_plainly
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
+from loki.execution import resolve
 from loki.memory.attempt import DRIFT
+from loki.memory.task_outcome import Outcome
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
-    from loki.action.agent_protocol import Reviewer
     from loki.execution.task_runner import TaskOptions
-    from loki.workspace import Workspace
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
@@ -163,7 +162,7 @@ def command(
         pass_environment=pass_env,
     )
     limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
-    reviewer = reviewer_of(reviewer_command, workspace, limit)
+    reviewer = resolve.reviewer(workspace, reviewer_command, limit)
     options: TaskOptions = {
         "kind": kind,
         "complexity": complexity,
@@ -214,21 +213,6 @@ def take_signals() -> None:
     """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
-
-
-def reviewer_of(
-    command: str | None, workspace: Workspace, limit: float | None = None
-) -> Reviewer | None:
-    """The reviewer that a command is; None where there is no command."""
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_reviewer import CommandReviewer
-
-    if command is None:
-        return None
-    reviewer = CommandReviewer(command, timeout=limit or workspace.config.loop.agent_timeout)
-    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown reviewer: {problem}")
-    return reviewer
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

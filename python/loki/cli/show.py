@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -12,6 +13,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.common import show_json, speaks_plainly
+from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +65,7 @@ def command(
     if task is None:
         records = [_record(workspace, id_) for id_ in workspace.tasks()]
         if json:
-            show_json(records)
+            show_json([_as_json(record) for record in records])
         else:
             told = "\n".join(line(_describe(record)) for record in records)
             typer.echo(told or "No task here yet: see `loki run --help`.")
@@ -81,7 +83,7 @@ def command(
     notes = _reflections(workspace, id_)
     if json:
         made = [one.to_dict() for one in attempts]
-        show_json({**record, "attempts": made, "reflections": notes})
+        show_json({**_as_json(record), "attempts": made, "reflections": notes})
         return
     typer.echo("\n".join(_head(record, attempts, _who(workspace, record))))
     for one in attempts:
@@ -89,18 +91,23 @@ def command(
     typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
 
 
-def _record(workspace: Workspace, task: str) -> dict[str, Any]:
+def _record(workspace: Workspace, task: str) -> TaskRecord:
     """What is kept of a task; its id alone where its record is damaged or was never written."""
     from loki.memory import task_record
 
-    return {"id": task, "title": "(no record of it)"} | task_record.load(workspace.store, task)
+    found = task_record.load(workspace.store, task)
+    return found or replace(found, title="(no record of it)")
 
 
-def _describe(record: dict[str, Any]) -> str:
+def _as_json(record: TaskRecord) -> dict[str, Any]:
+    from loki.base import codec
+
+    return codec.write(record) if record else {"id": record.id, "title": record.title}
+
+
+def _describe(record: TaskRecord) -> str:
     """One line for a task's record: status, attempts and title."""
-    outcome = record.get("outcome") or {}
-    status = outcome.get("status", "running or interrupted")
-    return f"{record.get('id')}  {status}  {record.get('title')}"
+    return f"{record.id}  {record.status or 'running or interrupted'}  {record.title}"
 
 
 def find(tasks: list[str], wanted: str, what: str = "task") -> str:
@@ -146,32 +153,31 @@ def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
     return list(workspace.store.scan(f"tasks/{task}/reflections.jsonl"))
 
 
-def _who(workspace: Workspace, record: Mapping[str, Any]) -> str:
+def _who(workspace: Workspace, record: TaskRecord) -> str:
     """Who works on a task that has not ended, as far as the queue knows."""
     from loki.base.error import StoreError
     from loki.cli import queue
 
-    if record.get("outcome"):
+    if record.outcome:
         return ""
     try:
-        return queue.holder(workspace, str(record.get("id")))
+        return queue.holder(workspace, record.id)
     except StoreError:
         return ""
 
 
-def _head(record: Mapping[str, Any], attempts: Sequence[Attempt], who: str) -> Iterator[str]:
+def _head(record: TaskRecord, attempts: Sequence[Attempt], who: str) -> Iterator[str]:
     from loki.action.loop.resumption import DONE
-    from loki.memory.intervention import from_record
 
-    outcome = record.get("outcome") or {}
-    yield typer.style(line(str(record.get("title"))), bold=True)
-    what = ", ".join(str(record[name]) for name in ("kind", "complexity") if record.get(name))
-    yield f"  id      {record.get('id')}{f' ({what})' if what else ''}"
-    for check in record.get("checks", []):
-        yield f"  check   {line(shlex.join(check['command']))} ({check['kind']})"
+    outcome = record.outcome
+    yield typer.style(line(record.title), bold=True)
+    what = f" ({record.kind}, {record.complexity})" if record else ""
+    yield f"  id      {record.id}{what}"
+    for check in record.checks:
+        yield f"  check   {line(shlex.join(check.command))} ({check.kind})"
     if outcome:
-        yield f"  status  {line(outcome['status'])}: {line(outcome['reason'])}"
-        if files := outcome.get("files_modified"):
+        yield f"  status  {line(outcome.status)}: {line(outcome.reason)}"
+        if files := outcome.files:
             yield f"  files   {line(', '.join(files))}"
             commit = next((one.commit for one in attempts if one.commit), None)
             if commit:
@@ -180,9 +186,9 @@ def _head(record: Mapping[str, Any], attempts: Sequence[Attempt], who: str) -> I
         yield f"  status  in progress: {who}"
     else:
         yield "  status  not ended: it runs, or it was killed; run it again to go on"
-    if outcome.get("status") not in DONE and not who:
-        yield f"  resume  loki resume {shlex.quote(str(record.get('id')))}"
-    for one in from_record(record):
+    if record.status not in DONE and not who:
+        yield f"  resume  loki resume {shlex.quote(record.id)}"
+    for one in record.interventions:
         said = f": {line(one.context)}" if one.context else ""
         yield f"  person  {one.at}, after attempt {one.attempt}: {one.kind}{said}"
     tokens = sum(int(one.tokens or 0) for one in attempts)

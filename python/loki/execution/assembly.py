@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from loki.base.environment import passed_environment
 from loki.base.error import UsageError
-from loki.recognition.definition_file import hint
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -21,12 +19,8 @@ if TYPE_CHECKING:
     from loki.action.loop.performer import Performer
     from loki.action.processes.command_guard import Ward
     from loki.action.task import TaskSpec
-    from loki.agents.command_agent import CommandAgent
-    from loki.agents.fallback_agent import FallbackAgent
-    from loki.agents.model_agent import ModelAgent
     from loki.base.time import Duration
     from loki.memory.learning.weekly_review import Review
-    from loki.settings import AgentConfig
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -106,7 +100,7 @@ def performer(
         workspace.folder,
         store,
         spec.id,
-        goes_on=record.get("execution") == execution,
+        goes_on=record.execution == execution,
         is_copy=workspace.is_copy,
     )
     work = Work(executor)
@@ -313,95 +307,6 @@ def default_checks(
     if not found.checks:
         raise UsageError(NO_CHECK)
     return found.checks
-
-
-def agent(
-    workspace: Workspace,
-    name: str,
-    timeout: Duration | None = None,
-    *,
-    reflect: bool = False,
-    pass_environment: Sequence[str] = (),
-    said: AgentConfig | None = None,
-) -> CommandAgent | ModelAgent | FallbackAgent:
-    """An agent by its name; `Workspace.agent` says more.
-
-    Args:
-        workspace: the project.
-        name, timeout, reflect: as there.
-        pass_environment: more variables that a program gets although they look like secrets.
-        said: what the configuration says of it; None: to be looked up.
-    """
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
-    from loki.agents.preset import presets
-    from loki.execution.resilience import chained, model_agent
-
-    said = said or agent_config(workspace, name)
-    if said.fallback:
-        return chained(
-            workspace, name, said, timeout, reflect=reflect, pass_environment=pass_environment
-        )
-    if timeout is None:
-        timeout = workspace.config.loop.agent_timeout if said.timeout is None else said.timeout
-    if said.model is not None:
-        return model_agent(workspace, [said], name, timeout, reflect=reflect)
-    own = said.pass_environment
-    found = CommandAgent(
-        said.command or (),
-        preset=said.preset,
-        timeout=timeout,
-        briefing=said.briefing,
-        name=name,
-        breaker=said.breaker,
-        reflect=reflect,
-        pass_environment=(*(own or ()), *pass_environment) if own or pass_environment else own,
-    )
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        known_program = presets().get(said.preset or "")
-        how = f"; install it: {known_program.install}" if known_program else ""
-        raise UsageError(f"agent {name}: {problem}{how}")
-    return found
-
-
-def agent_config(workspace: Workspace, name: str) -> AgentConfig:
-    """What an agent's name stands for.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
-    from loki.agents.preset import presets
-    from loki.agents.providers import EXAMPLES, PROVIDERS, is_model
-    from loki.settings import AgentConfig
-
-    known = workspace.config.agents
-    names = [one.strip() for one in name.split(",")]
-    if name in known:
-        return known[name]
-    if len(names) > 1:
-        said = [agent_config(workspace, one) for one in names]
-        return said[0].model_copy(update={"fallback": (*said[0].fallback, *names[1:])})
-    if is_model(name):
-        return AgentConfig(model=name)
-    if name in presets():
-        return AgentConfig.model_validate({"preset": name})
-    provider = name.rstrip(":")
-    if provider in PROVIDERS:
-        raise UsageError(f"agent {name!r}: expected a model of it, like '{EXAMPLES[provider]}'")
-    there = f"there are: {', '.join(known)}" if known else "there is none"
-    add = "say one before and after each comma"
-    if re.search(r"[^\w.:-]", name):
-        add = "a command is said by --agent-command, or as [agents.NAME] with `command = …` there"
-    elif name:
-        add = (
-            f"add [agents.{name}] there, with `command = …` or `model = …` "
-            f"(a pipeline takes --agent {name}=COMMAND, too)"
-        )
-    raise UsageError(
-        f"unknown agent {name!r}: expected {', '.join(presets())}, a model like "
-        f"'{EXAMPLES['anthropic']}', or a name of [agents.NAME] in .loki/config.toml ({there})"
-        f"{hint(name, [*known, *presets()])}; {add}"
-    )
 
 
 def resolved(

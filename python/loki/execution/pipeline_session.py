@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
 from loki.action.loop.refused_proposal_store import forget
-from loki.action.loop.resumption import ENDED, standing, status_of
+from loki.action.loop.resumption import ENDED, standing
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_outcome import PipelineOutcome, outcome_of
@@ -37,7 +37,7 @@ from loki.action.pipelines.pipeline_state import (
 )
 from loki.action.pipelines.plan_stage import planner
 from loki.action.processes.command_line import split
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.base.error import LokiError
 from loki.base.markdown import code, inline
 from loki.base.time import isoformat
@@ -45,7 +45,9 @@ from loki.decision.budget import Budget
 from loki.execution import assembly, stage_data_flow
 from loki.execution.task_session import Task
 from loki.memory import task_record
-from loki.memory.intervention import Intervention, from_record, words_of
+from loki.memory.intervention import Intervention, words_of
+from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import TaskRecord
 from loki.people.request_page import stage_page
 
 if TYPE_CHECKING:
@@ -162,8 +164,8 @@ class PipelineSession:
         """The stage's task, to be worked on; or how it ended, where nobody has taken note yet."""
         record = task_record.load(self.workspace.store, self.state.task_id(effect.stage))
         marker = self._marker(record)
-        if marker and marker != self.state.current.marker:
-            return None, self._ended(record["outcome"], marker)
+        if record.outcome and marker and marker != self.state.current.marker:
+            return None, self._ended(record.outcome, marker)
         stage, context = self.state.here, self.state.current.context
         intervention = self._intervention(record)
         stands = standing(record, self._history(stage), intervention)
@@ -177,13 +179,13 @@ class PipelineSession:
         earlier = len(self._history(stage)) - stands.made
         return StageWork(self, self._task(stage, effect, earlier, intervention), agent), None
 
-    def _intervention(self, record: Mapping[str, Any]) -> Intervention | None:
+    def _intervention(self, record: TaskRecord) -> Intervention | None:
         """A person steps in: answers an escalation, or says something to a try that goes on.
 
         A process that was killed meanwhile finds it in the task's record, where it steps in once.
         """
-        context, status = self.state.current.context, status_of(record)
-        known = words_of(from_record(record), int(record.get("execution", 1)))
+        context, status = self.state.current.context, record.status
+        known = words_of(record.interventions, record.execution)
         says = bool(context) and bool(record) and status not in ENDED and context not in known
         if status != "escalated" and not says:
             return None
@@ -225,18 +227,17 @@ class PipelineSession:
             task.make_performer, task.needs_check = make, False
         return task
 
-    def _marker(self, record: Mapping[str, Any]) -> str:
+    def _marker(self, record: TaskRecord) -> str:
         """Names the ending of a task that ended; "" where it can be gone on with."""
-        outcome = record.get("outcome") or {}
-        if outcome.get("status") not in ENDED:
+        if record.status not in ENDED:
             return ""
-        made = len(self.workspace.history(str(record["id"])).attempts())
-        return f"{record.get('execution')}/{made}/{record.get('updated_at')}"
+        made = len(self.workspace.history(record.id).attempts())
+        return f"{record.execution}/{made}/{record.updated_at}"
 
     def ended(self, outcome: Outcome) -> StageEnded:
         """How the stage's task ended, and what the stage hands on."""
         record = task_record.load(self.workspace.store, outcome.task_id)
-        return self._ended(outcome.to_dict(), self._marker(record), outcome)
+        return self._ended(outcome, self._marker(record))
 
     def interrupted(self) -> StageEnded:
         """The stage's task was interrupted before it could say so itself."""
@@ -245,12 +246,10 @@ class PipelineSession:
     def _made(self) -> int:
         return len(self._history(self.state.here))
 
-    def _ended(
-        self, kept: Mapping[str, Any], marker: str, outcome: Outcome | None = None
-    ) -> StageEnded:
+    def _ended(self, outcome: Outcome, marker: str) -> StageEnded:
         stage = self.state.here
-        files = () if stage.mode == "plan" else tuple(kept.get("files_modified") or ())
-        status, reason = str(kept["status"]), str(kept.get("reason") or "")
+        files = () if stage.mode == "plan" else outcome.files
+        status, reason = outcome.status, outcome.reason
         handed_on = (
             stage_data_flow.hand_on(self.workspace, self.state, files)
             if status == "success"
@@ -262,12 +261,12 @@ class PipelineSession:
             status,
             self._made(),
             marker,
-            str(kept.get("trigger") or ""),
+            outcome.trigger,
             reason,
             files,
-            kept.get("failure_pattern"),
-            kept.get("page"),
-            outcome.retry_at if outcome else None,
+            outcome.pattern,
+            outcome.page,
+            outcome.retry_at,
             handed_on,
         )
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from loki.action.checks.check import Check
-from loki.action.task import Outcome
 from loki.base.error import UsageError
 from loki.base.time import Duration
+from loki.execution import resolve
 from loki.execution.assembly import NO_CHECK
-from loki.execution.resilience import chain
 from loki.execution.task_session import AgentLike, Task
+from loki.memory.task_outcome import Outcome
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,7 +64,7 @@ def run(
         ConfigError: a file in ``.loki/`` cannot be used.
     """
     prepared = _task(task, checks, path, options)
-    worker = chain(prepared.workspace, agent)
+    worker = resolve.agent(prepared.workspace, agent)
     with prepared as entered:
         return entered.run(worker)
 
@@ -79,7 +79,7 @@ async def arun(
 ) -> Outcome:
     """The same without blocking the event loop."""
     prepared = _task(task, checks, path, options)
-    worker = chain(prepared.workspace, agent)
+    worker = resolve.agent(prepared.workspace, agent)
     with prepared as entered:
         return await entered.arun(worker)
 

@@ -14,7 +14,7 @@ from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resil
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
 from loki.action.loop.loop_state import Setting, State
 from loki.action.loop.resumption import standing
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.base.error import UsageError
 from loki.base.path_exists import there
 from loki.base.secret import mask_output, mask_secrets
@@ -24,6 +24,7 @@ from loki.execution.stop_request import begins, listening
 from loki.memory import task_record
 from loki.memory.intervention import Intervention
 from loki.memory.reflection import Reflection, as_reflection
+from loki.memory.task_outcome import Outcome
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
@@ -223,9 +224,9 @@ class Task:
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
         recorder.failing_files = stands.failing_files
-        recorder.agent = record.get("agent")
+        recorder.agent = record.agent
         performer.executor.recover()
-        changed = record.get("tree") not in {None, "", performer.shown_digest()} if help_ else False
+        changed = bool(help_ and record.tree) and record.tree != performer.shown_digest()
         loop = workspace.config.loop
         setting = Setting(
             spec,
@@ -238,7 +239,7 @@ class Task:
             performer.land is not None,
         )
         if help_ is not None:
-            recorder.answered(record.get("outcome") or {})
+            recorder.answered(record.outcome)
         recorder.save_task(None)
         state = stands.state(setting, performer.executor.changed_files(), changed=changed)
         withheld = performer.reviewing.withheld() if performer.reviewing else None
@@ -371,6 +372,6 @@ class OpenAttempt:
 
 
 def _agent(task: Task, agent: AgentLike) -> AnyAgent:
-    from loki.execution.resilience import chain
+    from loki.execution import resolve
 
-    return chain(task.workspace, agent)
+    return resolve.agent(task.workspace, agent)

@@ -140,5 +140,4 @@ class Runs:
         return self._workspace.clock.now()
 
     def _succeeded(self, task: str) -> bool:
-        outcome = task_record.load(self._store, task).get("outcome") or {}
-        return bool(outcome.get("status") == "success")
+        return task_record.load(self._store, task).status == "success"

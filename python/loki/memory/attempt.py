@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
+from loki.base import codec
+from loki.base.codec import Positive, kept
 from loki.recognition.failure import Failure
 
 logger = logging.getLogger("loki")
@@ -34,6 +35,31 @@ def shorten(text: str) -> str:
     return f"{text[:HEAD]}\n… {len(text) - HEAD - TAIL} characters left out …\n{text[-TAIL:]}"
 
 
+Number = int | float
+"""Of counts and durations: another program may write 12.0."""
+
+LISTED = frozenset({"gates", "violations", "warnings"})
+"""What of a validation is a list; anything else in its place is left out."""
+
+
+def _texts(values: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(map(str, values))
+
+
+def _objects(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one for one in values if isinstance(one, Mapping))
+
+
+def _listed(validation: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if not validation or all(type(validation.get(name, [])) is list for name in LISTED):
+        return validation  # as nearly always
+    return {
+        name: value
+        for name, value in validation.items()
+        if name not in LISTED or isinstance(value, (list, tuple))
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
     """What a check did.
@@ -46,39 +72,14 @@ class CheckRecord:
         other: fields that a newer version wrote; kept.
     """
 
-    name: str
-    kind: str
-    command: str
-    passed: bool
-    exit_code: int | None
-    duration_ms: int
+    name: str = kept(plain="")
+    kind: str = kept(plain="command")
+    command: str = kept(plain="")
+    passed: bool = kept(plain=False)
+    exit_code: int | None = kept(form=Number | None, plain=None)
+    duration_ms: int = kept(form=Number, plain=0)
     output: str = ""
     other: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        data = {name: getattr(self, name) for name in _CHECK_FIELDS}
-        return _joined(data, self.other)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CheckRecord:
-        """What `to_dict` gave, or a newer version's record; what is missing has a plain value.
-
-        Raises:
-            ValueError: a field has the wrong shape.
-        """
-        known, other = sort_out(data, CHECK_SHAPES, "check")
-        get = known.get
-        return cls(
-            get("name", ""),
-            get("kind", "command"),
-            get("command", ""),
-            get("passed", False),
-            get("exit_code"),
-            get("duration_ms", 0),
-            get("output", ""),
-            other,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +120,15 @@ class Attempt:
         other: fields that a newer version wrote; kept.
     """
 
-    attempt: int
+    attempt: Positive
     timestamp: str
     action: str
     result: Result
     error: str | None = None
     pattern_matched: str | None = None
     strategy_used: str | None = None
-    duration_ms: int = 0
-    files_modified: tuple[str, ...] = ()
+    duration_ms: int = kept(default=0, form=Number)
+    files_modified: tuple[str, ...] = kept(default=(), form=Annotated[tuple[Any, ...], _texts])
     execution: int = 1
     phase: str = ""
     infrastructure: bool = False
@@ -135,30 +136,31 @@ class Attempt:
     fingerprint: str | None = None
     signature: str | None = None
     recognizer_version: int | None = None
-    confidence: float | None = None
+    confidence: float | None = kept(default=None, form=Number | None)
     decision: Mapping[str, Any] | None = None
     checks: tuple[CheckRecord, ...] = ()
-    validation: Mapping[str, Any] | None = None
+    validation: Annotated[Mapping[str, Any] | None, _listed] = None
     regression: Mapping[str, Any] | None = None
     progress: Mapping[str, Any] | None = None
-    commands: tuple[Mapping[str, Any], ...] = ()
-    findings: tuple[Mapping[str, Any], ...] = ()
+    commands: tuple[Mapping[str, Any], ...] = kept(
+        default=(), form=Annotated[tuple[Any, ...], _objects]
+    )
+    findings: tuple[Mapping[str, Any], ...] = kept(
+        default=(), form=Annotated[tuple[Any, ...], _objects]
+    )
     agent: str = ""
-    agent_confidence: float | None = None
+    agent_confidence: float | None = kept(default=None, form=Number | None)
     model: str | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    delay_ms: int = 0
+    tokens: int | None = kept(default=None, form=Number | None)
+    cost: float | None = kept(default=None, form=Number | None)
+    delay_ms: int = kept(default=0, form=Number)
     branch: str | None = None
     commit: str | None = None
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        # Not `dataclasses.asdict`, which copies all that tools printed.
-        data = {name: getattr(self, name) for name in _FIELDS}
-        data["checks"] = [check.to_dict() for check in self.checks]
-        return _joined(data, self.other)
+        return codec.fields_of(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Attempt:
@@ -167,23 +169,7 @@ class Attempt:
         Raises:
             ValueError: it names no attempt, or a field has the wrong shape.
         """
-        values, other = sort_out(data, SHAPES, "attempt record")
-        missing = [name for name in REQUIRED if name not in values]
-        if missing:
-            raise ValueError(f"not an attempt record: it has no {missing[0]}")
-        if values["attempt"] < 1:
-            raise ValueError(f"not an attempt record: attempt is {values['attempt']}")
-        values["files_modified"] = tuple(map(str, values.get("files_modified", ())))
-        for name in ("commands", "findings"):
-            values[name] = tuple(one for one in values.get(name, ()) if isinstance(one, Mapping))
-        if validation := values.get("validation"):
-            values["validation"] = {
-                name: value
-                for name, value in validation.items()
-                if name not in LISTED or isinstance(value, (list, tuple))
-            }
-        values["checks"] = tuple(CheckRecord.from_dict(c) for c in values.get("checks", ()))
-        return cls(**values, other=other)
+        return codec.parse(cls, data, "attempt record")
 
     def recognized(self) -> Failure | None:
         """The failure, fingerprinted anew where another version of recognition kept it.
@@ -197,81 +183,4 @@ class Attempt:
             return None
 
 
-_FIELDS = tuple(entry.name for entry in fields(Attempt) if entry.name != "other")
-_CHECK_FIELDS = tuple(entry.name for entry in fields(CheckRecord) if entry.name != "other")
 REQUIRED = ("attempt", "timestamp", "action", "result")
-
-_TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)
-SHAPES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("timestamp", "action", "result", "error", "phase", "agent", "model"), _TEXT),
-    **dict.fromkeys(("pattern_matched", "strategy_used", "fingerprint", "signature"), _TEXT),
-    **dict.fromkeys(("branch", "commit"), _TEXT),
-    **dict.fromkeys(("attempt", "execution", "recognizer_version"), _WHOLE),
-    **dict.fromkeys(("duration_ms", "delay_ms", "tokens", "cost"), _NUMBER),
-    **dict.fromkeys(("confidence", "agent_confidence"), _NUMBER),
-    **dict.fromkeys(
-        ("failure", "decision", "validation", "regression", "progress"), (dict, Mapping)
-    ),
-    **dict.fromkeys(("files_modified", "checks", "commands", "findings"), (list, tuple)),
-    "infrastructure": (bool,),
-}
-"""What an attempt's fields may be in JSON; null stands for a field's default."""
-
-LISTED = frozenset({"gates", "violations", "warnings"})
-"""What of a validation is a list; anything else in its place is left out."""
-
-CHECK_SHAPES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("name", "kind", "command", "output"), _TEXT),
-    **dict.fromkeys(("exit_code", "duration_ms"), _NUMBER),
-    "passed": (bool,),
-}
-
-
-_NAMES: Mapping[type, str] = {
-    str: "text",
-    int: "a number",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list",
-}
-
-
-def sort_out(
-    data: Mapping[str, Any], shapes: Mapping[str, tuple[type, ...]], what: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the fields that are known and not null, all others) of a record.
-
-    Args:
-        data: the record.
-        shapes: types by name of a known field.
-        what: what it ought to be, for the error.
-
-    Raises:
-        ValueError: it is no record, or a known field is of another type.
-
-    Example:
-        >>> sort_out({"name": "pytest", "passed": None, "mood": 1}, CHECK_SHAPES, "check")
-        ({'name': 'pytest'}, {'mood': 1})
-    """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"not a {what}: found {type(data).__name__}, expected an object")
-    known: dict[str, Any] = {}
-    other: dict[str, Any] = {}
-    for name, value in data.items():
-        shape, kind = shapes.get(name), type(value)
-        if shape is None:
-            other[name] = value
-        elif kind in shape and kind is not float:  # almost always, and quicker than what follows
-            known[name] = value
-        elif value is not None:
-            if not isinstance(value, shape) or kind is bool:
-                found = f"{name} is {value!r:.40}, expected {_NAMES[shape[0]]}"
-                raise ValueError(f"not a {what}: {found}")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"not a {what}: {name} is {value}, expected a finite number")
-            known[name] = value
-    return known, other
-
-
-def _joined(data: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    return {**data, **{name: value for name, value in other.items() if name not in data}}

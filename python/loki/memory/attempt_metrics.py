@@ -17,6 +17,7 @@ from loki.base.time import moment
 from loki.memory.attempt import Attempt
 from loki.memory.history import read_attempts
 from loki.memory.strategy_use import Use, counts, uses
+from loki.memory.task_record import TaskRecord
 
 ENDED = frozenset({"success", "failed", "escalated", "unverified"})
 """Statuses that end an execution; after any other it may go on."""
@@ -142,7 +143,7 @@ def measure_attempt(attempt: Attempt) -> AttemptMetrics:
 
 
 def executions(
-    task: str, log: Iterable[Mapping[str, Any]], record: Mapping[str, Any] | None = None
+    task: str, log: Iterable[Mapping[str, Any]], record: TaskRecord | None = None
 ) -> Iterator[tuple[ExecutionMetrics, list[Attempt]]]:
     """The executions of a task, each with its attempts, oldest first.
 
@@ -150,21 +151,19 @@ def executions(
         task: id of the task.
         log: the records of its log, oldest first; read once. What tools printed is let go of at
             once, so that memory holds a task's attempts, not their outputs.
-        record: its ``task.json``; for the title, and where the log does not say how it ended.
+        record: what is kept of it; for the title, and where the log does not say how it ended.
     """
     ends: dict[int, Mapping[str, Any]] = {}
-    kept = record or {}
-    number = kept.get("execution")
-    latest = number if isinstance(number, int) else 0
-    if latest and isinstance(kept.get("outcome"), Mapping):
-        ends[latest] = {"outcome": kept["outcome"], "at": kept.get("updated_at")}
+    latest = record.execution if record else 0
+    if record and record.outcome:
+        ends[latest] = {"outcome": record.outcome.to_dict(), "at": record.updated_at}
     grouped: dict[int, list[Attempt]] = {}
     for attempt in read_attempts(_light(log, ends), f"tasks/{task}/attempts.jsonl"):
         grouped.setdefault(attempt.execution, []).append(attempt)
-    if kept and kept.get("outcome") is None and _status_of(ends.get(latest)) not in ENDED:
+    if record and record.outcome is None and _status_of(ends.get(latest)) not in ENDED:
         ends.pop(latest, None)  # paused or interrupted, and gone on with since
     newest = max([*grouped, *ends, latest])
-    title = str(kept.get("title") or task)
+    title = (record.title if record else "") or task
     for number in sorted({*grouped, *ends}):
         attempts = grouped.get(number, [])
         end = ends.get(number) or {}

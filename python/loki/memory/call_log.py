@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
+from loki.base import codec
 from loki.base.log import quoted, write
 from loki.base.secret import mask_secrets
 from loki.base.token_usage import TokenUsage
@@ -23,8 +24,6 @@ LOG = "logs/calls.jsonl"
 CallOutcome: TypeAlias = Literal["ok", "error", "refused", "cancelled"]
 """An answer came; none came; its circuit breaker let nothing out; the run was stopped, or another
 call's answer came first."""
-
-OUTCOMES = frozenset(get_args(CallOutcome))
 
 logger = logging.getLogger("loki")
 
@@ -110,12 +109,9 @@ class Call:
         Raises:
             ValueError: it is no record of a call.
         """
-        if not isinstance(data.get("provider"), str) or data.get("outcome") not in OUTCOMES:
-            raise ValueError(f"{data!r:.200} is no record of a call")
         names = ("input", "output", "cache_read", "cache_write")
-        usage = TokenUsage(*(int(data.get(f"{name}_tokens", 0)) for name in names))
-        known = {name: data[name] for name in cls.__slots__ if name in data}
-        return cls(**{"at": "", "model": "", **known, "usage": usage})
+        usage = {name: data.get(f"{name}_tokens") for name in names}
+        return codec.parse(cls, {"at": "", "model": "", **data, "usage": usage}, "record of a call")
 
 
 def line(call: Call) -> str:

@@ -102,11 +102,13 @@ class DeadLetterLog:
         for name in self._store.names("tasks/"):
             if name.endswith("/task.json"):
                 task = task_record.load(self._store, name.split("/")[1])
-                likeness = task.get("dead_letter")
-                if isinstance(likeness, dict):
-                    title = str(task.get("title") or "")
-                    at = str(task.get("updated_at") or "")
-                    yield {"task": str(task.get("id")), "title": title, "at": at, **likeness}
+                if task.dead_letter is not None:
+                    yield {
+                        "task": task.id,
+                        "title": task.title,
+                        "at": task.updated_at,
+                        **task.dead_letter,
+                    }
 
     def _suggestions(self, letter: DeadLetter, similar: Sequence[DeadLetter]) -> str:
         if not similar:
@@ -121,8 +123,7 @@ class DeadLetterLog:
 
     def _solved(self, similar: Sequence[DeadLetter]) -> Iterator[Solved]:
         for letter in similar[:MOST_SOLVED]:
-            outcome = task_record.load(self._store, letter.task_id).get("outcome") or {}
-            if outcome.get("status") == "success":
+            if task_record.load(self._store, letter.task_id).status == "success":
                 attempts = History(self._store, letter.task_id).attempts()
                 last = next((a for a in reversed(attempts) if a.result == "success"), None)
                 if last and last.action.strip():

@@ -87,50 +87,6 @@ def _pair(kit: _Kit) -> CoreSchema:
     return core_schema.tuple_schema([bare(kit.text())] * 2, strict=False)
 
 
-def _outcome(kit: _Kit) -> CoreSchema:
-    texts = ("failure_pattern", "page", "breaker", "review", "retry_at")
-    return kit.some(
-        task_id=kit.text(), status=kit.text("unknown"), attempts=kit.whole(), files_modified=_texts(kit),
-        reason=kit.text(), duration_ms=kit.number(), trigger=kit.text(), awaiting=_texts(kit),
-        **{name: kit.maybe(bare(kit.text())) for name in texts},
-    )  # fmt: skip
-
-
-def _agent(kit: _Kit) -> CoreSchema:
-    return kit.some(
-        name=kit.text(), command=_texts(kit), preset=kit.maybe(bare(kit.text())),
-        briefing=kit.maybe(bare(kit.text())), timeout=kit.maybe(bare(kit.number())),
-        reflect=kit.flag(), pass_environment=kit.maybe(bare(_texts(kit))),
-    )  # fmt: skip
-
-
-def _check(kit: _Kit) -> CoreSchema:
-    return kit.some(
-        kind=kit.text("command"), command=_texts(kit), name=kit.text(), timeout=kit.number(600.0)
-    )
-
-
-def task(kit: _Kit) -> CoreSchema:
-    """A task (`loki.memory.task_record`)."""
-    counts = ("attempts", "tokens")
-    budget = {name: kit.maybe(bare(kit.whole())) for name in counts}
-    budget |= {name: kit.maybe(bare(kit.number())) for name in ("seconds", "cost")}
-    words = {name: kit.text() for name in ("kind", "context", "status")}
-    counts_ = {"execution": kit.whole(1), "attempt": kit.whole()}
-    answer = kit.some(at=bare(kit.moment()), **counts_, **words)
-    approval = kit.some(digest=kit.text(), criteria=_texts(kit), about=kit.table(bare(kit.text())))
-    return kit.some(
-        approval=kit.maybe(approval),
-        title=kit.text("(its record is damaged)"), checks=kit.many(_check(kit)), kind=kit.text("bug_fix"),
-        complexity=kit.text("medium"), max_retries=kit.maybe(bare(kit.whole())), run=kit.text(),
-        budget=kit.maybe(kit.some(**budget)), wait=kit.maybe(bare(kit.flag())), scope=_texts(kit),
-        agent=kit.maybe(_agent(kit)), execution=kit.whole(1), updated_at=kit.moment(),
-        seen_failing=kit.many(_pair(kit)), failing_files=_texts(kit), tree=kit.text(),
-        interventions=kit.many(answer), outcome=kit.maybe(_outcome(kit)),
-        dead_letter=kit.maybe(core_schema.dict_schema()),
-    )  # fmt: skip
-
-
 def pipeline(kit: _Kit) -> CoreSchema:
     """A run of a pipeline (`loki.action.pipelines.pipeline_record`)."""
     word, moment = bare(kit.text()), bare(kit.moment())

@@ -12,7 +12,12 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
+
+from loki.base import codec
+from loki.base.codec import shown
+
+T = TypeVar("T")
 
 ASIDE = "set-aside"
 """Where damaged files are kept, in ``.loki/``, before something is written in their place."""
@@ -62,7 +67,7 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
 
     Example:
         >>> document("tasks/a/task.json", '{"title": 5}')[1]
-        ('title: found 5',)
+        ('title: found 5, expected text',)
     """
     try:
         data = parsed(text)
@@ -71,8 +76,16 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
     if not isinstance(data, dict):
         return None, (f"found {shown(data)}, expected an object",)
     form = _form(name)
-    if not form:
-        return data, ()
+    return _fitted(form, data) if form else (data, ())
+
+
+def _fitted(form: str, data: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """The same of an object in a form that is said here."""
+    if form == "task":
+        from loki.memory.task_record import TaskRecord
+
+        record, unfit = codec.read(TaskRecord, data)
+        return (None if record is None else codec.write(record)), unfit[:SHOWN]
     from pydantic_core import ValidationError
 
     from loki.memory.document_schemas import validators
@@ -86,6 +99,16 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
         return lenient.validate_python(_named(data)), tuple(flaws)[:SHOWN]
     except (ValidationError, RecursionError):
         return None, tuple(flaws)[:SHOWN]
+
+
+def read(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
+    """The same of a document whose form is a dataclass (`loki.base.codec`)."""
+    try:
+        data = parsed(text)
+    except ValueError as error:
+        return None, (f"it is no JSON: {error}",)
+    value, flaws = codec.read(cls, data)
+    return value, flaws[:SHOWN]
 
 
 def _named(value: Any) -> Any:
@@ -122,17 +145,3 @@ def parsed(text: str | bytes) -> Any:
             return json.loads(text)  # also half a surrogate pair, which our own writer escapes
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
-
-
-def shown(value: object) -> str:
-    """A value in a sentence: short.
-
-    Example:
-        >>> shown([1] * 100)
-        '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,…'
-    """
-    try:
-        text = ascii(value)
-    except (RecursionError, ValueError):  # nested too deeply; a number of too many digits
-        text = type(value).__name__
-    return text if len(text) <= 40 else f"{text[:39]}…"  # noqa: PLR2004 - as long as it reads well

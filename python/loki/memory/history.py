@@ -108,7 +108,7 @@ def read_attempts(records: Iterable[Mapping[str, Any]], log: str = "log") -> lis
             if before is None or found[before] != attempt:
                 last[attempt.attempt] = len(found)
                 found.append(attempt)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             logger.warning("%s: skipped a record: %s", log, error)
     return sorted(found, key=lambda attempt: attempt.attempt)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from loki.base.codec import IsoTime
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
 
@@ -15,8 +14,6 @@ MAX_CONTEXT = 8_000
 chosen, not measured."""
 
 RESUME, ABORT = "resume", "abort"
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +29,12 @@ class Intervention:
         status: what the task had ended with: escalated, failed, …
     """
 
-    at: str
+    at: IsoTime
     kind: str = RESUME
     context: str = ""
     execution: int = 1
     attempt: int = 0
     status: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        return asdict(self)
 
 
 def said(context: str) -> str:
@@ -64,32 +57,6 @@ def said(context: str) -> str:
             "into a file of the project, and name that file"
         )
     return text
-
-
-def from_record(record: Mapping[str, Any]) -> tuple[Intervention, ...]:
-    """The interventions that a task's record tells of, oldest first; what cannot be read is left out."""
-    found = []
-    for entry in record.get("interventions") or ():
-        if (one := _from_entry(entry)) is None:
-            logger.warning("task %s: an intervention cannot be read; left out", record.get("id"))
-        else:
-            found.append(one)
-    return tuple(found)
-
-
-def _from_entry(entry: Any) -> Intervention | None:
-    if not isinstance(entry, Mapping):
-        return None
-    values = {
-        field.name: entry[field.name] for field in fields(Intervention) if field.name in entry
-    }
-    right = all(
-        isinstance(values[name], type(plain)) for name, plain in _PLAIN.items() if name in values
-    )
-    return Intervention(**values) if right and isinstance(values.get("at"), str) else None
-
-
-_PLAIN = asdict(Intervention(""))
 
 
 def words_of(interventions: Sequence[Intervention], execution: int) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from loki.base.error import StoreError
 from loki.base.secret import mask_secrets, masked
 
+T = TypeVar("T")
 Record = Mapping[str, Any]
 Rewrite = Callable[[str | None], str | None]
 logger = logging.getLogger("loki")
@@ -254,6 +255,28 @@ _told: WeakKeyDictionary[Store, set[tuple[str, tuple[str, ...]]]] = WeakKeyDicti
 """By store, which documents were said to be damaged how: they are read again and again."""
 
 
+def load_as(cls: type[T], store: Store, document: str) -> T | None:
+    """A document whose form is a dataclass (`loki.base.codec`); None where there is none.
+
+    What does not fit in it is told, once, and has a plain value.
+    """
+    from loki.memory import document_validation
+
+    text = store.get(document)
+    if text is None:
+        return None
+    value, flaws = document_validation.read(cls, text)
+    _tell(store, document, flaws)
+    return value
+
+
+def _tell(store: Store, document: str, flaws: tuple[str, ...]) -> None:
+    told = _told.setdefault(store, set())
+    if flaws and (document, flaws) not in told:
+        told.add((document, flaws))
+        logger.warning("%s is damaged: %s", document, "; ".join(flaws))
+
+
 def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None:
     """The same of the text that a document of a store holds; None where there is none."""
     from loki.memory import document_validation
@@ -261,8 +284,5 @@ def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None
     if text is None:
         return None
     data, flaws = document_validation.document(document, text)
-    told = _told.setdefault(store, set())
-    if flaws and (document, flaws) not in told:
-        told.add((document, flaws))
-        logger.warning("%s is damaged: %s", document, "; ".join(flaws))
+    _tell(store, document, flaws)
     return data if data is None or not flaws else {**data, document_validation.FLAWS: flaws}

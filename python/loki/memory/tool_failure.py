@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loki.base import codec
+from loki.base.codec import kept
 from loki.base.token_estimate import clip
 from loki.memory.log_trimming import trimmed
 from loki.recognition.failure import Failure
@@ -57,18 +59,16 @@ class ToolFailure:
     tool: str
     call: str
     failure: Failure
-    tried: str = ""
-    session: str = ""
-    agent: str = ""
-    task: str = ""
-    exit_code: int | None = None
-    solution: str = ""
+    tried: str = kept(default="", omit=True)
+    session: str = kept(default="", omit=True)
+    agent: str = kept(default="", omit=True)
+    task: str = kept(default="", omit=True)
+    exit_code: int | None = kept(default=None, omit=True)
+    solution: str = kept(default="", omit=True)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; what is not known is left out."""
-        data = {name: getattr(self, name) for name in self.__slots__}
-        data["failure"] = bounded(self.failure).to_dict()
-        return {name: value for name, value in data.items() if value not in ("", None)}
+        return {**codec.fields_of(self), "failure": bounded(self.failure).to_dict()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolFailure:
@@ -77,14 +77,7 @@ class ToolFailure:
         Raises:
             ValueError: it is no record of a tool call.
         """
-        try:
-            known = {name: data[name] for name in cls.__slots__ if name in data}
-            known.pop("solution", None)
-            known["failure"] = Failure.from_dict(data["failure"])
-            known |= {name: str(data[name]) for name in ("at", "tool", "call")}
-            return cls(**known)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"found no record of a tool call ({error!r})") from None
+        return codec.parse(cls, data, "record of a tool call")
 
 
 def bounded(failure: Failure) -> Failure:

@@ -23,6 +23,7 @@ from loki.stores.file_store import FileStore
 from support.history import NOON
 from support.hostile import make_hostile
 from support.project import CHECK, make_project
+from support.task import task_of
 
 
 def loki(*words: str) -> str:
@@ -56,7 +57,9 @@ def project(tmp_path: Path) -> Path:
         plain = {"action": f"did {task} {number}", "duration_ms": 1500, **fields}
         History(store, task).append(Attempt(number, f"{at}:00.000Z", **plain))
     for task in ("alpha", "beta"):
-        task_record.save(store, {"id": task, "title": task, "execution": 1, "outcome": None})
+        task_record.save(
+            store, task_of({"id": task, "title": task, "execution": 1, "outcome": None})
+        )
     return tmp_path
 
 
@@ -227,7 +230,7 @@ def test_show_tells_everything_of_an_attempt(tmp_path: Path) -> None:
         "outcome": outcome,
     }
     task_record.save(
-        store, {**record, "execution": 1, "checks": [{"kind": "type", "command": ["tsc"]}]}
+        store, task_of({**record, "execution": 1, "checks": [{"kind": "type", "command": ["tsc"]}]})
     )
     out = loki("show", "fix", "--project", str(tmp_path), "--output")
     for part in (

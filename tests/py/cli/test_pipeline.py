@@ -161,7 +161,7 @@ def test_check_looks_at_the_project_too(project: Path) -> None:
     ("arguments", "reason"),
     [
         ((), "unknown agent 'architect'"),
-        (("--agent", "architect"), "agent architect: cannot run 'architect'"),
+        (("--agent", "architect"), "unknown agent: cannot run 'architect'"),
         (("--agent", "=architect"), "--agent is '=architect': expected a name, '='"),
         (("--agent", "claude", "--agent-command", "cat"), "is said more than once"),
         (("--agent", "claude", "--agent", "codex"), "is said more than once"),

@@ -35,6 +35,7 @@ from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, make_hostile
+from support.task import task_of
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -185,7 +186,8 @@ def project(tmp_path: Path) -> Path:
             }
         history.end(1, outcome, title=f"Mend {task}", at=f"{day}T10:11:00.000Z")
         task_record.save(
-            store, {"id": task, "title": f"Mend {task}", "execution": 1, "outcome": outcome}
+            store,
+            task_of({"id": task, "title": f"Mend {task}", "execution": 1, "outcome": outcome}),
         )
     return root
 

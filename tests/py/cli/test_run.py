@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from loki.action.task import Outcome
 from loki.base.log import tell
 from loki.base.time import SystemClock
 from loki.cli.common import log_to_console
 from loki.cli.run import report
 from loki.memory.learning.candidate import Candidate, Candidates, Source
+from loki.memory.task_outcome import Outcome
 from loki.stores.file_store import FileStore
 
 

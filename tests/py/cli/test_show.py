@@ -17,6 +17,7 @@ from loki.memory.attempt import Attempt
 from loki.memory.history import History
 from loki.stores.file_store import FileStore
 from loki.workspace import Workspace
+from support.task import task_of
 
 
 def show(*words: str) -> str:
@@ -54,7 +55,7 @@ def test_a_task_that_a_worker_has_is_not_to_be_run_again(tmp_path: Path) -> None
     workspace = Workspace(tmp_path)
     queue = queue_of(workspace)
     queue.submit_all([QueuedTask("fix-login", "Fix the login")])
-    task_record.save(workspace.store, {"id": "fix-login", "title": "Fix the login"})
+    task_record.save(workspace.store, task_of({"id": "fix-login", "title": "Fix the login"}))
     with Worker(tmp_path / ".loki") as worker:
         assert queue.claim(worker)
         told = show("fix-login", "--project", str(tmp_path))

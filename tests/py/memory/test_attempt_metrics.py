@@ -25,6 +25,7 @@ from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 from loki.stores.file_store import FileStore
 from support.history import FAILURES, PHASES, attempts
+from support.task import task_of
 
 AT = "2026-04-04T10:15:30.000Z"
 
@@ -298,7 +299,7 @@ def test_a_tasks_log_becomes_its_executions(tmp_path: Any) -> None:
     history.append(failed(2, A, None, checks=(check("lint", False),)))
     history.end(1, outcome, title="Mend it", at="2026-04-04T11:00:00.000Z")
     history.append(replace(attempt(3, "success"), execution=2))
-    record = {"title": "Mend it", "execution": 2, "outcome": None}
+    record = task_of({"title": "Mend it", "execution": 2, "outcome": None})
     first, second = executions("t", store.scan("tasks/t/attempts.jsonl"), record)
     assert first[0].strategies_used == ("context_expand",)
     assert (first[0].title, first[0].ended) == ("Mend it", "2026-04-04T11:00:00.000Z")
@@ -310,15 +311,15 @@ def test_a_tasks_log_becomes_its_executions(tmp_path: Any) -> None:
 
 def test_gone_on_with_after_a_pause_it_is_not_paused_any_more() -> None:
     log = [failed(1, A).to_dict(), {"ends": 1, "at": AT, "outcome": {"status": "paused"}}]
-    (paused,) = executions("t", log, {"execution": 1, "outcome": {"status": "paused"}})
-    (running,) = executions("t", log, {"execution": 1, "outcome": None})
+    (paused,) = executions("t", log, task_of({"execution": 1, "outcome": {"status": "paused"}}))
+    (running,) = executions("t", log, task_of({"execution": 1, "outcome": None}))
     assert (paused[0].final_status, running[0].final_status) == ("paused", "running")
 
 
 def test_a_task_that_was_never_attempted() -> None:
     assert list(executions("t", [])) == []
     done = {"execution": 1, "outcome": {"status": "success"}, "updated_at": AT}
-    ((got, made),) = executions("t", [], done)
+    ((got, made),) = executions("t", [], task_of(done))
     assert (got.final_status, got.had_work, got.has_ended, made) == ("success", False, True, [])
 
 
@@ -329,5 +330,5 @@ def test_a_task_that_was_never_attempted() -> None:
     | st.floats() | st.dictionaries(st.sampled_from(["message", "gates", "status", "ran"]), st.integers()),
 )))  # fmt: skip
 def test_whatever_stands_in_a_log_it_can_be_measured(log: list[dict[str, Any]]) -> None:
-    for got, _ in executions("t", log, {"execution": "x", "outcome": 3}):
+    for got, _ in executions("t", log, task_of({"execution": "x", "outcome": 3})):
         assert got.total_attempts >= 0

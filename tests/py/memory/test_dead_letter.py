@@ -33,6 +33,7 @@ from loki.recognition.stack_frame import Frame
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, headings_of
 from support.loop import MakeFailure, MakePattern
+from support.task import task_of
 
 AT = "2026-04-04T10:15:30.000Z"
 CHECK = CheckRecord("tsc", "type", "npx tsc --noEmit", False, 1, 20, "out")
@@ -333,7 +334,7 @@ def test_old_dead_letters_that_stand_with_their_tasks_count(
     }
     for id_, dead in (("old", likeness), ("fine", None)):
         task_record.save(
-            store, {"id": id_, "title": "Old one", "updated_at": AT, "dead_letter": dead}
+            store, task_of({"id": id_, "title": "Old one", "updated_at": AT, "dead_letter": dead})
         )
     page = keep(store, letter_of(failure))
     assert "- `old`: Old one (2026-04-04)" in page
@@ -343,7 +344,7 @@ def test_old_dead_letters_that_stand_with_their_tasks_count(
 def test_a_similar_task_that_succeeded_later_says_how(tmp_path: Path, failure: Failure) -> None:
     store = FileStore(tmp_path)
     keep(store, letter_of(failure, "one"))
-    task_record.save(store, {"id": "one", "outcome": {"status": "success"}})
+    task_record.save(store, task_of({"id": "one", "outcome": {"status": "success"}}))
     History(store, "one").append(attempt(4, "success"))
     page = keep(store, letter_of(failure, "two"))
     assert "**Alternative approach:** what solved `one`: changed part 4" in page

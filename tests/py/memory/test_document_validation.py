@@ -37,7 +37,10 @@ def test_what_does_not_fit_spoils_only_itself() -> None:
     damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
     data, flaws = document_validation.document(TASK, json.dumps({**damaged, "title": 5}))
     assert data is not None
-    assert flaws == ("title: found 5", "outcome.attempts: found 'many'")
+    assert flaws == (
+        "title: found 5, expected text",
+        "outcome.attempts: found 'many', expected a whole number",
+    )
     assert (data["outcome"]["reason"], data["outcome"]["attempts"]) == ("why", 0)
     assert data["interventions"][0]["context"] == "x"
 
@@ -78,7 +81,7 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     for _ in range(3):
         damaged = store.load(files, TASK)
     assert damaged is not None
-    assert damaged[document_validation.FLAWS] == ("title: found 5",)
+    assert damaged[document_validation.FLAWS] == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
     files.put(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()

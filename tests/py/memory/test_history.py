@@ -90,14 +90,14 @@ def test_numbers_that_came_twice_are_both_kept_and_a_repetition_is_not(history: 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"attempt": 0}, "attempt is 0"),
-        ({"attempt": True}, "attempt is True, expected a number"),
-        ({"timestamp": None}, "it has no timestamp"),
-        ({"error": ["x"]}, "error is ['x'], expected text"),
-        ({"failure": "x"}, "failure is 'x', expected an object"),
-        ({"checks": ["pytest"]}, "not a check: found str, expected an object"),
-        ({"checks": [{"exit_code": "1"}]}, "exit_code is '1', expected a number"),
-        ({"infrastructure": 1}, "infrastructure is 1, expected true or false"),
+        ({"attempt": 0}, "attempt: found 0, expected 1 or more"),
+        ({"attempt": True}, "attempt: found True, expected a whole number"),
+        ({"timestamp": None}, "timestamp: is missing"),
+        ({"error": ["x"]}, "error: found ['x'], expected text"),
+        ({"failure": "x"}, "failure: found 'x', expected an object"),
+        ({"checks": ["pytest"]}, "checks.0: found 'pytest', expected an object"),
+        ({"checks": [{"exit_code": "1"}]}, "checks.0.exit_code"),
+        ({"infrastructure": 1}, "infrastructure: found 1, expected true or false"),
     ],
 )
 def test_a_field_of_another_shape_is_told(wrong: dict[str, Any], said: str) -> None:

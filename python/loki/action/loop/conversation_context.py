@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loki.action.agent_protocol import Proposal
     from loki.action.loop.drift_detector import DriftWatch
     from loki.action.loop.recorder import Recorder
-    from loki.action.task import Outcome
+    from loki.memory.task_outcome import Outcome
     from loki.people.signals import Signals
 
 RUNNING = "running"

@@ -21,12 +21,13 @@ from loki.action.changes.merge import Land
 from loki.action.changes.tree import Tree
 from loki.action.loop.loop_events import Answered, Ask, Effect, Event, Execute, RunChecks
 from loki.action.loop.review_event import ReviewNeeded
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.base.error import LokiError
 from loki.base.secret import mask_secrets, masked
 from loki.memory import store as documents
 from loki.memory.history import log_name
 from loki.memory.store import Store
+from loki.memory.task_outcome import Outcome
 from loki.people import review_trigger
 from loki.people.approval import Approvals
 from loki.people.human_review import HumanReview, Standing

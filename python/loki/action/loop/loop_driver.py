@@ -42,9 +42,9 @@ from loki.action.loop.loop_events import (
 from loki.action.loop.loop_state import Phase, State, usage
 from loki.action.loop.loop_wait import left
 from loki.action.loop.performer import Performer
-from loki.action.task import Outcome
 from loki.base.time import Clock
 from loki.decision.loop_policy import is_retryable
+from loki.memory.task_outcome import Outcome
 
 if TYPE_CHECKING:
     from loki.decision.breaker_snapshot import BreakerSnapshot

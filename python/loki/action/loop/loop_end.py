@@ -21,9 +21,9 @@ from loki.action.loop.loop_state import (
     with_current,
 )
 from loki.action.loop.review_event import ReviewNeeded
-from loki.action.task import Outcome
 from loki.base.time import isoformat
 from loki.memory import dead_letter_page
+from loki.memory.task_outcome import Outcome
 from loki.people.escalation import file_name
 from loki.people.human_review import HUMAN_REVIEW
 

@@ -16,9 +16,9 @@ from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.drift_event import DriftEffect, DriftEvent
 from loki.action.loop.review_event import ReviewNeeded
-from loki.action.task import Outcome
 from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
+from loki.memory.task_outcome import Outcome
 from loki.recognition.failure import Failure
 
 

@@ -17,7 +17,7 @@ from loki.action.loop import attempt_progress as progress
 from loki.action.loop.attempt_progress import Measure
 from loki.action.loop.claim_check import findings
 from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Helped, Reflected, Say
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
@@ -28,6 +28,7 @@ from loki.decision.loop_policy import Decision, Limits
 from loki.memory.attempt import Attempt
 from loki.memory.quote import one_line
 from loki.memory.reflection import Reflection
+from loki.memory.task_outcome import Outcome
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 

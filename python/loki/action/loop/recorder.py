@@ -8,7 +8,7 @@ from typing import Any
 
 from loki.action.loop import episodic, task_specification
 from loki.action.loop.loop_events import Amend, Finish, Keep, Note, Observe
-from loki.action.task import Outcome, TaskSpec
+from loki.action.task import TaskSpec
 from loki.base.log import tell
 from loki.base.time import Clock, isoformat
 from loki.memory import task_record
@@ -22,6 +22,8 @@ from loki.memory.learning.learned_rules import Learned
 from loki.memory.reflection import Reflections
 from loki.memory.signs import Signs
 from loki.memory.store import Store
+from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Awaited
 from loki.people.escalation import Escalation
 from loki.people.escalation_answer import sentence, with_answer
 from loki.people.escalations import Escalations
@@ -196,7 +198,7 @@ class Recorder:
         self.history.end(self.execution, outcome.to_dict(), title=self.task.title, at=now)
         self.save_task(outcome)
 
-    def answered(self, outcome: Mapping[str, Any]) -> None:
+    def answered(self, outcome: Outcome | None) -> None:
         """Note a person's answer on the page that asked for it.
 
         Args:
@@ -206,8 +208,8 @@ class Recorder:
             return
         answer = sentence(self.interventions[-1])
         self.escalations.answer_with(self.task.id, answer)
-        has_own_page = outcome.get("trigger") in {"approval", HUMAN_REVIEW}
-        page = outcome.get("page") if has_own_page else None
+        has_own_page = outcome is not None and outcome.trigger in {"approval", HUMAN_REVIEW}
+        page = outcome.page if outcome is not None and has_own_page else None
         text = self.store.get(page) if page else None
         if page and text:
             self.store.put(page, with_answer(text, answer))
@@ -227,12 +229,12 @@ class Recorder:
             effect.answer.message if effect.answer else "",
         )
 
-    def _awaited(self, outcome: Outcome | None) -> dict[str, Any] | None:
+    def _awaited(self, outcome: Outcome | None) -> Awaited | None:
         """What a person has to approve, and of which content."""
         if outcome is None or not outcome.awaiting:
             return None
         about = {name: said for name, said in self.described.items() if name in outcome.awaiting}
-        return {"criteria": list(outcome.awaiting), "digest": self.digest(), "about": about}
+        return Awaited(outcome.awaiting, self.digest(), about)
 
     def _approval_page(self, outcome: Outcome) -> str:
         own = {check.name: check.description for check in self.task.checks}
@@ -243,20 +245,19 @@ class Recorder:
 
     def save_task(self, outcome: Outcome | None) -> None:
         """Keep what the task is and how it stands."""
-        data = {
-            "version": 1,
-            **task_specification.to_dict(self.task),
-            "agent": self.agent,
-            "execution": self.execution,
-            "updated_at": isoformat(self.clock.now()),
-            "seen_failing": sorted(map(list, self.seen_failing)),
-            "failing_files": sorted(self.failing_files),
-            "interventions": [intervention.to_dict() for intervention in self.interventions],
-            "tree": self.tree,
-            "outcome": outcome.to_dict() if outcome else None,
-            "approval": self._awaited(outcome),
-        }
-        task_record.save(self.store, data)
+        record = replace(
+            task_specification.record_of(self.task),
+            agent=self.agent,
+            execution=self.execution,
+            updated_at=isoformat(self.clock.now()),
+            seen_failing=self.seen_failing,
+            failing_files=self.failing_files,
+            interventions=self.interventions,
+            tree=self.tree,
+            outcome=outcome,
+            approval=self._awaited(outcome),
+        )
+        task_record.save(self.store, record)
 
 
 def _is_answer(attempt: Attempt) -> bool:

@@ -7,15 +7,17 @@ as tried, because a person's help changes what they start from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from loki.action.loop.attempt_progress import Measure, of_record
 from loki.base.error import UsageError
 from loki.decision.failure_history import Past, PastFailure
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention, from_record, last_attempt_before
+from loki.memory.intervention import Intervention, last_attempt_before
+from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.loop.loop_state import Setting, State
@@ -87,30 +89,30 @@ class Standing:
 
 
 def standing(
-    record: Mapping[str, Any],
+    record: TaskRecord,
     attempts: Sequence[Attempt],
     intervention: Intervention | None = None,
 ) -> Standing:
     """Where a task stands, from what is kept of it.
 
     Args:
-        record: its ``task.json``; empty where there is none.
+        record: what is kept of it.
         attempts: of the task's life, oldest first.
         intervention: a person steps in with this; its execution, attempt and status are filled in.
 
     Example:
-        >>> standing({}, []).execution
+        >>> standing(TaskRecord(execution=0), []).execution
         1
-        >>> standing({"execution": 1, "outcome": {"status": "escalated"}}, []).execution
+        >>> standing(TaskRecord(outcome=Outcome("t", "escalated", 1)), []).execution
         2
     """
-    status = status_of(record)
+    status = record.status
     # What waits for an approval goes on with it: nobody has to work on it again.
     stopped = status in ENDED and not awaits_approval(record)
     goes_on = bool(record) and (not stopped or intervention is not None)
-    execution = int(record.get("execution", 0)) + (0 if goes_on else 1)
+    execution = record.execution + (0 if goes_on else 1)
     last = attempts[-1].attempt if attempts else 0
-    interventions = from_record(record)
+    interventions = record.interventions
     if intervention is not None:
         now = Intervention(
             intervention.at, intervention.kind, intervention.context, execution, last, status
@@ -128,8 +130,8 @@ def standing(
         cost=sum(attempt.cost or 0.0 for attempt in counted),
         past=_failures(counted),
         goes_on=goes_on,
-        seen_failing=frozenset((str(c), str(t)) for c, t in record.get("seen_failing") or ()),
-        failing_files=frozenset(map(str, record.get("failing_files") or ())),
+        seen_failing=record.seen_failing,
+        failing_files=record.failing_files,
         interventions=interventions,
         stepped_in=intervention is not None,
         fewest=min(_measured(counted), default=None),
@@ -151,38 +153,33 @@ def _measured(attempts: Sequence[Attempt]) -> list[int]:
     return [count for count in found if count is not None]
 
 
-def status_of(record: Mapping[str, Any]) -> str:
-    """What a task ended with; "" where it did not: it runs, or was killed."""
-    return str((record.get("outcome") or {}).get("status") or "")
-
-
-def awaits_approval(record: Mapping[str, Any]) -> bool:
+def awaits_approval(record: TaskRecord) -> bool:
     """Whether nothing but a person's approval is missing."""
-    return (record.get("outcome") or {}).get("trigger") == "approval"
+    return record.trigger == "approval"
 
 
-def is_help(record: Mapping[str, Any], context: str) -> bool:
+def is_help(record: TaskRecord, context: str) -> bool:
     """Whether to resume a task is to step in: a person answers it, or has something to say.
 
     What was only interrupted or paused goes on as it stood.
     """
-    return bool(context) or status_of(record) in ENDED
+    return bool(context) or record.status in ENDED
 
 
-def is_open(record: Mapping[str, Any]) -> bool:
+def is_open(record: TaskRecord) -> bool:
     """Whether there is something of a task to go on with, or to be undone; a stage is its pipeline's."""
-    aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
-    return not (record.get("run") or aborted or status_of(record) in DONE)
+    is_over = record.run or record.trigger == "aborted" or record.status in DONE
+    return bool(record) and not is_over
 
 
-def must_be_resumable(record: Mapping[str, Any]) -> None:
+def must_be_resumable(record: TaskRecord) -> None:
     """Refuse what cannot be resumed.
 
     Raises:
         UsageError: nothing is left to do on the task; says what it is and what to do.
     """
-    status, name = status_of(record), record.get("id")
-    if run := record.get("run"):
+    status, name = record.status, record.id
+    if run := record.run:
         raise UsageError(
             f"task {name} is a stage of the run {run}: `loki pipeline resume {run}` goes on with it, "
             f"`loki cancel {run}` gives it up"
@@ -195,7 +192,7 @@ def must_be_resumable(record: Mapping[str, Any]) -> None:
     )
 
 
-def aborted(record: Mapping[str, Any], at: str, why: str = "") -> dict[str, Any]:
+def aborted(record: TaskRecord, at: str, why: str = "") -> TaskRecord:
     """A task's record after a person aborted it; its changes have been undone.
 
     Args:
@@ -203,13 +200,13 @@ def aborted(record: Mapping[str, Any], at: str, why: str = "") -> dict[str, Any]
         at: when, ISO 8601 UTC.
         why: what they said, "" for nothing.
     """
-    outcome = {
-        **(record.get("outcome") or {"task_id": record.get("id"), "attempts": 0}),
-        "status": "failed",
-        "reason": f"aborted by a person, and its changes undone{f': {why}' if why else ''}",
-        "trigger": "aborted",
-        "files_modified": [],
-    }
-    now = Intervention(at, "abort", why, int(record.get("execution", 1)), 0, status_of(record))
-    told = [*(record.get("interventions") or ()), now.to_dict()]
-    return {**record, "outcome": outcome, "interventions": told, "updated_at": at}
+    outcome = replace(
+        record.outcome or Outcome(record.id, "", 0),
+        status="failed",
+        reason=f"aborted by a person, and its changes undone{f': {why}' if why else ''}",
+        trigger="aborted",
+        files=(),
+    )
+    now = Intervention(at, "abort", why, record.execution, 0, record.status)
+    told = (*record.interventions, now)
+    return replace(record, outcome=outcome, interventions=told, updated_at=at)

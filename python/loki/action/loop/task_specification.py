@@ -6,16 +6,16 @@ Secrets are not kept: a command that holds one is kept masked, and has to be sai
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from loki.action.checks.check import DEFAULT_TIMEOUT, Check
+from loki.action.checks.check import Check
 from loki.action.task import TaskSpec
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
 from loki.decision.budget import Budget
-from loki.memory.document_validation import FLAWS
+from loki.memory.task_record import KeptBudget, KeptCheck, TaskRecord
 
 MASKED = "masked"
 
@@ -39,58 +39,63 @@ def kept_command(words: Sequence[str]) -> dict[str, Any]:
     return {"command": [masked], MASKED: True}
 
 
-def to_dict(spec: TaskSpec) -> dict[str, Any]:
-    """JSON-able form of a specification."""
-    data = {field.name: _plain(getattr(spec, field.name)) for field in fields(spec)}
-    checks = [_check_to_dict(check) for check in spec.checks]
-    return {**data, "checks": checks, "budget": asdict(spec.budget)}
+def record_of(spec: TaskSpec) -> TaskRecord:
+    """What is kept of a specification, secrets masked; nothing of how the task stands."""
+    asked = {name: _plain(getattr(spec, name)) for name in SPECIFIED - {"checks", "budget"}}
+    checks = tuple(map(_kept_check, spec.checks))
+    return TaskRecord(**asked, checks=checks, budget=KeptBudget(**asdict(spec.budget)))
 
 
-def from_dict(record: Mapping[str, Any], checks: Sequence[Check] | None = None) -> TaskSpec:
+def spec_of(record: TaskRecord, checks: Sequence[Check] | None = None) -> TaskSpec:
     """The specification in a task's record.
 
     Args:
-        record: what `to_dict` gave, perhaps with more in it.
+        record: what is kept of a task.
         checks: used instead of those in the record; None: those in the record.
 
     Raises:
         UsageError: a check held a secret, or the record cannot be read.
     """
-    if flaws := [
-        one for one in record.get(FLAWS, ()) if one.split(".")[0].split(":")[0] in SPECIFIED
-    ]:
-        # Fewer checks, or no budget, would be another task.
-        raise UsageError(
-            f"what is kept of task {record.get('id')} is damaged ({flaws[0]}): begin it anew with "
-            "`loki run`"
-        )
+    flaws = [one for one in record.flaws if one.split(".")[0].split(":")[0] in SPECIFIED]
     try:
-        found = tuple(map(_check_from_dict, record["checks"])) if checks is None else tuple(checks)
-        names = {field.name for field in fields(TaskSpec)} & record.keys()
-        budget = Budget(**record.get("budget") or {})
-        values = {name: record[name] for name in names}
-        scope = tuple(map(str, record.get("scope") or ()))
-        return TaskSpec(**{**values, "checks": found, "budget": budget, "scope": scope})
-    except (KeyError, TypeError, ValueError) as error:
+        if flaws or not record:  # fewer checks, or no budget, would be another task
+            raise ValueError(flaws[0] if flaws else "nothing is kept")
+        asked = {name: getattr(record, name) for name in SPECIFIED - {"checks", "budget"}}
+        limits = record.budget or KeptBudget()
+        return TaskSpec(
+            **asked,
+            checks=tuple(map(_check_of, record.checks) if checks is None else checks),
+            budget=Budget(limits.attempts, limits.seconds, limits.tokens, limits.cost),
+        )
+    except ValueError as error:
         raise UsageError(
-            f"what is kept of task {record.get('id')} cannot be read ({error!r}): begin it anew with "
-            "`loki run`"
+            f"what is kept of task {record.id} is damaged ({error}): begin it anew with `loki run`"
         ) from error
 
 
-def _check_to_dict(check: Check) -> dict[str, Any]:
-    data = {key: _plain(value) for key, value in check.to_dict().items()}
-    return {**data, "timeout": check.timeout, **kept_command(check.command)}
+def _kept_check(check: Check) -> KeptCheck:
+    said = {name: _plain(getattr(check, name)) for name in _CHECK}
+    return KeptCheck(**{**said, "timeout": check.timeout, **_command(check.command)})
+
+
+def _command(words: Sequence[str]) -> dict[str, Any]:
+    kept = kept_command(words)
+    return {**kept, "command": tuple(kept["command"])}
 
 
 def _plain(value: Any) -> Any:
     return mask_secrets(value) if isinstance(value, str) else value
 
 
-def _check_from_dict(data: Mapping[str, Any]) -> Check:
-    if data.get(MASKED):
+_CHECK = ("kind", "name", "pattern", "expected", "description")
+
+
+def _check_of(kept: KeptCheck) -> Check:
+    if kept.masked:
         raise UsageError(
-            f"the check `{' '.join(data['command'])}` holds a secret, which loki does not keep: "
+            f"the check `{' '.join(kept.command)}` holds a secret, which loki does not keep: "
             "say the checks again (--check)"
         )
-    return Check.from_dict(data, float(data.get("timeout", DEFAULT_TIMEOUT)))
+    said = {name: getattr(kept, name) for name in _CHECK}
+    said["name"] = said["name"] or " ".join(kept.command)
+    return Check(kept.command, **said, timeout=kept.timeout)

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.pipelines.pipeline_state import Phase, RollbackStep, RunState
-from loki.action.task import EXIT_CODES
 from loki.base.time import isoformat
+from loki.memory.task_outcome import EXIT_CODES
 
 OUT_OF_BUDGET = frozenset({"budget", "timeout"})
 """Triggers of a failure that a limit caused."""

@@ -16,14 +16,14 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loki.action.changes.git import git_folder, setting_files
 from loki.action.gates.jsonc import plain
-from loki.base import atomic_file
+from loki.base import atomic_file, codec
 from loki.base.path_containment import is_part, part
 
 LOG = "logs/rules.jsonl"
@@ -107,22 +107,6 @@ class PutBack:
     def is_asked(self) -> bool:
         """Whether a person may have it as the command left it: not what loki itself keeps of a task."""
         return not self.path.endswith(tuple(f"/{name}" for name in OF_TASK[1:]))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> PutBack:
-        """One from a record.
-
-        Raises:
-            ValueError: it is none.
-        """
-        try:
-            return cls(**{one.name: str(data[one.name]) for one in fields(cls)})
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"no record of a rule: {error}") from error
-
-    def to_dict(self) -> dict[str, str]:
-        """As it is kept."""
-        return asdict(self)
 
 
 @dataclass
@@ -285,7 +269,7 @@ class Rules:
             os.rename(path, self.folder / kept)
         put(path, was)
         done = PutBack(id_, at, path, command, now.digest, was.digest, kept)
-        line = json.dumps(done.to_dict(), ensure_ascii=False).encode("utf-8", "backslashreplace")
+        line = json.dumps(codec.write(done), ensure_ascii=False).encode("utf-8", "backslashreplace")
         atomic_file.make_folder((self.folder / LOG).parent)
         atomic_file.append_line(self.folder / LOG, line)
         return done
@@ -293,7 +277,7 @@ class Rules:
     def _put_back_since(self, size: int) -> Iterator[PutBack]:
         for said in self._log(size):
             with suppress(ValueError):
-                yield PutBack.from_dict(said)
+                yield codec.parse(PutBack, said)
 
     def asked(self, before: Look) -> dict[str, bool]:
         """What a person had been asked before a look, by id, and whether the answer was no."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.checks.check import EVIDENCE
 from loki.action.loop import task_specification
-from loki.action.loop.resumption import status_of
 from loki.base.error import StoreError, UsageError
 from loki.base.time import isoformat
 from loki.jobs.dead_letters import dead_letter_form
@@ -24,10 +23,12 @@ from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.memory import dead_letter_page, task_record
 from loki.memory.dead_letter import HUMAN, DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
+from loki.memory.task_record import TaskRecord
 from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
-    from loki.action.task import Outcome, TaskSpec
+    from loki.action.task import TaskSpec
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -120,34 +121,33 @@ def expire(workspace: Workspace, task_id: str, reason: str) -> None:
     by_person = {"task_id": task_id, "recovery_strategy": HUMAN}
     with workspace.exclusive():
         record = task_record.load(workspace.store, task_id)
-        if record and status_of(record) in {"escalated", ""}:
+        if record and record.status in {"escalated", ""}:
             letter = _end(workspace, record, reason)
-            if not record.get("run"):
-                add(workspace, _spec(record), letter, record.get("agent"))
+            if not record.run:
+                add(workspace, _spec(record), letter, record.agent)
                 queue.dead_letter(by_person)  # whatever failed before
         elif not record and queue.where(task_id) in {"pending", "in-progress"}:
             now = isoformat(workspace.clock.now())
             queue.dead_letter({**by_person, "error_summary": reason, "last_failure": now})
 
 
-def _end(workspace: Workspace, record: dict[str, Any], reason: str) -> DeadLetter:
+def _end(workspace: Workspace, record: TaskRecord, reason: str) -> DeadLetter:
     """Keep that a task failed, with its page."""
-    task_id, title = str(record["id"]), str(record.get("title") or "")
+    task_id, title = record.id, record.title
     now, history = isoformat(workspace.clock.now()), workspace.history(task_id)
-    execution = int(record.get("execution") or 1)
-    made = [one for one in history.attempts() if one.execution == execution]
+    made = [one for one in history.attempts() if one.execution == record.execution]
     found = (one.recognized() for one in reversed(made))
     failure = next(filter(None, found), None) or Failure.of(reason, tool="loki")
     files, page = workspace.journal(task_id).changes(), dead_letter_page.name(task_id)
-    source = source_of(workspace, task_id, record.get("run") or "")
+    source = source_of(workspace, task_id, record.run)
     letter = DeadLetter.of(
         task_id, title, made, failure, blocked_reason(EXPIRED), now, files, source
     )
     DeadLetterLog(workspace.store, workspace.patterns).add(letter, made, page)
-    before = record.get("outcome") or {"task_id": task_id, "attempts": len(made)}
-    outcome = {**before, "status": "failed", "reason": reason, "trigger": EXPIRED, "page": page}
-    history.end(execution, outcome, title=title, at=now)
-    task_record.save(workspace.store, {**record, "outcome": outcome, "updated_at": now})
+    before = record.outcome or Outcome(task_id, "", len(made))
+    outcome = replace(before, status="failed", reason=reason, trigger=EXPIRED, page=page)
+    history.end(record.execution, outcome.to_dict(), title=title, at=now)
+    task_record.save(workspace.store, replace(record, outcome=outcome, updated_at=now))
     return letter
 
 
@@ -195,22 +195,21 @@ def _entry(finder: FactFinder, task: QueuedTask, summary: str, at: str) -> dict[
     return made
 
 
-def _was_given_up(record: Mapping[str, Any]) -> bool:
-    ended_by = (record.get("outcome") or {}).get("trigger")
-    is_dead = status_of(record) == "failed" and ended_by not in {"budget", "aborted"}
-    return is_dead and not record.get("run")
+def _was_given_up(record: TaskRecord) -> bool:
+    is_dead = record.status == "failed" and record.trigger not in {"budget", "aborted"}
+    return is_dead and not record.run
 
 
-def _spec(record: Mapping[str, Any]) -> TaskSpec:
+def _spec(record: TaskRecord) -> TaskSpec:
     try:
-        return task_specification.from_dict(record)
+        return task_specification.spec_of(record)
     except UsageError:  # a check held a secret: whoever tries it again says its checks again
-        return task_specification.from_dict(record, ())
+        return task_specification.spec_of(record, ())
 
 
-def _asked_of(record: Mapping[str, Any], task_id: str, title: str) -> QueuedTask:
+def _asked_of(record: TaskRecord, task_id: str, title: str) -> QueuedTask:
     try:
-        return _asked(_spec(record), record.get("agent"))
+        return _asked(_spec(record), record.agent)
     except UsageError:
         return QueuedTask(task_id, title or task_id)
 

@@ -172,8 +172,8 @@ class FactFinder:
             return Dependency(name, "waiting", "", f"the task is in {where}")
         if _is_id(name):
             record = task_record.load(self._store, name)
-            if (record.get("outcome") or {}).get("status") == "success":
-                at = str(record.get("updated_at") or "")
+            if record.status == "success":
+                at = record.updated_at
                 return Dependency(name, "available", at, f"the task succeeded, {at}")
         there = next(self._installed(name), "")
         return Dependency(name, "available" if there else "missing", "", there or "nobody knows it")

@@ -4,12 +4,13 @@ and stages of pipelines."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.jobs.inbox import escalation_requests, human_review_answers
 from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.memory.task_record import TaskRecord
 from loki.people.request import Evidence, Option, Request, id_of, yes_or_no
 from loki.people.request_page import criterion_options
 from loki.people.review_trigger import is_about_done
@@ -25,44 +26,42 @@ def _criteria(workspace: Workspace, look: Look) -> Iterator[Request]:
 
     asked = {one.task_id for one in human_review_answers.of(workspace).open() if is_about_done(one)}
     for id_, record in look.records.items():
-        outcome, awaited = record.get("outcome") or {}, record.get("approval") or {}
-        if outcome.get("trigger") != "approval" or id_ in asked:
+        awaited = record.approval
+        if record.trigger != "approval" or awaited is None or id_ in asked:
             continue
         decided = Approvals(workspace.store, id_)
-        digest = str(awaited.get("digest", ""))
-        for name in map(str, awaited.get("criteria") or []):
-            if decided.standing(name, digest) is None:
+        for name in awaited.criteria:
+            if decided.standing(name, awaited.digest) is None:
                 yield _criterion(id_, record, name, look)
 
 
-def _criterion(task: str, record: Mapping[str, Any], criterion: str, look: Look) -> Request:
+def _criterion(task: str, record: TaskRecord, criterion: str, look: Look) -> Request:
     id_ = id_of("approval", task, criterion)
-    checks = [c for c in record.get("checks") or [] if isinstance(c, Mapping)]
-    said = [str(c.get("description") or "") for c in checks if c.get("name") == criterion]
-    about = (record.get("approval") or {}).get("about") or {}
+    said = [check.description for check in record.checks if check.name == criterion]
+    about = record.approval.about if record.approval else {}
     text = next(filter(None, (*said, about.get(criterion))), criterion)
-    files = [str(one) for one in (record.get("outcome") or {}).get("files_modified") or []]
+    files = record.outcome.files if record.outcome else ()
     changed = ", ".join(files) or "nothing"
     question = f"Does this hold: {text}? Every other check passes; it changed {changed}."
-    title, since = str(record.get("title")), str(record.get("updated_at") or "")
     options, evidence = criterion_options(task, criterion), (Evidence("changed", f) for f in files)
-    request = Request(id_, "approval", title, question, since, options, task, target=criterion)
+    request = Request(
+        id_, "approval", record.title, question, record.updated_at, options, task, target=criterion
+    )
     return replace(request, page=look.page_of(task), evidence=tuple(evidence))
 
 
 def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
-    from loki.action.loop.resumption import DONE, status_of
+    from loki.action.loop.resumption import DONE
     from loki.people.approval import Approvals
 
     for task, record in look.records.items():
-        aborted = (record.get("outcome") or {}).get("trigger") == "aborted"
-        if record and status_of(record) not in DONE and not aborted:
+        if record and record.status not in DONE and record.trigger != "aborted":
             for name in Approvals(workspace.store, task).undecided():
                 yield _command(task, record, name)
 
 
-def _command(task: str, record: Mapping[str, Any], name: str) -> Request:
+def _command(task: str, record: TaskRecord, name: str) -> Request:
     from loki.base.control_characters import written_out
     from loki.base.secret import holds_mask
 
@@ -72,8 +71,9 @@ def _command(task: str, record: Mapping[str, Any], name: str) -> Request:
         words = f'loki resume {shlex.quote(task)} --approve "command: …"'
         options = (Option("approve, with the secret's words", words), options[1])
     question = f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?"
-    title, since = str(record.get("title")), str(record.get("updated_at") or "")
-    return Request(id_, "command", title, question, since, options, task, target=name)
+    return Request(
+        id_, "command", record.title, question, record.updated_at, options, task, target=name
+    )
 
 
 def _yes(workspace: Workspace, one: Request, said: Said) -> Result:

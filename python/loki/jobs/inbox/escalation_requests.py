@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loki.action.loop.resumption import DONE, status_of
+from loki.action.loop.resumption import DONE
 from loki.jobs.inbox import human_review_answers, queue_requests
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.jobs.queue.project_queue import queue_of
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
+from loki.memory.task_record import TaskRecord
 from loki.people.escalations import Escalations
 from loki.people.request import Option, Request, id_of
 
@@ -35,19 +36,19 @@ def escalations(workspace: Workspace, look: Look) -> list[Request]:
         tasks = [
             task
             for task in page.tasks
-            if task not in seen and not _is_asked_otherwise(look.records.get(task) or {})
+            if task not in seen and not _is_asked_otherwise(look.records.get(task))
         ]
         seen.update(tasks)
         if tasks:
             asked = f"{page.reason or page.trigger}. {page.asks}".strip()
             found.append(_escalation(tasks, page.title, asked, _asked_at(page.page), page.page))
     for task, record in look.records.items():
-        outcome = record.get("outcome") or {}
-        is_open = outcome.get("status") == "escalated" and task not in seen
-        if is_open and not _is_asked_otherwise(record):
-            title, since = str(record.get("title")), str(record.get("updated_at") or "")
-            page_name = str(outcome.get("page") or "")
-            found.append(_escalation([task], title, f"{outcome.get('reason')}.", since, page_name))
+        outcome = record.outcome
+        if outcome is None or outcome.status != "escalated" or task in seen:
+            continue
+        if not _is_asked_otherwise(record):
+            reason, page_name = f"{outcome.reason}.", outcome.page or ""
+            found.append(_escalation([task], record.title, reason, record.updated_at, page_name))
     return found
 
 
@@ -61,11 +62,12 @@ def id_for(page: str, task: str) -> str:
     return id_of("escalation", page or task)
 
 
-def _is_asked_otherwise(record: Mapping[str, Any]) -> bool:
-    outcome = record.get("outcome") or {}
-    if outcome.get("status") == "escalated" and outcome.get("trigger") in ASKED_OTHERWISE:
+def _is_asked_otherwise(record: TaskRecord | None) -> bool:
+    if record is None:
+        return False
+    if record.status == "escalated" and record.trigger in ASKED_OTHERWISE:
         return True
-    return bool(record.get("run"))  # a stage: the pipeline's run asks
+    return bool(record.run)  # a stage: the pipeline's run asks
 
 
 def _asked_at(page: str) -> str:
@@ -133,7 +135,7 @@ def give_up(workspace: Workspace, one: Request, said: Said) -> Result:
     """
     records = {task: task_record.load(workspace.store, task) for task in one.tasks}
     # The newest change is undone first: others may lie below it, in the same files.
-    newest = sorted(records, key=lambda t: str(records[t].get("updated_at") or ""), reverse=True)
+    newest = sorted(records, key=lambda t: records[t].updated_at, reverse=True)
     for task in newest:
         human_review_answers.give_up(workspace, task, said.note)
         _answered(workspace, task, f"given up, by {said.by}", said.note)
@@ -148,7 +150,7 @@ def _answered(workspace: Workspace, task: str, what: str, words: str) -> None:
 
 def _can_resume(workspace: Workspace, task: str) -> bool:
     record = task_record.load(workspace.store, task)
-    return bool(record) and status_of(record) not in DONE and not record.get("run")
+    return bool(record) and record.status not in DONE and not record.run
 
 
 ESCALATION = Kind("escalation", escalations, _go_on, give_up, asks=True, wants_why=False)

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
     from loki.action.changes.executor import Executor
     from loki.action.loop.human_review_check import Reviewing
-    from loki.action.task import Outcome, TaskSpec
+    from loki.action.task import TaskSpec
     from loki.jobs.inbox.project_snapshot import Look
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -260,10 +261,9 @@ def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | N
     """What people said of the criteria that a request is about; None: not all is said."""
     from loki.memory import task_record
 
-    awaited = task_record.load(workspace.store, review.task_id).get("approval") or {}
+    awaited = task_record.load(workspace.store, review.task_id).approval or task_record.Awaited()
     approvals = Approvals(workspace.store, review.task_id)
-    digest = str(awaited.get("digest", ""))
-    said = [approvals.standing(str(name), digest) for name in awaited.get("criteria") or []]
+    said = [approvals.standing(name, awaited.digest) for name in awaited.criteria]
     if any(one is not None and not one.approved for one in said):
         return Standing.REJECTED
     return Standing.APPROVED if said and all(said) else None
@@ -276,7 +276,7 @@ def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
     """Open requests: HUMAN_REVIEW_NEEDED."""
     timeout = timedelta(seconds=workspace.config.review.timeout)
     for review in of(workspace).open():
-        record = look.records.get(review.task_id) or {}
+        record = look.records.get(review.task_id)
         until = review.until(timeout)
         evidence = [Evidence("severity", review.severity)]
         evidence += [Evidence("asks", review.agent)] if review.agent else []
@@ -284,10 +284,10 @@ def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
         yield Request(
             review.id,
             "human_review",
-            str(record.get("title") or review.task_id or review.reason),
+            (record and record.title) or review.task_id or review.reason,
             review.asked,
             review.timestamp,
-            options_of(review, can_end=bool(record) and not record.get("run")),
+            options_of(review, can_end=bool(record and not record.run)),
             review.task_id,
             isoformat(until) if until else "",
             "its task becomes a dead letter" if review.blocking else "it is withdrawn",
@@ -386,7 +386,7 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     from loki.action.loop.resumption import is_open
     from loki.memory import task_record
 
-    if not is_open(task_record.load(workspace.store, task_id) or {"run": "none"}) and not (
+    if not is_open(task_record.load(workspace.store, task_id)) and not (
         is_waiting_in_queue(workspace, task_id)
     ):
         return  # it ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.action.loop.resumption import DONE, status_of
+from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.jobs.inbox import (
     approvals,
@@ -250,11 +250,11 @@ def _followed(workspace: Workspace, one: Request, result: Result) -> Result:
     if left:
         return replace(result, next=f"loki approve {left[0].id}")
     record = task_record.load(workspace.store, one.task_id)
-    if run := str(record.get("run") or ""):
+    if run := record.run:
         return replace(result, next=f"loki pipeline resume {shlex.quote(run)}", run=run)
     if human_review_answers.is_queued(workspace, one.task_id):
         return _queued(workspace, one, result)
-    if not record or status_of(record) in DONE:
+    if not record or record.status in DONE:
         return result
     command = f"loki resume {shlex.quote(one.task_id)}"
     return replace(result, next=command, tasks=(one.task_id,))

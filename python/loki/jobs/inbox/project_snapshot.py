@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.base.error import LokiError
 from loki.jobs.queue.project_queue import queue_of
 from loki.memory import task_record
+from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from loki.decision.breaker_snapshot import BreakerSnapshot
@@ -32,14 +33,15 @@ class Look:
         self.unread = ""
 
     @cached_property
-    def records(self) -> dict[str, dict[str, Any]]:
+    def records(self) -> dict[str, TaskRecord]:
         """What is kept of each task, by its id."""
         workspace = self._workspace
         return {id_: task_record.load(workspace.store, id_) for id_ in workspace.tasks()}
 
     def page_of(self, task_id: str) -> str:
         """The page that a task ended with, or ""."""
-        return str(((self.records.get(task_id) or {}).get("outcome") or {}).get("page") or "")
+        record = self.records.get(task_id)
+        return (record and record.outcome and record.outcome.page) or ""
 
     @cached_property
     def lists(self) -> Lists | None:

@@ -12,6 +12,7 @@ from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.inbox_numbers import numbered
 from loki.jobs.inbox.project_snapshot import Look
 from loki.jobs.inbox.recurring_requests import summary
+from loki.memory.task_record import TaskRecord
 from loki.people.request import Request
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         [
             _begun(id_, one)
             for id_, one in look.records.items()
-            if one and not one.get("outcome") and id_ not in told
+            if one and not one.outcome and id_ not in told
         ],
         queue,
         _breakers(look),
@@ -113,8 +114,8 @@ def _queue(lists: Lists | None) -> tuple[list[dict[str, Any]], dict[str, int]]:
     return running, counts if any(counts.values()) else {}
 
 
-def _begun(id_: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    return {"id": id_, "title": record.get("title"), "since": record.get("updated_at")}
+def _begun(id_: str, record: TaskRecord) -> dict[str, Any]:
+    return {"id": id_, "title": record.title, "since": record.updated_at}
 
 
 def _breakers(look: Look) -> list[dict[str, Any]]:
@@ -140,16 +141,16 @@ def _signals(workspace: Workspace) -> dict[str, int]:
     return dict(Counter(one.label for one in found if one.kind not in asked))
 
 
-def _outcomes(records: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    ended = [(id_, one) for id_, one in records.items() if one.get("outcome")]
-    ended.sort(key=lambda pair: str(pair[1].get("updated_at") or ""), reverse=True)
+def _outcomes(records: Mapping[str, TaskRecord]) -> list[dict[str, Any]]:
+    ended = [(id_, one, one.outcome) for id_, one in records.items() if one.outcome]
+    ended.sort(key=lambda found: found[1].updated_at, reverse=True)
     return [
         {
             "id": id_,
-            "title": one.get("title"),
-            "status": one["outcome"].get("status"),
-            "reason": one["outcome"].get("reason"),
-            "at": one.get("updated_at"),
+            "title": one.title,
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "at": one.updated_at,
         }
-        for id_, one in ended[:LAST]
+        for id_, one, outcome in ended[:LAST]
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.processes.protected_rules import ASIDE, LOG, PutBack, State, put
-from loki.base import path_containment
+from loki.base import codec, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.jobs.inbox.request_kind import Kind, Result, Said
@@ -89,7 +89,7 @@ def _open(workspace: Workspace) -> dict[str, PutBack]:
             (declined.discard if record.get("accepted") else declined.add)(id_)
             continue
         try:
-            one = PutBack.from_dict(record)
+            one = codec.parse(PutBack, record)
         except ValueError:
             continue
         if not one.is_asked or one.id in declined:

@@ -8,15 +8,15 @@ by itself is not among them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loki.action.loop.resumption import status_of
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.base import locks
 from loki.base.error import UsageError
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.memory.task_record import TaskRecord
 from loki.people.request import Request, yes_or_no
 
 if TYPE_CHECKING:
@@ -50,29 +50,28 @@ def stopped(workspace: Workspace, look: Look) -> list[Request]:
 
 
 def _tasks(
-    workspace: Workspace, records: Mapping[str, Mapping[str, Any]]
+    workspace: Workspace, records: Mapping[str, TaskRecord]
 ) -> Iterator[tuple[str, Request]]:
     for id_, record in records.items():
-        outcome = record.get("outcome") or {}
-        status = "budget" if outcome.get("trigger") == "budget" else status_of(record)
+        status = "budget" if record.trigger == "budget" else record.status
         if (
             not record
-            or record.get("run")
+            or record.run
             or status not in WHY
             or human_review_answers.is_queued(workspace, id_)
         ):
             continue
         if status != "escalated" and _is_recurring(workspace, id_):
             continue  # the next run begins it anew
-        reason = str(outcome.get("reason") or "")
+        reason = record.outcome.reason if record.outcome else ""
         yield (
             status,
             Request(
                 id_,
                 "stopped",
-                str(record.get("title") or id_),
+                record.title or id_,
                 f"{WHY[status].format(reason=reason)}; it goes on when you say so.",
-                str(record.get("updated_at") or ""),
+                record.updated_at,
                 yes_or_no(id_, "go on", "give up", "go on, with what you know"),
                 id_,
             ),

@@ -12,15 +12,15 @@ from loki.action.agent_protocol import ReviewRequest
 from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
-from loki.execution import assembly
+from loki.execution import assembly, resolve
 from loki.jobs.recurring.recurring_run import PutOff, Ran, RunRecord, Start, Status, Verdict
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Agent
-    from loki.action.task import Outcome, TaskSpec
-    from loki.agents.command_reviewer import CommandReviewer
+    from loki.action.task import TaskSpec
     from loki.jobs.recurring.recurring_task import AgentPart, RecurringTask
     from loki.memory.attempt import Attempt
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 BUSY = timedelta(minutes=1)
@@ -49,7 +49,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff
     agent = agent_of(workspace, part)
     if refused := _refused(workspace, agent):
         return refused
-    reviewer = _reviewer(workspace, part.reviewer_command)
+    reviewer = resolve.reviewer(workspace, part.reviewer_command)
     checks = part.checks or workspace.default_checks(part.kind, part.complexity, reviewer)
     prepared = workspace.task(
         part.task,
@@ -85,7 +85,10 @@ def evaluate(
     part = task.agent
     if part is None or part.evaluate_command is None or record.task_id is None:
         return Verdict(False, "nobody evaluates it")
-    reviewer = _reviewer(workspace, part.evaluate_command)
+    try:
+        reviewer = resolve.reviewer(workspace, part.evaluate_command)
+    except UsageError:
+        return None
     assert reviewer is not None
     spec = assembly.task_spec(workspace, part.task, id=record.task_id)
     performer = workspace.performer(spec, 1, cancelled)
@@ -116,20 +119,13 @@ def agent_of(workspace: Workspace, part: AgentPart) -> Agent:
     Raises:
         UsageError: there is none, or it cannot work.
     """
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
-
     if part.agent is not None:
         return workspace.agent(part.agent)
     if part.agent_command is None:
         raise UsageError(
             "who works? Expected --agent or --agent-command (`agent`, `agent_command` in its file)"
         )
-    timeout = workspace.config.loop.agent_timeout
-    found = CommandAgent(part.agent_command, timeout=timeout)
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
-    return found
+    return resolve.program(workspace, part.agent_command)
 
 
 def loop_id(task: RecurringTask, number: int) -> str:
@@ -147,14 +143,6 @@ def _refused(workspace: Workspace, agent: Agent) -> PutOff | None:
     wait = UNKNOWN if now.retry_after is None else timedelta(seconds=now.retry_after)
     why = f"the circuit breaker {now.name} is open: {now.last_error}".rstrip(": ")
     return PutOff(workspace.clock.now() + wait, why)
-
-
-def _reviewer(workspace: Workspace, command: str | None) -> CommandReviewer | None:
-    from loki.agents.command_reviewer import CommandReviewer
-
-    if command is None:
-        return None
-    return CommandReviewer(command, timeout=workspace.config.loop.agent_timeout)
 
 
 def _ran(workspace: Workspace, outcome: Outcome) -> Ran:
@@ -211,7 +199,7 @@ def spec_of(workspace: Workspace, task: RecurringTask) -> TaskSpec:
     part = task.agent
     assert part is not None
     agent_of(workspace, part)
-    reviewer = _reviewer(workspace, part.reviewer_command)
+    reviewer = resolve.reviewer(workspace, part.reviewer_command)
     checks = part.checks or workspace.default_checks(part.kind, part.complexity, reviewer)
     return workspace.task(
         part.task,

@@ -62,14 +62,12 @@ class Dispatch:
     def unfinished(self, signal: Signal) -> str:
         """Why the work that a signal is about is not there yet, or ""."""
         task = signal.said("task_id")
-        record = task_record.load(self.workspace.store, task) if task else {}
+        record = task_record.load(self.workspace.store, task) if task else None
         if not record:
             return ""
-        outcome = record.get("outcome")
-        if not outcome:
+        if not record.outcome:
             return f"task {task} has not ended yet"
-        status = outcome.get("status")
-        return "" if status in FINISHED else f"task {task} ended as {status}"
+        return "" if record.status in FINISHED else f"task {task} ended as {record.status}"
 
 
 Consumer: TypeAlias = Callable[[Dispatch, "Signal"], "Done | Waits"]

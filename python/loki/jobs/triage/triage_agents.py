@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from loki.action.loop.agent_call import breaker_of, name_of
 from loki.action.question_protocol import Question, Said
-from loki.agents.command_agent import CommandAgent
 from loki.agents.fallback_agent import FallbackAgent, ask
 from loki.base.error import BreakerOpen, UsageError
 from loki.base.secret import mask_secrets
+from loki.execution.resolve import program
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS
 from loki.jobs.triage.triage_record import TriageRecord
@@ -84,7 +84,7 @@ class TriageAgents:
         if name not in self._ways:
             try:
                 if name.startswith(_COMMAND):
-                    agent: object = CommandAgent(name.removeprefix(_COMMAND))
+                    agent: object = program(self._workspace, name.removeprefix(_COMMAND))
                 else:
                     agent = self._workspace.agent(name)
             except UsageError as error:

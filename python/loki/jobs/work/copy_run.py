@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import threading
 
     from loki.action.loop.performer import Performer
-    from loki.action.task import Outcome, TaskSpec
+    from loki.action.task import TaskSpec
     from loki.execution.task_session import AgentLike, Task
     from loki.jobs.work.task_copy import Copy
+    from loki.memory.task_outcome import Outcome
 
 KEPT = ("success", "unverified")
 """Statuses after which nothing is left unfinished."""
@@ -60,10 +61,7 @@ def run_in_copy(
             with task as entered:
                 outcome = entered.run(agent)
         finally:
-            status = (task_record.load(project.store, task.spec.id).get("outcome") or {}).get(
-                "status"
-            )
-            if status in KEPT:
+            if task_record.load(project.store, task.spec.id).status in KEPT:
                 forget(project.folder, project.store, task.spec.id)
             else:
                 keep_patch(project.folder, project.store, task.spec.id, copy.root)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loki.action.loop.resumption import awaits_approval, status_of
-from loki.action.task import Outcome
+from loki.action.loop.resumption import awaits_approval
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.execution import assembly
+from loki.execution import assembly, resolve
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.project_queue import must_be_whole
 from loki.jobs.queue.queue_operations import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory import task_record
+from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -85,8 +86,8 @@ def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = F
     assembly.task_spec(workspace, **said)
 
 
-def _goes_on(workspace: Workspace, record: Mapping[str, Any], id_: str) -> bool:
-    if status_of(record) != "escalated" or awaits_approval(record):
+def _goes_on(workspace: Workspace, record: TaskRecord, id_: str) -> bool:
+    if record.status != "escalated" or awaits_approval(record):
         return False
     # A worker is nobody who answers: what still asks a person is not settled by going on.
     return not human_review_answers.of(workspace).of_task(id_)
@@ -114,11 +115,11 @@ def _said(
 def _gone_on_with(
     workspace: Workspace,
     queued: QueuedTask,
-    record: Mapping[str, Any],
+    record: TaskRecord,
     reviewer: Reviewer | None,
 ) -> Task:
     """A task where it stopped; what a person has changed of it since is as it is in the queue."""
-    is_edited = str(queued.raw.get(EDITED) or "") > str(record.get("updated_at") or "")
+    is_edited = str(queued.raw.get(EDITED) or "") > record.updated_at
     if not is_edited:
         return workspace.resume(queued.id, reviewer=reviewer)
     task = workspace.resume(
@@ -160,15 +161,12 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
     Raises:
         UsageError: nobody is named, or who is cannot work: no such program, no key.
     """
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_agent import CommandAgent
-
     said = queued if queued.agent or queued.agent_command else default
     limit = (
         argument_seconds("agent_timeout", queued.agent_timeout) if queued.agent_timeout else None
     )
     if said.agent:
-        return assembly.agent(
+        return resolve.named_agent(
             workspace, said.agent, limit, reflect=queued.reflect, pass_environment=queued.pass_env
         )
     if not said.agent_command:
@@ -178,16 +176,14 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
         )
     if queued.briefing not in {"", "stdin", "argument"}:
         raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
-    found = CommandAgent(
+    return resolve.program(
+        workspace,
         _as_in_project(workspace, said.agent_command),
+        limit,
         briefing=queued.briefing or None,  # type: ignore[arg-type]
-        timeout=limit or workspace.config.loop.agent_timeout,
         reflect=queued.reflect,
         pass_environment=queued.pass_env or None,
     )
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown agent: {problem}")
-    return found
 
 
 def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
@@ -204,32 +200,15 @@ def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
 def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     """How a task ended whose worker died right after, before it could say so; else None."""
     record = task_record.load(workspace.store, queued.id)
-    outcome = record.get("outcome") or {}
-    is_of_now = str(record.get("updated_at") or "") >= queued.submitted_at
-    if not queued.lost or status_of(record) != "success" or not is_of_now:
+    is_of_now = record.updated_at >= queued.submitted_at
+    if not queued.lost or record.status != "success" or not is_of_now:
         return None
     from loki.action.changes.unfinished_work import forget  # how work is done is much to load
 
     forget(workspace.folder, workspace.store, queued.id)
-    files = tuple(map(str, outcome.get("files_modified") or ()))
-    return Outcome(
-        queued.id,
-        "success",
-        int(outcome.get("attempts") or 0),
-        files,
-        reason=str(outcome.get("reason") or ""),
-        duration_ms=int(outcome.get("duration_ms") or 0),
-    )
+    return record.outcome
 
 
 def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
-    if not queued.reviewer_command:
-        return None
-    from loki.action.processes.command_line import unrunnable
-    from loki.agents.command_reviewer import CommandReviewer
-
-    command = _as_in_project(workspace, queued.reviewer_command)
-    reviewer = CommandReviewer(command, timeout=workspace.config.loop.agent_timeout)
-    if problem := unrunnable(reviewer.command, workspace.root, may_come=False):
-        raise UsageError(f"unknown reviewer: {problem}")
-    return reviewer
+    command = queued.reviewer_command and _as_in_project(workspace, queued.reviewer_command)
+    return resolve.reviewer(workspace, command)

@@ -16,9 +16,9 @@ from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish, give_back
 
 if TYPE_CHECKING:
-    from loki.action.task import Outcome
     from loki.jobs.queue.lease import Claim
     from loki.jobs.queue.queue import Queue
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.action.loop import resumption, task_specification
 from loki.action.task import limited, retries_of
@@ -15,6 +15,7 @@ from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
 from loki.jobs.inbox import human_review_answers
 from loki.memory.intervention import MAX_CONTEXT, Intervention, said
+from loki.memory.task_record import Awaited, TaskRecord
 from loki.recognition.definition_file import hint
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def resume(
     workspace: Workspace,
-    record: Mapping[str, Any],
+    record: TaskRecord,
     context: str = "",
     checks: Sequence[str | Check] | None = None,
     max_attempts: int | None = None,
@@ -44,7 +45,7 @@ def resume(
     from loki.execution.task_session import Task
 
     resumption.must_be_resumable(record)
-    spec = task_specification.from_dict(record, None if checks is None else ())
+    spec = task_specification.spec_of(record, None if checks is None else ())
     spec = replace(
         spec,
         checks=resolved(workspace, spec.checks if checks is None else checks, reviewer),
@@ -53,7 +54,7 @@ def resume(
         wait=spec.wait if wait is None else wait,
     )
     words = said(with_commands(workspace, record, context))
-    human_review_answers.resumed(workspace, str(record["id"]), words, user())
+    human_review_answers.resumed(workspace, record.id, words, user())
     if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
     help_ = Intervention(isoformat(workspace.clock.now()), context=words)
@@ -91,7 +92,7 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     from loki.memory import task_record
 
     record = task_record.load(workspace.store, task_id)
-    if record and resumption.is_open(record):
+    if resumption.is_open(record):
         return True
     if human_review_answers.is_waiting_in_queue(workspace, task_id):
         return False
@@ -101,25 +102,23 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     return True
 
 
-def _undo(workspace: Workspace, record: Mapping[str, Any], why: str, *, force: bool) -> Undone:
+def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> Undone:
     """Undo what a task changed, and note on its pages that it is given up."""
     from loki.action.loop.refused_proposal_store import forget
     from loki.memory import task_record
-    from loki.memory.intervention import from_record
     from loki.people.escalation_answer import sentence, with_answer
     from loki.people.escalations import Escalations
 
-    journal = workspace.journal(str(record["id"]))
+    journal = workspace.journal(record.id)
     journal.recover()
     undone = journal.undo(force=force)
     if undone.conflicts and not force:
         return undone
-    forget(workspace.store, str(record["id"]))
+    forget(workspace.store, record.id)
     after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
-    answer = sentence(from_record(after)[-1])
-    Escalations(workspace.store, workspace.clock).answer_with(str(record["id"]), answer)
-    outcome = record.get("outcome") or {}
-    page = outcome.get("page") if resumption.awaits_approval(record) else None
+    answer = sentence(after.interventions[-1])
+    Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
+    page = record.outcome.page if record.outcome and resumption.awaits_approval(record) else None
     if page and (text := workspace.store.get(page)):
         workspace.store.put(page, with_answer(text, answer))
     task_record.save(workspace.store, after)
@@ -128,7 +127,7 @@ def _undo(workspace: Workspace, record: Mapping[str, Any], why: str, *, force: b
 
 def approve(
     workspace: Workspace,
-    record: Mapping[str, Any],
+    record: TaskRecord,
     criterion: str,
     decision: bool,
     by: str,
@@ -147,27 +146,27 @@ def approve(
     from loki.people.approval import PREFIX, Approval, Approvals
 
     at, who = isoformat(workspace.clock.now()), by or user()
-    approvals = Approvals(workspace.strict_store, str(record["id"]))
+    approvals = Approvals(workspace.strict_store, record.id)
     if criterion.startswith(PREFIX):
         return approvals.decide(approvals.words(criterion), decision, who, at, note.strip())
-    awaited = record.get("approval") or {}
-    names = awaited.get("criteria") or []
+    awaited = record.approval or Awaited()
+    names = awaited.criteria
     if criterion not in names:
         waits = f"it waits for: {', '.join(map(repr, names))}" if names else "it waits for none"
         raise UsageError(
-            f"task {record.get('id')} does not wait for an approval of {criterion!r}: {waits}"
+            f"task {record.id} does not wait for an approval of {criterion!r}: {waits}"
             f"{hint(criterion, names)}"
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
-    approval = Approval(criterion, decision, who, at, str(awaited["digest"]), note.strip())
+    approval = Approval(criterion, decision, who, at, awaited.digest, note.strip())
     approvals.add(approval)
     return approval
 
 
-def with_commands(workspace: Workspace, record: Mapping[str, Any], context: str) -> str:
+def with_commands(workspace: Workspace, record: TaskRecord, context: str) -> str:
     """What people said, and which commands they approved since the task stopped."""
-    since, id_ = str(record.get("updated_at") or ""), str(record["id"])
-    return "\n".join(filter(None, (context, *human_review_answers.answers(workspace, id_, since))))
+    answers = human_review_answers.answers(workspace, record.id, record.updated_at)
+    return "\n".join(filter(None, (context, *answers)))
 
 
 def heard(workspace: Workspace, task_id: str) -> list[str]:

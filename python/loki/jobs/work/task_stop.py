@@ -69,7 +69,7 @@ def _holder(workspace: Workspace, queue: Queue, task: str) -> str:
             return f"the worker {known.claim.worker}"
         queue.reap()
     record = task_record.load(workspace.store, task)
-    if not record or record.get("outcome"):
+    if not record or record.outcome:
         return ""
     return "a run" if is_at_work(workspace.folder) else ""
 

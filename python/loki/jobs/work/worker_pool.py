@@ -37,10 +37,10 @@ from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, ta
 from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
-    from loki.action.task import Outcome
     from loki.execution.stop_request import Word
     from loki.jobs.queue.lease import Claim
     from loki.jobs.queue.queued_task import QueuedTask
+    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 IDLE = 1.0

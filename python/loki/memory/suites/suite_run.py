@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from loki.base import codec
 from loki.recognition.failure import Failure
 
 Phase: TypeAlias = Literal["setup", "call", "teardown", "collect", "crash", "timeout"]
@@ -15,8 +15,6 @@ given up."""
 
 Outcome: TypeAlias = Literal["failed", "error", "crashed", "timeout", "rerun"]
 """What became of it; ``rerun``: it was tried again."""
-
-PHASES, OUTCOMES = frozenset(get_args(Phase)), frozenset(get_args(Outcome))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,7 @@ class TestFailure:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; `from_dict` reads it back."""
-        data = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
-        return {**data, "failure": self.failure.to_dict()}
+        return codec.fields_of(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TestFailure:
@@ -57,21 +54,7 @@ class TestFailure:
         Raises:
             ValueError: it is no record of a failing test.
         """
-        try:
-            if data["phase"] not in PHASES or data["outcome"] not in OUTCOMES:
-                raise ValueError(f"found phase {data['phase']!r}, outcome {data['outcome']!r}")
-            return cls(
-                test=str(data["test"]),
-                phase=data["phase"],
-                outcome=data["outcome"],
-                failure=Failure.from_dict(data["failure"]),
-                started_at=str(data.get("started_at") or ""),
-                duration_ms=int(data.get("duration_ms") or 0),
-                worker=str(data.get("worker") or ""),
-                rerun=int(data.get("rerun") or 0),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{data!r:.200} is no record of a failing test ({error!r})") from None
+        return codec.parse(cls, data, "record of a failing test")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +96,7 @@ class TestRun:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; `from_dict` reads it back."""
-        data = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
-        return {
-            **data,
-            "passed": list(self.passed),
-            "failures": [one.to_dict() for one in self.failures],
-            "reruns": [one.to_dict() for one in self.reruns],
-            "counts": dict(self.counts),
-        }
+        return codec.fields_of(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TestRun:
@@ -129,18 +105,4 @@ class TestRun:
         Raises:
             ValueError: it is no record of a run.
         """
-        try:
-            texts = ("started_at", "branch", "commit", "tree", "environment")
-            return cls(
-                id=str(data["id"]),
-                **{name: str(data.get(name) or "") for name in texts},
-                duration_ms=int(data.get("duration_ms") or 0),
-                passed=tuple(map(str, data.get("passed") or ())),
-                failures=tuple(map(TestFailure.from_dict, data.get("failures") or ())),
-                reruns=tuple(map(TestFailure.from_dict, data.get("reruns") or ())),
-                counts={str(name): int(n) for name, n in (data.get("counts") or {}).items()},
-                interrupted=bool(data.get("interrupted")),
-                exit_code=int(data.get("exit_code") or 0),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{data!r:.200} is no record of a test run ({error!r})") from None
+        return codec.parse(cls, data, "record of a test run")

@@ -13,6 +13,7 @@ from loki.action.loop.loop_state import State
 from loki.action.loop.resumption import standing
 from loki.memory.attempt import Attempt
 from support.loop import CHECK, MakeFailure, World, change, fail, setting
+from support.task import task_of
 
 SEEN = {(CHECK.name, "a"), (CHECK.name, "b")}
 
@@ -96,7 +97,7 @@ def test_a_persons_number_is_neither_cut_nor_extended(make_failure: MakeFailure)
 def test_it_goes_on_from_the_records(make_failure: MakeFailure) -> None:
     world = _run(make_failure, ["abcdefgh"[n:] for n in range(6)] + ["agh", "bgh", "cgh", "dgh"])
     kept = [Attempt.from_dict(keep.attempt.to_dict()) for keep in world.of(Keep)]
-    stands = standing({"execution": 1}, kept[:6])
+    stands = standing(task_of({"execution": 1}), kept[:6])
     state = stands.state(setting(), ())
     assert (state.past.work, state.past.stalled) == (6, 1)
     assert state.fewest is not None

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from loki.action.loop.resumption import aborted, is_help, must_be_resumable, standing
+from loki.base import codec
 from loki.base.error import UsageError
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention, from_record, said
+from loki.memory.intervention import Intervention, said
+from loki.memory.task_record import TaskRecord
 from loki.recognition.failure import Failure
+from support.task import task_of
 
 AT = "2026-04-04T12:00:00.000Z"
 HELP = Intervention(AT, context="look at the sign")
@@ -31,13 +34,13 @@ def attempt(number: int, execution: int = 1, **fields: Any) -> Attempt:
     )
 
 
-def record(status: str | None, execution: int = 1, **more: Any) -> dict[str, Any]:
+def record(status: str | None, execution: int = 1, **more: Any) -> TaskRecord:
     outcome = {"status": status} if status else None
-    return {"id": "t", "execution": execution, "outcome": outcome, **more}
+    return task_of({"id": "t", "execution": execution, "outcome": outcome, **more})
 
 
 def test_a_new_task() -> None:
-    found = standing({}, [])
+    found = standing(TaskRecord(execution=0), [])
     assert (found.execution, found.made, found.goes_on, found.past) == (1, 0, False, ())
 
 
@@ -61,7 +64,7 @@ def test_what_has_not_ended_goes_on_as_it_stood(status: str | None) -> None:
 
 
 def test_only_what_came_after_the_last_help_counts() -> None:
-    told = [Intervention(AT, context="x", execution=1, attempt=2).to_dict()]
+    told = [codec.write(Intervention(AT, context="x", execution=1, attempt=2))]
     history = [attempt(n, tokens=10, cost=0.5) for n in (1, 2, 3)]
     found = standing(record("paused", interventions=told), history)
     assert (found.made, found.made_before, len(found.past)) == (1, 2, 1)
@@ -69,7 +72,7 @@ def test_only_what_came_after_the_last_help_counts() -> None:
 
 
 def test_help_of_an_earlier_execution_does_not_count_in_the_next() -> None:
-    told = [Intervention(AT, context="x", execution=1, attempt=2).to_dict()]
+    told = [codec.write(Intervention(AT, context="x", execution=1, attempt=2))]
     found = standing(record("escalated", interventions=told), [attempt(1), attempt(2)])
     assert (found.execution, found.made_before) == (2, 0)
 
@@ -89,18 +92,17 @@ def test_what_is_done_is_not_resumed(status: str) -> None:
 
 def test_an_abort_is_a_failure_with_its_own_name() -> None:
     after = aborted(record("escalated", seen_failing=[["a", "b"]]), AT)
-    assert (after["outcome"]["status"], after["outcome"]["trigger"]) == ("failed", "aborted")
-    assert after["seen_failing"] == [["a", "b"]]
-    assert from_record(after)[-1].kind == "abort"
+    assert (after.status, after.trigger) == ("failed", "aborted")
+    assert after.seen_failing == {("a", "b")}
+    assert after.interventions[-1].kind == "abort"
 
 
 @pytest.mark.parametrize(
     "entry", [3, "x", {}, {"at": AT, "execution": "many"}, {"at": AT, "context": {"a": 1}}, None]
 )
 def test_a_damaged_intervention_is_left_out(entry: Any) -> None:
-    good = HELP.to_dict()
-    found = from_record({"id": "t", "interventions": [entry, good]})
-    assert found[-1] == HELP
+    good = codec.write(HELP)
+    assert record("paused", interventions=[entry, good]).interventions[-1] == HELP
     assert standing(record("paused", interventions=[entry, good]), []).execution == 1
 
 

@@ -13,7 +13,6 @@ import pytest
 import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
-from loki.action.task import Outcome
 from loki.base.error import UsageError
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
@@ -22,6 +21,7 @@ from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.queued_task_spec import task_of
 from loki.memory import task_record
 from loki.memory.call_log import Call, Calls
+from loki.memory.task_outcome import Outcome
 from loki.people.human_review import HumanReview, Standing
 from loki.testing import ManualClock
 from support.project import QUICK, RIGHT, WRONG, make_project
@@ -158,7 +158,7 @@ def test_given_up_is_undone_and_asked_about_no_more(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     human_review_answers.answer(workspace, asked(workspace).id, Standing.ABORTED, "ann")
     record = task_record.load(workspace.store, "t")
-    assert (record["outcome"]["status"], record["outcome"]["trigger"]) == ("failed", "aborted")
+    assert (record.status, record.trigger) == ("failed", "aborted")
     work(workspace, proposes(0.3), complexity="high")
     workspace.abort("t")
     assert human_review_answers.of(workspace).open() == []
@@ -346,9 +346,10 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     (decision,) = human_review_answers.settle(workspace)
     assert decision.answer is Standing.EXPIRED
     assert human_review_answers.settle(workspace) == []
-    outcome = task_record.load(workspace.store, "t")["outcome"]
-    assert (outcome["status"], outcome["trigger"]) == ("failed", "human_review_expired")
-    assert f"nobody answered {review.id} within 24 h" in outcome["reason"]
+    outcome = task_record.load(workspace.store, "t").outcome
+    assert outcome is not None
+    assert (outcome.status, outcome.trigger) == ("failed", "human_review_expired")
+    assert f"nobody answered {review.id} within 24 h" in outcome.reason
     assert (project / ".loki/tasks/t/dead-letter-t.md").exists()
     (letter,) = queue_of(workspace).tasks("dead-letter")
     assert (letter.id, letter.checks) == ("t", (f"command: {QUICK}",))

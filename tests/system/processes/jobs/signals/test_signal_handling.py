@@ -18,6 +18,7 @@ from loki.jobs.signals.signal_handling import consumers, handle
 from loki.memory import task_record
 from loki.people.signal import KINDS, Signal
 from support.signals import give, mend, project_on_a_branch, queued, told, waiting
+from support.task import task_of
 
 
 @pytest.fixture
@@ -59,11 +60,11 @@ def test_what_is_about_unfinished_work_waits_for_it(project: Path) -> None:
     give(project, "FEATURE_READY", "adding", task_id="t1")
     give(project, "DOCS_NEEDED", task_id="t1", description="add adds")
     for outcome, reason in [(None, "has not ended yet"), ({"status": "failed"}, "ended as failed")]:
-        task_record.save(workspace.store, {"id": "t1", "outcome": outcome})
+        task_record.save(workspace.store, task_of({"id": "t1", "outcome": outcome}))
         found = handle(workspace)
         assert [one.done for one in found] == [False, False]
         assert all(f"task t1 {reason}" in one.told for one in found)
-    task_record.save(workspace.store, {"id": "t1", "outcome": {"status": "success"}})
+    task_record.save(workspace.store, task_of({"id": "t1", "outcome": {"status": "success"}}))
     assert all(one.done for one in handle(workspace))
     docs = next(task for task in queued(project) if task.id.startswith("docs-"))
     assert (docs.title, docs.after) == ("Document: add adds", "t1")

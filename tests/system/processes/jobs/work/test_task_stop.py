@@ -106,7 +106,7 @@ def test_a_task_under_work_is_ended_and_nothing_of_it_lands(
     assert where(queue) == {"a": "abandoned"}
     assert not (project / "a.txt").exists()
     record = task_record.load(loki.Workspace(project).store, "a")
-    assert record["outcome"]["trigger"] == "aborted"
+    assert record.trigger == "aborted"
     assert not (project / ".loki/tasks/a/cancel").exists()
 
 
