@@ -167,9 +167,13 @@ _PLAIN = frozenset({str, int, float, bool, type(None), dict})
 def fields_of(value: Any) -> dict[str, Any]:
     """The same of a dataclass, also of one that has a ``to_dict`` of its own."""
     data = {}
-    for attribute, name, leaves_out, plain in _plan(type(value)):  # type: ignore[arg-type]
+    for attribute, name, leaves_out, plain, is_table in _plan(type(value)):  # type: ignore[arg-type]
         one = getattr(value, attribute)
-        if not leaves_out or one != plain:
+        if leaves_out and one == plain:
+            continue
+        if is_table:
+            data[name] = {key: write(each) for key, each in one.items()}
+        else:
             data[name] = one if type(one) in _PLAIN else write(one)
     for name, one in getattr(value, OTHER, {}).items():
         data.setdefault(name, one)
@@ -177,12 +181,26 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 @cache
-def _plan(cls: type) -> tuple[tuple[str, str, bool, Any], ...]:
+def _plan(cls: type) -> tuple[tuple[str, str, bool, Any, bool], ...]:
+    hints = typing.get_type_hints(cls)
     return tuple(
-        (one.name, _name(one), bool(_about(one).get("omit")), _default(one))
+        (
+            one.name,
+            _name(one),
+            bool(_about(one).get("omit")),
+            _default(one),
+            _is_table(hints[one.name]),
+        )
         for one in fields(cls)
         if one.name not in _BESIDE
     )
+
+
+def _is_table(hint: Any) -> bool:
+    """Whether it is a table of what has a form of its own."""
+    origin, inner = get_origin(hint), get_args(hint)
+    is_mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+    return is_mapping and inner[1] not in {str, int, float, bool, Any}
 
 
 def _about(one: Field[Any]) -> Mapping[str, Any]:
@@ -207,6 +225,7 @@ _EXPECTED: Mapping[str, str] = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "an object",
     "none_required": "null",
 }

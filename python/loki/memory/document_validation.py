@@ -28,31 +28,17 @@ FLAWS = "damaged"
 SHOWN = 3
 """Flaws of a file that are told; chosen, not measured."""
 
-FORMS: tuple[tuple[str, str], ...] = (
-    (r"tasks/[^/]+/task\.json", "task"),
-    (r"tasks/[^/]+/(baseline|judged|before|refused|withheld)\.json", ""),
-    (r"pipelines/[^/]+/pipeline\.json", "pipeline"),
-    (r"state/signals\.json", "handled"),
-    (r"state/signals-seen\.json", "seen"),
-    (r"state/merging\.json", "merging"),
-    (r"state/waiting\.json", "numbers"),
-)
-"""By the name of a document, its form in `loki.memory.document_schemas` ("": what the group says); those of
-other names are an object, or what their reader says."""
-
 
 def has_form(name: str) -> bool:
     """Whether a document's form is said here; what its reader says alone, that sets aside itself."""
-    return bool(_form(name))
+    return _form(name) is not None
 
 
 @lru_cache(maxsize=512)
-def _form(name: str) -> str:
-    """The form of a document, "" where none is said."""
-    for pattern, form in FORMS:
-        if found := re.fullmatch(pattern, name):
-            return form or found[1]
-    return ""
+def _form(name: str) -> type | None:
+    from loki.memory.document_forms import FORMS
+
+    return next((form for pattern, form in FORMS.items() if re.fullmatch(pattern, name)), None)
 
 
 def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
@@ -76,29 +62,10 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
     if not isinstance(data, dict):
         return None, (f"found {shown(data)}, expected an object",)
     form = _form(name)
-    return _fitted(form, data) if form else (data, ())
-
-
-def _fitted(form: str, data: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """The same of an object in a form that is said here."""
-    if form == "task":
-        from loki.memory.task_record import TaskRecord
-
-        record, unfit = codec.read(TaskRecord, data)
-        return (None if record is None else codec.write(record)), unfit[:SHOWN]
-    from pydantic_core import ValidationError
-
-    from loki.memory.document_schemas import validators
-
-    strict, lenient = validators(form)
-    try:
-        return strict.validate_python(data), ()
-    except ValidationError as error:
-        flaws = dict.fromkeys(_flaw(one) for one in error.errors(include_url=False))
-    try:
-        return lenient.validate_python(_named(data)), tuple(flaws)[:SHOWN]
-    except (ValidationError, RecursionError):
-        return None, tuple(flaws)[:SHOWN]
+    if form is None:
+        return data, ()
+    value, flaws = codec.read(form, data)
+    return None if value is None else codec.write(value), flaws[:SHOWN]
 
 
 def read(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
@@ -109,25 +76,6 @@ def read(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
         return None, (f"it is no JSON: {error}",)
     value, flaws = codec.read(cls, data)
     return value, flaws[:SHOWN]
-
-
-def _named(value: Any) -> Any:
-    """The same without fields whose names hold half a character."""
-    if isinstance(value, dict):
-        return {name: _named(one) for name, one in value.items() if _is_text(name)}
-    return [_named(one) for one in value] if isinstance(value, list) else value
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _flaw(error: Any) -> str:
-    return f"{'.'.join(str(part) for part in error['loc']) or 'it'}: found {shown(error['input'])}"
 
 
 def parsed(text: str | bytes) -> Any:
