@@ -16,7 +16,7 @@ from loki.action.processes.command_guard_provider import register
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock, Duration
-from loki.execution import assembly
+from loki.execution import assembly, resilience, resolve
 from loki.memory.store import ForgivingStore
 from loki.recognition.pattern import PatternSet
 from loki.stores import open_store
@@ -328,16 +328,12 @@ class Workspace:
             knobs: as `loki.Breakers` takes them, for all of them; in place of what the configuration
                 says, and of what is usual for calls.
         """
-        from loki.execution import resilience
-
         return resilience.breakers(self, calls, **knobs)
 
     @cached_property
     def ways(self) -> Ways:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
-        from loki.execution.resilience import ways
-
-        return ways(self)
+        return resilience.ways(self)
 
     def agent(
         self, name: str, *, timeout: Duration | None = None, reflect: bool = False
@@ -355,8 +351,6 @@ class Workspace:
             UsageError: there is none of that name, its program does not exist, its provider's
                 client is not installed, or there is no key.
         """
-        from loki.execution import resolve
-
         return resolve.named_agent(self, name, timeout, reflect=reflect)
 
     def approve(
