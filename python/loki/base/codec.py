@@ -2,7 +2,7 @@
 
 A class says its form by its annotations (``Annotated`` with a function that gives a value back, perhaps
 mended, or raises ValueError); `kept` says what differs. `read` is total: what does not fit
-spoils only itself. `parse` refuses it. Both take null for "not said". A field ``other`` has all fields that
+spoils only itself. `parse` refuses it, and takes null for "not said". A field ``other`` has all fields that
 the class does not know, such as a newer version's, and `write` gives them back; a field ``flaws`` has what
 `read` found. Under test: ``tests/py/base/test_codec.py``.
 """
@@ -97,15 +97,14 @@ def read(cls: type[T], data: object) -> tuple[T | None, tuple[str, ...]]:
     """
     from pydantic_core import ValidationError
 
-    strict, lenient = _validators(cls)  # type: ignore[arg-type]
     try:
-        return strict().validate_python(data), ()
+        return _validator(cls).validate_python(data), ()  # type: ignore[arg-type]
     except ValidationError as error:
         flaws = tuple(dict.fromkeys(map(_flaw, error.errors(include_url=False))))
     except RecursionError:
         return None, ("it is nested too deeply",)
     try:
-        value = lenient().validate_python(data)
+        value = _validator(cls, lenient=True).validate_python(data)  # type: ignore[arg-type]
     except (ValidationError, RecursionError):
         return None, flaws
     if hasattr(cls, FLAWS):
@@ -133,7 +132,7 @@ def parse(cls: type[T], data: object, what: str = "") -> T:
     from pydantic_core import ValidationError
 
     try:
-        return _validators(cls)[0]().validate_python(data)  # type: ignore[no-any-return,arg-type]
+        return _validator(cls, drops_null=True).validate_python(data)  # type: ignore[no-any-return,arg-type]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ValueError(f"no {what or cls.__name__}: {_flaw(first)}") from error
@@ -263,24 +262,10 @@ def shown(value: object) -> str:
 
 
 @cache
-def _validators(cls: type) -> tuple[Callable[[], SchemaValidator], Callable[[], SchemaValidator]]:
-    """What refuses, and what mends; each made when it is first wanted."""
-
-    @cache
-    def strict() -> SchemaValidator:
-        return _validator(cls, lenient=False)
-
-    @cache
-    def lenient() -> SchemaValidator:
-        return _validator(cls, lenient=True)
-
-    return strict, lenient
-
-
-def _validator(cls: type, *, lenient: bool) -> SchemaValidator:
+def _validator(cls: type, *, lenient: bool = False, drops_null: bool = False) -> SchemaValidator:
     from pydantic_core import SchemaValidator
 
-    return SchemaValidator(_Forms(lenient).of_class(cls))
+    return SchemaValidator(_Forms(lenient=lenient, drops_null=drops_null).of_class(cls))
 
 
 def _leaf(hint: Any) -> CoreSchema | None:
@@ -323,8 +308,8 @@ def _moment(text: object) -> datetime:
 class _Forms:
     """Makes schemas: such as refuse what does not fit, or such as have a plain value in its place."""
 
-    def __init__(self, lenient: bool) -> None:
-        self._lenient = lenient
+    def __init__(self, *, lenient: bool, drops_null: bool) -> None:
+        self._lenient, self._drops_null = lenient, drops_null
 
     def of_class(self, cls: Any) -> CoreSchema:
         from pydantic_core import core_schema
@@ -351,11 +336,15 @@ class _Forms:
         beside = {one.name for one in fields(cls)} & _BESIDE
 
         def said(data: Any, handler: Callable[[Any], Any]) -> Any:
-            if not isinstance(data, Mapping):
+            if type(data) is not dict and not isinstance(data, Mapping):
                 raise ValueError("expected an object")
-            value = handler({k: v for k, v in data.items() if v is not None and k in names})
+            is_known = names.issuperset(data)  # as nearly always
+            known = data if is_known else {k: v for k, v in data.items() if k in names}
+            if self._drops_null:
+                known = {k: v for k, v in known.items() if v is not None}
+            value = handler(known)
             if OTHER in beside:
-                other = {k: v for k, v in data.items() if k not in names}
+                other = {} if is_known else {k: v for k, v in data.items() if k not in names}
                 object.__setattr__(value, OTHER, other)
             if FLAWS in beside:
                 object.__setattr__(value, FLAWS, ())

@@ -150,4 +150,6 @@ def load(store: Store, task_id: str) -> TaskRecord:
     """What is kept of a task; a false one where there is none, or it is damaged as a whole."""
     found = documents.load_as(TaskRecord, store, document(task_id))
     # Its folder's name is its id, whatever it says.
-    return TaskRecord(id=task_id, execution=0) if found is None else replace(found, id=task_id)
+    if found is None:
+        return TaskRecord(id=task_id, execution=0)
+    return found if found.id == task_id else replace(found, id=task_id)

@@ -106,12 +106,15 @@ def test_what_does_not_fit_spoils_only_itself(name: str, value: Any, plain: Any,
         parse(Whole, {**DATA, name: value}, "whole")
 
 
-def test_null_is_what_nobody_said() -> None:
-    whole, flaws = read(Whole, dict.fromkeys(DATA))
-    assert flaws == ()
-    assert whole == read(Whole, {"newer": None})[0]
+def test_null_is_what_nobody_said_in_a_record_of_a_log() -> None:
+    """In a document that is written whole it is damage, where something was there."""
+    nothing = parse(Whole, dict.fromkeys(DATA))
+    assert nothing == parse(Whole, {"newer": None})
+    assert nothing.title == "(damaged)", "nothing says it"
+    whole, flaws = read(Whole, {**DATA, "cost": None, "table": None})
+    assert flaws == ("table: found None, expected an object",)
     assert whole is not None
-    assert whole.title == "(damaged)", "nothing says it"
+    assert whole.table == {}
 
 
 @pytest.mark.parametrize("data", [None, 3, "x", [DATA], {"share": 1.0}])

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.pipelines.pipeline_state import Phase, RollbackStep, RunState
-from loki.base.time import isoformat
+from loki.base import codec
+from loki.base.codec import kept
 from loki.memory.task_outcome import EXIT_CODES
 
 OUT_OF_BUDGET = frozenset({"budget", "timeout"})
@@ -33,8 +34,8 @@ class StageOutcome:
     tries: int = 0
     attempts: int = 0
     seconds: float = 0.0
-    files: tuple[str, ...] = ()
-    pattern: str | None = None
+    files: tuple[str, ...] = kept(name="files_modified", default=())
+    pattern: str | None = kept(name="failure_pattern", default=None)
     reason: str = ""
     trigger: str = ""
     page: str | None = None
@@ -42,20 +43,7 @@ class StageOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {
-            "id": self.id,
-            "task_id": self.task_id,
-            "status": self.status,
-            "tries": self.tries,
-            "attempts": self.attempts,
-            "seconds": round(self.seconds, 3),
-            "files_modified": list(self.files),
-            "failure_pattern": self.pattern,
-            "reason": self.reason,
-            "trigger": self.trigger,
-            "page": self.page,
-            "outputs": list(self.outputs),
-        }
+        return {**codec.fields_of(self), "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +102,10 @@ class PipelineOutcome:
             "trigger": self.trigger,
             "page": self.page,
             "seconds": round(self.seconds, 3),
-            "retry_at": isoformat(self.retry_at) if self.retry_at else None,
+            "retry_at": codec.write(self.retry_at),
             "files_modified": list(self.files),
-            "stages": [stage.to_dict() for stage in self.stages],
-            "rollback": [
-                {"kind": s.kind, "subject": s.subject, "result": s.result, "detail": s.detail}
-                for s in self.rollback
-            ],
+            "stages": codec.write(self.stages),
+            "rollback": codec.write(self.rollback),
         }
 
 

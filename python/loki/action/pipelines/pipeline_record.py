@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from loki.action.pipelines.pipeline_spec import PipelineSpec
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
-    Approval,
     Event,
     Phase,
     RollbackStep,
     RunState,
     StageState,
 )
+from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory import store as documents
@@ -68,44 +67,30 @@ def to_dict(state: RunState, file: str, now: datetime) -> dict[str, Any]:
         "phase": state.phase.value,
         "at": state.at,
         "resumes_in": state.resumes_in.value if state.resumes_in else None,
-        "begun": _plain(state.begun),
-        "seen": _plain(state.seen),
+        "begun": codec.write(state.begun),
+        "seen": codec.write(state.seen),
         "updated_at": isoformat(now),
         "spent": state.spent,
         "max_attempts": state.max_attempts,
         "max_seconds": state.max_seconds,
         "parameters": dict(state.parameters),
         "stages": [_stage_to_dict(state, id_) for id_ in dict.fromkeys(ids)],
-        "rollback": [asdict(step) for step in state.rollback],
+        "rollback": codec.write(state.rollback),
     }
 
 
 def _stage_to_dict(state: RunState, id_: str) -> dict[str, Any]:
-    stage = state.of(id_)
-    values = {f.name: _plain(getattr(stage, f.name)) for f in fields(stage)}
-    return {"id": id_, "task": state.task_id(id_), **values}
+    return {"id": id_, "task": state.task_id(id_), **codec.fields_of(state.of(id_))}
 
 
 def event_to_dict(event: Event, state: RunState, now: datetime) -> dict[str, Any]:
     """A line of ``events.jsonl``: what happened, and where the run stands since."""
-    data = {f.name: _plain(getattr(event, f.name)) for f in fields(event)}
+    data = codec.fields_of(event)
     data.pop("outputs", None)  # texts: they are kept as files
     said = {name: value for name, value in data.items() if value not in (None, "", [])}
     name = type(event).__name__
     where = {"phase": state.phase.value, "stage": state.at}
     return {"timestamp": isoformat(now), "event": name, **where, **said}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return isoformat(value)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Approval):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    return value
 
 
 def from_dict(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
@@ -131,27 +116,15 @@ def _state(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
         Phase(data["phase"]),
         data["at"],
         Phase(resumes_in) if resumes_in else None,
-        {str(stage["id"]): _stage(stage) for stage in data["stages"]},
+        {str(stage["id"]): codec.parse(StageState, stage) for stage in data["stages"]},
         float(data["spent"]),
         _moment(data["seen"]),
         _moment(data["begun"]),
-        tuple(RollbackStep(**step) for step in data["rollback"]),
+        tuple(codec.parse(RollbackStep, step) for step in data["rollback"]),
         "" if data["status"] == "running" else str(data["status"]),
         str(data["reason"]),
         str(data["trigger"]),
     )
-
-
-def _stage(data: Mapping[str, Any]) -> StageState:
-    values = {f.name: data[f.name] for f in fields(StageState)}
-    for name in ("retry_at", "begun", "ended"):
-        values[name] = _moment(values[name])
-    for name in ("outputs", "files"):
-        values[name] = tuple(values[name])
-    if values["approval"]:
-        approval = dict(values["approval"])
-        values["approval"] = Approval(**{**approval, "at": _moment(approval["at"])})
-    return StageState(**values)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -16,7 +16,7 @@ NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 
 
 def write(folder: Path, name: str, text: str) -> None:
-    file = folder / "memory/learning/learned_rules" / name
+    file = folder / "memory/learned" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
 
