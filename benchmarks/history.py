@@ -166,7 +166,7 @@ def attempt_record(
 
 FIGURES = """\
 from loki.memory.summary import Summary
-from loki.workspace import Workspace
+from loki import Workspace
 
 summary = Summary()
 for execution, attempts in Workspace({folder!r}).executions():

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import yaml
 
+from loki import Workspace
 from loki.adapters.explanation import Asked, Explanation, explain, tell
 from loki.recognition.text import clean
-from loki.workspace import Workspace
 from samples import logs
 from samples.shelf import TOOLS
 

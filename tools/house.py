@@ -30,7 +30,8 @@ LAYERS = (
     ("workspace",),
     ("execution",),
     ("jobs",),
-    ("runtime", "testing"),
+    ("runtime",),
+    ("pipelines", "testing"),
     ("adapters",),
     ("analysis", "pytest_plugin"),
     ("cli", "page"),
@@ -44,7 +45,7 @@ PUBLIC = {"__init__", "_core"}
 SHARED_NAMES = {"__init__", "protocol", "models"}
 """Basenames that may occur in several packages; so may those of commands, in ``cli``."""
 
-BARS = {"imports that point up": 14, "packages": 16, "equal basenames": 0, "lines of code": 66_500}
+BARS = {"imports that point up": 0, "packages": 16, "equal basenames": 0, "lines of code": 66_500}
 
 
 @dataclass(frozen=True, slots=True)

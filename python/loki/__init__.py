@@ -52,13 +52,11 @@ if TYPE_CHECKING:
     from loki.decision.monitor.tool_call import ToolCall as ToolCall
     from loki.decision.retry_after import retry_after as retry_after
     from loki.decision.retry_budget import RetryBudget as RetryBudget
-    from loki.execution.pipeline import Pipeline as Pipeline
-    from loki.execution.task_runner import arun as arun
-    from loki.execution.task_runner import run as run
     from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.signs import Signs as Signs
     from loki.memory.task_outcome import Outcome as Outcome
+    from loki.pipelines import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
     from loki.recognition.failure import recognize_many as recognize_many
@@ -75,7 +73,11 @@ if TYPE_CHECKING:
     from loki.recognition.similarity import overlap as overlap
     from loki.recognition.similarity import same_failure as same_failure
     from loki.recognition.text import clean as clean
-    from loki.workspace import Workspace as Workspace
+    from loki.runtime import Runtime
+    from loki.runtime import arun as arun
+    from loki.runtime import run as run
+
+    Workspace = Runtime
 
 __version__ = "0.1.0"
 
@@ -124,7 +126,7 @@ _ROOMS = {
     "loki.memory.reflection": ("Reflection",),
     "loki.memory.signs": ("Signs",),
     "loki.adapters.monitor.monitor": ("Monitor",),
-    "loki.execution.pipeline": ("Pipeline",),
+    "loki.pipelines": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),
     "loki.recognition.grouping": ("FailureIndex", "group"),
     "loki.recognition.pattern": ("Match", "Pattern", "PatternSet"),
@@ -132,8 +134,7 @@ _ROOMS = {
     "loki.recognition.similarity": ("TokenSets", "containment", "dice", "overlap", "same_failure"),
     "loki.recognition.text": ("clean",),
     "loki.execution.task_session": ("Task",),
-    "loki.execution.task_runner": ("arun", "run"),
-    "loki.workspace": ("Workspace",),
+    "loki.runtime": ("Workspace", "arun", "run"),
 }
 _HOME = {name: module for module, names in _ROOMS.items() for name in names}
 
@@ -144,7 +145,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'loki' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
+    value = getattr(importlib.import_module(home), "Runtime" if name == "Workspace" else name)
     globals()[name] = value
     return value
 

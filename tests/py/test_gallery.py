@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
+from loki import Workspace
 from loki.adapters.explanation import Asked, explain
-from loki.workspace import Workspace
 from samples import gallery, logs
 
 

@@ -13,9 +13,9 @@ import sys
 import traceback
 from pathlib import Path
 
+from loki import Workspace
 from loki.jobs.work.queued_task_spec import DefaultAgent
 from loki.jobs.work.worker_pool import Crew
-from loki.workspace import Workspace
 
 
 def main(project: Path, agent: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 
+from loki import Workspace
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.triage.triage_evidence import records
 from loki.jobs.triage.triaging import Triages
 from loki.testing import ManualClock
-from loki.workspace import Workspace
 from support.smoke import Smoke
 from support.triage import NOW, failing
 

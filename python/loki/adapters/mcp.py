@@ -17,7 +17,7 @@ from loki.base.error import LokiError, UsageError
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
 Output = Annotated[
     str, Field(description="What the command printed, stdout and stderr, all of it and as it is.")
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 )
 
 
-def server(workspace: Workspace, *, agent: str = "mcp") -> MCPServer:
+def server(workspace: Runtime, *, agent: str = "mcp") -> MCPServer:
     """The server of a project; run it with ``.run()``.
 
     Args:

@@ -14,7 +14,7 @@ from loki.recognition.text import clean
 
 if TYPE_CHECKING:
     from loki.adapters.explanation import Explanation
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
 SHOWN = 5
 """Earlier failures that are shown, the newest. Chosen, not measured."""
@@ -28,7 +28,7 @@ class Tools:
         agent: who asks, for records.
     """
 
-    def __init__(self, workspace: Workspace, agent: str) -> None:
+    def __init__(self, workspace: Runtime, agent: str) -> None:
         self.workspace = workspace
         self.monitor = Monitor(workspace, agent=agent)
 

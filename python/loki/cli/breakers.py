@@ -161,10 +161,10 @@ def watch(
 
 
 def _open(project: Path) -> Breakers:
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    return Workspace(project).breakers()
+    return Runtime(project).breakers()
 
 
 def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreaker:

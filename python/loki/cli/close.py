@@ -38,11 +38,11 @@ def command(
 
     Example: `loki close --branch fix-login`
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     if all_ and branch is not None:
         raise UsageError("--all and --branch exclude each other: say one of them")
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     with workspace.exclusive():
         runs = workspace.runs()
         closed = runs.close_ended() if all_ else _one(runs, branch)

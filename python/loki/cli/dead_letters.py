@@ -281,10 +281,10 @@ def _letters(
 ) -> DeadLetters:
     from loki.cli.review import user
     from loki.jobs.dead_letters.dead_letters import DeadLetters
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    workspace, reviewers = Workspace(project), list[object]()
+    workspace, reviewers = Runtime(project), list[object]()
     if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
     if reviewer is not None or reviewer_command is not None:

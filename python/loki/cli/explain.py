@@ -101,11 +101,11 @@ def command(
     128 + n where signal n ended it, 127 where there is no such program, 126 where it cannot start.
     """
     from loki.adapters.explanation import explain
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     words = ctx.meta.get(_COMMAND)
     _only_one(file, text, words, command, exit_code)
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     if words is not None:
         _run(workspace, words, json, output)
     said = explain(workspace, _asked(file, text, command, exit_code, root))

@@ -106,9 +106,9 @@ def command(
 
     `loki show TASK` tells all of one task, `loki report` what it all amounts to.
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     if result is not None and result not in RESULTS:
         raise UsageError(f"--result is {result!r}: expected one of {', '.join(RESULTS)}")
     now = workspace.clock.now()

@@ -81,10 +81,10 @@ def command(
     """
     from loki.jobs.inbox import human_review_answers, inbox
     from loki.jobs.inbox import inbox_numbers as numbers
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    workspace, tidies = Workspace(project), not changes_nothing()
+    workspace, tidies = Runtime(project), not changes_nothing()
     if tidies:
         human_review_answers.settle(workspace)
     found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
@@ -383,10 +383,10 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     """
     from loki.jobs.inbox import human_review_answers, inbox
     from loki.jobs.inbox import inbox_numbers as numbers
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console()
-    workspace = Workspace(way.project)
+    workspace = Runtime(way.project)
     human_review_answers.settle(workspace)
     there = inbox.requests(workspace)
     if id_ is not None:

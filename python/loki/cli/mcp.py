@@ -28,7 +28,7 @@ def command(
     """
     from loki.adapters.hooks.hook_handler import project_of
     from loki.adapters.mcp import server
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     folder = project or project_of(os.getcwd(), os.environ)
-    server(Workspace(folder), agent=agent).run("stdio")
+    server(Runtime(folder), agent=agent).run("stdio")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loki.action.loop.agent_call import AnyAgent
     from loki.action.pipelines.pipeline_outcome import PipelineOutcome
     from loki.execution.pipeline import Pipeline
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -153,9 +153,9 @@ def resume(
 
     Example: `loki pipeline resume feature-1 --context "the staging key is in the vault"`
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     data = _find(workspace, run)
     if not data.get("file"):
         raise UsageError(f"run {data['run']} has no file: go on with it where it was begun")
@@ -184,14 +184,14 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
     Example: `loki pipeline check feature.yml`
     """
     from loki.execution.pipeline import Pipeline, flaws
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     found = [str(flaw) for flaw in flaws(file)]
     spec = None
     if not found:
         pipeline = Pipeline.load(file)
         spec = pipeline.spec
-        found = [f"{file}: {sentence}" for sentence in pipeline.problems(Workspace(project))]
+        found = [f"{file}: {sentence}" for sentence in pipeline.problems(Runtime(project))]
     if json:
         show_json({"file": str(file), "problems": found})
     elif spec is None or found:
@@ -221,9 +221,9 @@ def show(
     Example: `loki pipeline show feature-1`
     """
     from loki.action.pipelines import pipeline_record
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     if run is None:
         found = pipeline_record.runs(workspace.store)
         if json:
@@ -245,14 +245,14 @@ def show(
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _ready(file: Path, project: Path) -> tuple[Pipeline, Workspace]:
+def _ready(file: Path, project: Path) -> tuple[Pipeline, Runtime]:
     from loki.cli.run import take_signals
     from loki.execution.pipeline import Pipeline
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    return Pipeline.load(file), Workspace(project)
+    return Pipeline.load(file), Runtime(project)
 
 
 def _pair(option: str, given: str) -> tuple[str, str]:
@@ -263,7 +263,7 @@ def _pair(option: str, given: str) -> tuple[str, str]:
 
 
 def _agents(
-    agents: list[str] | None, command: str | None, workspace: Workspace, pipeline: Pipeline
+    agents: list[str] | None, command: str | None, workspace: Runtime, pipeline: Pipeline
 ) -> Mapping[str, AnyAgent]:
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
@@ -306,7 +306,7 @@ def _agent_words(agents: list[str] | None, command: str | None) -> str:
     return "".join(f" {word}" for word in words)
 
 
-def _find(workspace: Workspace, wanted: str) -> dict[str, Any]:
+def _find(workspace: Runtime, wanted: str) -> dict[str, Any]:
     from loki.action.pipelines import pipeline_record
     from loki.cli.show import find
 

@@ -200,10 +200,10 @@ def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 def _open(project: Path) -> Queue:
     from loki.jobs.queue import project_queue
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    return project_queue.queue_of(Workspace(project))
+    return project_queue.queue_of(Runtime(project))
 
 
 def _find(queue: Queue, id_: str) -> str:

@@ -55,10 +55,10 @@ MaxFailureRestarts = Annotated[
 
 def open_workspace(project: Path) -> Workspace:
     """The project; warnings are shown."""
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    return Workspace(project)
+    return Runtime(project)
 
 
 def found(workspace: Workspace, wanted: str) -> str:

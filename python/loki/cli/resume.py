@@ -19,7 +19,7 @@ from loki.cli.show import find
 if TYPE_CHECKING:
     from loki.action.loop.agent_call import AnyAgent
     from loki.memory.task_outcome import Outcome
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
 
 @speaks_plainly
@@ -104,9 +104,9 @@ def command(
 
     Example: `loki resume fix-the-login --context "the sign is wrong in calc.py, not in the test"`
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     if recurring := recurring_id(workspace, task):
         resume_recurring(workspace, recurring, json=json)
         return
@@ -153,7 +153,7 @@ def command(
 
 
 def agent_of(
-    workspace: Workspace,
+    workspace: Runtime,
     id_: str,
     agent: str | None,
     agent_command: str | None,
@@ -192,7 +192,7 @@ def _nobody(_briefing: object) -> None:
 
 
 def give_up(
-    workspace: Workspace, id_: str, *, force: bool = False, json: bool = False, why: str = ""
+    workspace: Runtime, id_: str, *, force: bool = False, json: bool = False, why: str = ""
 ) -> None:
     """Abort a task and say what was restored; where somebody changed files since, fail."""
     undone = workspace.abort(id_, force=force, why=why)
@@ -217,7 +217,7 @@ def give_up(
     typer.echo(f"aborted {id_}: {told}.")
 
 
-def ask_person(workspace: Workspace, outcome: Outcome, agent: Any) -> Outcome:
+def ask_person(workspace: Runtime, outcome: Outcome, agent: Any) -> Outcome:
     """Ask on the terminal what is to become of a task that needs a person, until it does not.
 
     Without a terminal, nothing is asked.

@@ -54,9 +54,9 @@ def command(
     `loki review --json`, then `loki review --approve pattern-1a2b3c4d`, or
     `loki review --reject rule-1a2b3c4d --reason "that folder is gone"`.
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     review, now = workspace.review(), workspace.clock.now()
     person = by.strip() or user()
     if reject and not reason.strip():
@@ -83,9 +83,9 @@ def reminder(project: Path) -> str:
     Args:
         project: the project's folder.
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     try:
         agenda = workspace.review().agenda(workspace.clock.now())
     except StoreError:  # the run's own outcome is what matters

@@ -23,7 +23,7 @@ from loki.memory.task_outcome import Outcome
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
-    from loki.execution.task_runner import TaskOptions
+    from loki.execution.task_session import TaskOptions
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
@@ -146,11 +146,11 @@ def command(
     `--agent anthropic:claude-opus-4-5`
     """
     from loki.jobs.inbox import human_review_answers
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     human_review_answers.settle(workspace)
     worker = agent_said(
         workspace,

@@ -49,9 +49,9 @@ def command(
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
     from loki.cli.recur_common import recurring_id  # which finds tasks as this does
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     if task is not None and task.startswith(".triage-"):
         from loki.cli import triage_show
 

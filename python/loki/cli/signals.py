@@ -211,10 +211,10 @@ def watch(project: Project = Path(), json: Json = False) -> None:
 def _open(project: Path) -> Workspace:
     import logging
 
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    return Workspace(project)
+    return Runtime(project)
 
 
 def _pair(given: str) -> tuple[str, str]:

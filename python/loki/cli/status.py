@@ -38,10 +38,10 @@ def command(
     Example: `loki status`; `loki status --json`
     """
     from loki.jobs.inbox.project_status import status
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     found = status(workspace, settles=not changes_nothing())
     if json:
         show_json(found.to_dict())
@@ -54,10 +54,10 @@ def command(
 def what_waits() -> None:
     """What waits in the project of this folder, as `loki status` begins."""
     from loki.jobs.inbox.project_status import status
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console(logging.WARNING)
-    workspace = Workspace()
+    workspace = Runtime()
     found = status(workspace, settles=not changes_nothing())
     typer.echo("\n".join((*_waits(found, workspace.clock.now(), ""), "")))
 

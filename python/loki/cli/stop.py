@@ -46,9 +46,9 @@ def cancel(
     from loki.action.pipelines import pipeline_record
     from loki.cli.resume import give_up
     from loki.jobs.queue.project_queue import queue_of
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     known = {*workspace.tasks(), *queue_of(workspace).lists().ids()}
     runs = {*pipeline_record.ids(workspace.store)} - known
     found = find(sorted({*known, *runs}), task, "task and no run")
@@ -110,9 +110,9 @@ def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> N
 
 def _say(word: Word, wait: str, project: Path, json: bool) -> None:
     from loki.jobs.work.task_stop import say_to_all
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    there = say_to_all(Workspace(project).folder, word, argument_seconds("--wait", wait))
+    there = say_to_all(Runtime(project).folder, word, argument_seconds("--wait", wait))
     if json:
         show_json({"said": word, "at_work": there})
     elif not there:

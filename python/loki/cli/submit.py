@@ -116,7 +116,7 @@ def command(
     from loki.action.task import task_id
     from loki.jobs.queue import project_queue
     from loki.jobs.queue.queued_task import QueuedTask
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     if (task is None) == (json_file is None):
         raise UsageError("what is to be queued? Expected --task or --json-file, one of them")
@@ -151,7 +151,7 @@ def command(
             after,
         )
         tasks = [said]
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     queued = project_queue.submit(workspace, tasks, validate=validate)
     if json:
         show_json([dict(one.raw) for one in queued])

@@ -55,11 +55,11 @@ def command(
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import attend, followed
     from loki.jobs.work.maintenance import before_work
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     before_work(workspace, echo)
     unusable = _tell_unusable(workspace)
     dispatcher = scheduling.dispatcher(workspace)

@@ -26,9 +26,9 @@ def command(
     say `--force`.
     """
     from loki.action.loop.refused_proposal_store import forget
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     id_ = find(workspace.tasks(), task)
     with workspace.exclusive():
         journal = workspace.journal(id_)

@@ -88,12 +88,12 @@ def command(
     from loki.jobs.work.maintenance import before_work
     from loki.jobs.work.queued_task_spec import DefaultAgent
     from loki.jobs.work.worker_pool import Crew
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     if agent is not None and agent_command is not None:
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
     log_to_console(logging.INFO if verbose else logging.WARNING)
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loki.action.checks.command_detection import Command, Detector
     from loki.action.loop.performer import Performer
     from loki.action.processes.command_guard import Ward
+    from loki.action.processes.protected_rules import PutBack
     from loki.action.task import TaskSpec
     from loki.base.time import Duration
     from loki.memory.learning.weekly_review import Review
@@ -37,18 +38,30 @@ def ward(workspace: Workspace) -> Ward:
     from loki.action.processes.command_guard import Ward
     from loki.action.processes.hook_settings import hook_settings
     from loki.action.processes.protected_rules import Rules
-    from loki.jobs.inbox.rule_changes import tell
 
     more = tuple(hook_settings(workspace.project, os.environ))
     rules = Rules(workspace.project, workspace.folder, more)
     return Ward(
         rules,
         workspace.clock,
-        lambda one: tell(workspace, one),
+        lambda one: _tell_of_rule(workspace, one),
         workspace.config.sandbox,
         borrowed(workspace.project),
         workspace.is_copy,
     )
+
+
+def guard(workspace: Workspace) -> Ward:
+    """The one of a workspace."""
+    return workspace.once(ward)
+
+
+def _tell_of_rule(workspace: Workspace, one: PutBack) -> None:
+    """Tell people of a file that was put back, as the project's ``[notify]`` says."""
+    from loki.action.processes.command_guard import told
+    from loki.execution.notify_channels import notifier
+
+    notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
 
 
 def performer(
@@ -76,9 +89,8 @@ def performer(
     from loki.action.loop.performer import Performer
     from loki.action.loop.recorder import Recorder
     from loki.decision.drift import context_clear
-    from loki.jobs.dead_letters.dead_letter_intake import listener, source_of
-    from loki.jobs.inbox.human_review_answers import reviewing
-    from loki.jobs.work.task_interventions import heard
+    from loki.execution.human_answers import heard, reviewing
+    from loki.execution.workspace_runs import Runs
     from loki.memory import task_record
     from loki.people.approval import Approvals
     from loki.people.human_review_store import HumanReviews
@@ -87,8 +99,8 @@ def performer(
     root, patterns, config = workspace.root, workspace.patterns, workspace.config
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
     record = task_record.load(store, spec.id)
-    workspace.ward.rules.tasks.add(spec.id)
-    workspace.ward.wall(network=config.sandbox.network)  # refused before anything is begun
+    guard(workspace).rules.tasks.add(spec.id)
+    guard(workspace).wall(network=config.sandbox.network)  # refused before anything is begun
     executor = Continuing(
         root,
         workspace.journal(spec.id),
@@ -107,7 +119,7 @@ def performer(
     recorder = Recorder(
         spec,
         store,
-        workspace.signs(workspace.position()[0]),
+        Runs(workspace).signs(workspace.position()[0]),
         clock,
         execution,
         workspace.position,
@@ -115,10 +127,12 @@ def performer(
         changes=executor.changes,
         digest=work.digest,
         diff=work.diff,
-        source=lambda: source_of(workspace, spec.id, spec.run),
+        source=lambda: workspace.listener.source_of(spec.id, spec.run),
         answers=lambda: heard(workspace, spec.id),
     )
-    recorder.ended = listener(workspace, spec, lambda: recorder.agent)
+    recorder.ended = lambda outcome, letter: workspace.listener.ended(
+        spec, outcome, letter, recorder.agent
+    )
     checks = CheckRunner(
         root,
         patterns,
@@ -195,14 +209,14 @@ def commands(workspace: Workspace) -> Mapping[str, Command]:
     """The commands that a project checks, builds and mends itself with, by kind."""
     from loki.action.changes.tree import Tree
 
-    return workspace.detector(Tree.scan(workspace.root))
+    return workspace.once(detector)(Tree.scan(workspace.root))
 
 
 def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     """The project's own test command, where it can run."""
     from loki.action.processes.command_line import unrunnable
 
-    found = workspace.detector(tree).get("test")
+    found = workspace.once(detector)(tree).get("test")
     if found is None or unrunnable(found.words, workspace.root) is not None:
         return None
     return found.words

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from loki.action.checks.check import missing_programs
 from loki.action.loop.agent_call import AnyAgent
@@ -37,6 +37,9 @@ from loki.recognition.definition_file import content, hint
 from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,15 @@ class Pipeline:
         ('success', 'note-1', ('note.txt',))
     """
 
+    workspace_type: ClassVar[type[Workspace]] = Workspace
+    """What a path is opened as."""
+
     def __init__(self, spec: PipelineSpec, file: Path | None = None) -> None:
         self.spec = spec
         self.file = file
 
     @classmethod
-    def load(cls, path: str | Path) -> Pipeline:
+    def load(cls, path: str | Path) -> Self:
         """The pipeline in a file.
 
         Raises:
@@ -89,7 +95,7 @@ class Pipeline:
         return cls(read(content(path), str(path)), Path(path).resolve())
 
     @classmethod
-    def loads(cls, text: str) -> Pipeline:
+    def loads(cls, text: str) -> Self:
         """The pipeline in a text.
 
         Raises:
@@ -217,7 +223,7 @@ class Pipeline:
         limits: Limits,
     ) -> Iterator[tuple[PipelineSession, Event | None]]:
         """A session and its first event; None where the run waits for a person."""
-        workspace = path if isinstance(path, Workspace) else Workspace(path)
+        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
         with workspace.exclusive():
             last = None if new else self._last(workspace)
             given = self._given(parameters or {})
@@ -257,7 +263,7 @@ class Pipeline:
         limits: Limits,
     ) -> Iterator[tuple[PipelineSession, Event]]:
         """A session that goes on with a run, and the event that a person's answer is."""
-        workspace = path if isinstance(path, Workspace) else Workspace(path)
+        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
         with workspace.exclusive():
             data = pipeline_record.load(workspace.store, run) if run else self._last(workspace)
             if data is None:
@@ -387,7 +393,7 @@ class Pipeline:
         Args:
             path: the project.
         """
-        workspace = path if isinstance(path, Workspace) else Workspace(path)
+        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
         allowed, found = workspace.config.execute.allow_commands, []
         for stage in self.spec.stages:
             missing = missing_programs(checks_of(stage, workspace), workspace.root)

@@ -43,6 +43,7 @@ from loki.base.markdown import code, inline
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.execution import assembly, stage_data_flow
+from loki.execution.assembly import performer as performer_of
 from loki.execution.task_session import Task
 from loki.memory import task_record
 from loki.memory.intervention import Intervention, words_of
@@ -222,7 +223,7 @@ class PipelineSession:
             documents = tuple(output.name for output in stage.outputs)
 
             def make(spec: TaskSpec, execution: int, cancelled: threading.Event) -> Performer:
-                return planner(workspace.performer(spec, execution, cancelled), run, documents)
+                return planner(performer_of(workspace, spec, execution, cancelled), run, documents)
 
             task.make_performer, task.needs_check = make, False
         return task
@@ -327,7 +328,7 @@ class PipelineSession:
     def _run_command(self, command: str) -> Event:
         stage = self.state.here
         spec = TaskSpec(self.state.task_id(stage.id), stage.description)
-        executor = self.workspace.performer(spec, 1, self._cancelled).executor
+        executor = performer_of(self.workspace, spec, 1, self._cancelled).executor
         finished, _ = executor.run(split(command))
         if finished.is_success:
             return RolledBack("done")

@@ -60,7 +60,7 @@ def ways(workspace: Workspace) -> Ways:
     config = workspace.config
     own = {model: Price(**said.model_dump()) for model, said in config.prices.items()}
     return Ways(
-        workspace.breakers(),
+        breakers(workspace),
         workspace.clock,
         Backoff(config.loop.backoff, cap=config.loop.backoff_cap),
         config.loop.infrastructure_retries,
@@ -76,4 +76,4 @@ def llm(workspace: Workspace, llms: Sequence[LLM]) -> ResilientLLM:
     """Models as one that survives what their services do; a workspace's own breakers and records."""
     from loki.agents.resilient_llm import ResilientLLM
 
-    return ResilientLLM(*llms, ways=workspace.ways)
+    return ResilientLLM(*llms, ways=workspace.once(ways))

@@ -305,7 +305,7 @@ def _fallback(
 ) -> FallbackAgent:
     from loki.agents.fallback_agent import FallbackAgent
 
-    return FallbackAgent(agents, workspace.ways, name, reference)
+    return FallbackAgent(agents, workspace.once(resilience.ways), name, reference)
 
 
 def _is_llm(given: Any) -> bool:

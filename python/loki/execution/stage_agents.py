@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from loki.action.loop.agent_call import AnyAgent
 from loki.base.error import UsageError
+from loki.execution.resolve import named_agent
 from loki.recognition.definition_file import hint
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def agent_of(stage: StageSpec, agents: Agents | None, workspace: Workspace) -> A
     if found is not None:
         return found
     try:
-        return workspace.agent(stage.agent)
+        return named_agent(workspace, stage.agent)
     except UsageError as error:
         known = [name for name in named if name != EVERY_OTHER]
         also = f"; given are: {', '.join(known)}{hint(stage.agent, known)}" if known else ""

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from loki.action.llm_protocol import LLM
 from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
@@ -19,8 +20,10 @@ from loki.base.error import UsageError
 from loki.base.path_exists import there
 from loki.base.secret import mask_output, mask_secrets
 from loki.decision.backoff import Backoff
-from loki.execution.assembly import NO_CHECK
+from loki.execution.assembly import NO_CHECK, guard, performer, task_spec
+from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import begins, listening
+from loki.execution.workspace_runs import Runs
 from loki.memory import task_record
 from loki.memory.intervention import Intervention
 from loki.memory.reflection import Reflection, as_reflection
@@ -28,10 +31,14 @@ from loki.memory.task_outcome import Outcome
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from loki.action.agent_protocol import Reviewer
     from loki.action.changes.change import Change
+    from loki.action.checks.check import Check
     from loki.action.loop.loop_driver import Session
     from loki.action.loop.performer import Performer
+    from loki.base.time import Duration
     from loki.execution.stop_request import Word
     from loki.workspace import Workspace
 
@@ -65,8 +72,8 @@ class Task:
         self.outcome: Outcome | None = None
         self.has_project = False
         self.needs_check = True
-        self.make_performer: Callable[[TaskSpec, int, threading.Event], Performer] = (
-            workspace.performer
+        self.make_performer: Callable[[TaskSpec, int, threading.Event], Performer] = partial(
+            performer, workspace
         )
         self._session: Session | None = None
         self._performer: Performer | None = None
@@ -97,12 +104,12 @@ class Task:
             self._stack.enter_context(self.workspace.exclusive())
         try:
             begins(self.workspace.folder, self.spec.id)
-            self.workspace.runs().close_ended()
+            Runs(self.workspace).close_ended()
             state, performer = self._prepare()
         except BaseException:
             self._stack.close()
             raise
-        self._stack.callback(self.workspace.ward.rules.tasks.discard, self.spec.id)
+        self._stack.callback(guard(self.workspace).rules.tasks.discard, self.spec.id)
         self._performer = performer
         self._stack.callback(performer.copies.close)
         self._session = loop_driver.Session(state, performer, self.workspace.clock)
@@ -200,7 +207,7 @@ class Task:
         if not self.spec.checks and self.needs_check:
             raise UsageError(NO_CHECK)
         if not is_resilient(agent):
-            session.breaker = self.workspace.breakers()[breaker_of(agent)]
+            session.breaker = breakers_of(self.workspace)[breaker_of(agent)]
         assert self._performer is not None
         self._performer.recorder.saw_agent(record_of(agent))
         return session
@@ -220,7 +227,7 @@ class Task:
         if self.reviewer is not None:
             performer.judge.reviewer = self.reviewer
             if not is_resilient(self.reviewer):
-                performer.judge.breaker = workspace.breakers()[breaker_of(self.reviewer)]
+                performer.judge.breaker = breakers_of(workspace)[breaker_of(self.reviewer)]
         recorder = performer.recorder
         recorder.interventions, recorder.seen_failing = stands.interventions, stands.seen_failing
         recorder.failing_files = stands.failing_files
@@ -375,3 +382,30 @@ def _agent(task: Task, agent: AgentLike) -> AnyAgent:
     from loki.execution import resolve
 
     return resolve.agent(task.workspace, agent)
+
+
+class TaskOptions(TypedDict, total=False):
+    """What `loki.Workspace.task` takes besides a title and checks; it says what each means."""
+
+    kind: str
+    complexity: str
+    max_attempts: int | None
+    max_time: Duration | None
+    max_tokens: int | None
+    max_cost: float | None
+    wait: bool | None
+    scope: Sequence[str]
+    reviewer: Reviewer | None
+    id: str | None
+
+
+def new_task(
+    workspace: Workspace,
+    title: str,
+    *,
+    checks: Sequence[str | Check] = (),
+    **options: Unpack[TaskOptions],
+) -> Task:
+    """A task of a workspace; `loki.Workspace.task` says more."""
+    spec = task_spec(workspace, title, checks=checks, **options)
+    return Task(workspace, spec, reviewer=options.get("reviewer"))

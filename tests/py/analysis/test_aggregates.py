@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from benchmarks.history import make
-from loki import analysis
+from loki import Workspace, analysis
 from loki.analysis import aggregates
 from loki.analysis.arrow import of_rows
 from loki.analysis.tables import Tables
 from loki.cli.report import summarize
 from loki.memory.summary import Summary
-from loki.workspace import Workspace
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 

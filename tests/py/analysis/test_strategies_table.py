@@ -13,12 +13,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from benchmarks.history import make
-from loki import analysis, recognize
+from loki import Workspace, analysis, recognize
 from loki.analysis.tables import Tables
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import log_name
 from loki.memory.strategy_use import PHASES, uses
-from loki.workspace import Workspace
 from support.examples import examples
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from loki import Workspace
 from loki.agents.command_agent import CommandAgent
 from loki.cli.pipeline import _agents
 from loki.execution.pipeline import Pipeline
-from loki.workspace import Workspace
 from support import command
 from support.stages import AFTER, BEFORE, PIPELINE, make
 

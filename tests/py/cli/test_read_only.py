@@ -11,14 +11,14 @@ import typer
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from loki import Workspace
 from loki.cli.app import app
 from loki.cli.read_only import READING, is_reading
-from loki.jobs.inbox import human_review_answers
+from loki.execution.human_answers import human_reviews
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.testing import ManualClock, ScriptedAgent
-from loki.workspace import Workspace
 from support.triage import failing
 
 ROOT = typer.main.get_command(app)
@@ -119,9 +119,7 @@ def untidy(project: Path) -> None:
     """A project with things that commands tidy up on their way where a person calls them."""
     clock = ManualClock(datetime(2026, 4, 1, tzinfo=timezone.utc))
     workspace = Workspace(project, clock=clock)
-    human_review_answers.of(workspace).ask(
-        reason="ambiguous", task_id="", context="which of the two?"
-    )
+    human_reviews(workspace).ask(reason="ambiguous", task_id="", context="which of the two?")
     with workspace.task("given up", id="given-up", checks=["false"], max_attempts=1) as task:
         task.run(ScriptedAgent([{"a.txt": "x"}]))
     (project / ".loki" / "queue" / "dead-letter.json").unlink()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from loki import Workspace
 from loki.base.time import SystemClock
 from loki.cli.app import app
 from loki.jobs.queue.project_queue import queue_of
@@ -16,7 +17,6 @@ from loki.memory import task_record
 from loki.memory.attempt import Attempt
 from loki.memory.history import History
 from loki.stores.file_store import FileStore
-from loki.workspace import Workspace
 from support.task import task_of
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from loki import Workspace
 from loki.cli.app import app
 from loki.jobs.queue.project_queue import queue_of
-from loki.workspace import Workspace
 
 
 def submit(project: Path, *words: str, stdin: str | None = None) -> Result:

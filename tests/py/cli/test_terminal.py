@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from loki import Workspace
 from loki.memory.attempt import Attempt
 from loki.people.escalation import Escalation
 from loki.people.escalations import Escalations
 from loki.people.request_page import stage_page
 from loki.recognition.failure import Failure
-from loki.workspace import Workspace
 from support.hostile import make_hostile
 
 TITLE = "fix __init__ of *all* | [a](b) <c> ~d~ & _e, 1. f"

@@ -30,7 +30,7 @@ from benchmarks.data_loss import read
 from benchmarks.job import Case, Data
 from benchmarks.pattern_families import document, generated
 from benchmarks.scoring import Definition, required, score
-from loki.workspace import Workspace
+from loki import Workspace
 
 PEERS = ("ahocorasick_rs", "hyperscan", "matplotlib", "re2")
 LOGS = corpus.logs(7, 60_000)

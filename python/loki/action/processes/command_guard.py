@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from loki.action.processes.command_guard_provider import provider_of
+from loki.action.processes.command_guard_provider import registered
 from loki.action.processes.protected_rules import Look, PutBack, Rules
 from loki.action.processes.sandbox import (
     Box,
@@ -200,10 +200,7 @@ def ward_of(root: str | os.PathLike[str]) -> Ward:
         root: a project's folder, or a copy's.
     """
     project = Path(os.path.realpath(root))
-    provider = provider_of(project)
-    if provider is not None:
-        return provider.ward
-    return Ward(Rules(project, project / ".loki"))
+    return registered(project) or Ward(Rules(project, project / ".loki"))
 
 
 _warned: set[str] = set()

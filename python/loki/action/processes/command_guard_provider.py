@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -11,27 +12,28 @@ if TYPE_CHECKING:
     from loki.action.processes.command_guard import Ward
 
 
-class Provider(Protocol):
-    """Says how commands run in its folders: a workspace."""
-
-    @property
-    def ward(self) -> Ward:
-        """What looks after them."""
+_providers: dict[str, tuple[weakref.ref[Any], Callable[[Any], Ward]]] = {}
 
 
-_providers: weakref.WeakValueDictionary[str, Provider] = weakref.WeakValueDictionary()
-
-
-def register(root: Path, provider: Provider) -> None:
+def register(root: Path, owner: Any, ward: Callable[[Any], Ward]) -> None:
     """Say who knows how commands run for a folder; the last one counts, as long as it lives.
 
     Args:
         root: the folder, resolved.
-        provider: who knows.
+        owner: who knows: a workspace.
+        ward: what looks after the folder's commands, asked of the owner when it is first needed.
     """
-    _providers[str(root)] = provider
+    key = str(root)
+
+    def gone(reference: weakref.ref[Any]) -> None:
+        if (found := _providers.get(key)) is not None and found[0] is reference:
+            del _providers[key]
+
+    _providers[key] = (weakref.ref(owner, gone), ward)
 
 
-def provider_of(root: Path) -> Provider | None:
-    """Who knows, if anybody does."""
-    return _providers.get(str(root))
+def registered(root: Path) -> Ward | None:
+    """What looks after a folder's commands, if anybody said so."""
+    found = _providers.get(str(root))
+    owner = found[0]() if found is not None else None
+    return found[1](owner) if found is not None and owner is not None else None

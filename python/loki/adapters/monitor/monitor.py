@@ -37,9 +37,12 @@ from loki.decision.monitor.monitor_policy import (
 from loki.decision.monitor.monitor_state import MonitorRules, MonitorState
 from loki.decision.monitor.tool_call import ToolCall, is_steering
 from loki.decision.monitor.value_text import short
+from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resilience import ways
+from loki.execution.workspace_runs import Runs
 from loki.memory.sign import Sighting
 from loki.memory.tool_failure import ToolFailure, ToolFailures
-from loki.workspace import Workspace
+from loki.runtime import Runtime
 
 if TYPE_CHECKING:
     from loki.adapters.monitor.fallback_calls import FallbackCalls
@@ -97,7 +100,7 @@ class Monitor:
 
     def __init__(
         self,
-        workspace: Workspace | str | Path | None = None,
+        workspace: Runtime | str | Path | None = None,
         *,
         root: str | Path | None = None,
         mapped: Mapping[str, str] | None = None,
@@ -113,14 +116,14 @@ class Monitor:
         if workspace is not None and root is not None:
             raise UsageError("both a workspace and a root are given: expected one of them")
         place = (root if workspace is None else workspace) or "."
-        self.workspace = place if isinstance(place, Workspace) else Workspace(place, clock=clock)
+        self.workspace = place if isinstance(place, Runtime) else Runtime(place, clock=clock)
         self.mapped = mapped_folders(mapped, self.workspace.root)
         self.clock: Clock = clock or self.workspace.clock
         self.session, self.above, self.signs = session, above, signs
         self.agent, self.task = agent, task
         self.wait = None if wait is None else argument_seconds("wait", wait)
         self._knobs = breakers
-        self.rules = MonitorRules(self.workspace.signs().rules)
+        self.rules = MonitorRules(Runs(self.workspace).signs().rules)
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
             self.rules = MonitorRules.of(self.rules.signs, retries)
@@ -138,10 +141,10 @@ class Monitor:
 
     @cached_property
     def _ways(self) -> Ways:
-        ways = self.workspace.ways
+        found = self.workspace.once(ways)
         if self._knobs is None:
-            return ways
-        return replace(ways, breakers=self.workspace.breakers(calls=self._knobs))
+            return found
+        return replace(found, breakers=breakers_of(self.workspace, calls=self._knobs))
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -229,7 +232,7 @@ class Monitor:
         self.helped()
         if self.signs is None:
             with self.workspace.exclusive():
-                self.workspace.runs().close()
+                Runs(self.workspace).close()
 
     def _failed(self, failed: Failed, exit_code: int | None) -> Reaction:
         before, reaction = self._state.read(), self._step(failed)
@@ -316,7 +319,7 @@ class Monitor:
                 return
             branch = self.workspace.position()[0]
             if self._branch_signs is None or self._branch_signs.branch != branch:
-                self._branch_signs = self.workspace.signs(branch)
+                self._branch_signs = Runs(self.workspace).signs(branch)
             yield self._branch_signs
 
     # --- the same, off the event loop -------------------------------------------------------------

@@ -14,6 +14,7 @@ from loki.agents.fallback_driver import asleep, spread
 from loki.agents.preset import preset
 from loki.agents.reported_error import shows_outage
 from loki.base.error import BreakerOpen
+from loki.execution.resilience import ways
 
 if TYPE_CHECKING:
     from loki.decision.shared_breaker import SharedPermit
@@ -30,7 +31,7 @@ class ReportedCalls:
 
     def __init__(self, workspace: Workspace, program: str) -> None:
         self._preset = preset(program)
-        self._ways = workspace.ways
+        self._ways = workspace.once(ways)
         self._breaker = self._ways.breakers[self._preset.breaker]
         self._permit: SharedPermit | None = None
 

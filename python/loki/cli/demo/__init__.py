@@ -85,11 +85,11 @@ def _project(directory: Path | None) -> Path:
 
 def _work(root: Path, number: int) -> dict[str, Any]:
     from loki.agents.scripted import ScriptedAgent
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
     story = _stories()[number]
     typer.secho(f"\n{number + 1}. {story.title}", bold=True, err=True)
-    workspace = Workspace(root)
+    workspace = Runtime(root)
     task = workspace.task(
         story.title, checks=story.checks, kind=story.kind, max_attempts=story.max_attempts
     )

@@ -49,9 +49,9 @@ def command(
 
     Example: `loki report -o report.html`; `loki report --since 7d`; `loki report --json | jq .strategies`
     """
-    from loki.workspace import Workspace
+    from loki.runtime import Runtime
 
-    workspace = Workspace(project)
+    workspace = Runtime(project)
     tasks = [find(workspace.tasks(), task)] if task is not None else None
     start = since_moment("--since", since, workspace.clock.now()) if since is not None else None
     summary = summarize(workspace, tasks, start)

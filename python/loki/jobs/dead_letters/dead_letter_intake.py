@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,35 +38,6 @@ SUMMARY = 300
 
 EXPIRED = "human_review_expired"
 """What ended a task that nobody answered for."""
-
-
-def listener(
-    workspace: Workspace, spec: TaskSpec, agent: Callable[[], Mapping[str, Any] | None]
-) -> Callable[[Outcome, DeadLetter | None], None]:
-    """What a task's recorder calls before it keeps how the task ended.
-
-    Args:
-        workspace: the project.
-        spec: the task.
-        agent: tells what is known of who worked on it.
-
-    A stage of a pipeline is no task of the queue: its run is what is tried again.
-    """
-
-    def ended(outcome: Outcome, letter: DeadLetter | None) -> None:
-        if spec.run:
-            return
-        try:
-            if letter is not None:
-                add(workspace, spec, letter, agent())
-            elif outcome.status == "success":
-                queue_of(workspace).achieve(spec.id, outcome.to_dict())
-        except StoreError as error:  # the loop goes on; a review adds what is missing
-            logger.warning(
-                "Could not persist: %s. The queue does not know how %s ended.", error, spec.id
-            )
-
-    return ended
 
 
 def source_of(workspace: Workspace, task_id: str, run: str) -> Source:

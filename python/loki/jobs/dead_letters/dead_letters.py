@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.question_protocol import Question
 from loki.base.error import AgentError, BreakerOpen, UsageError
 from loki.base.log import tell
+from loki.execution.resilience import ways
 from loki.jobs.dead_letters import dead_letter_escalation_page
 from loki.jobs.dead_letters.dead_letter_question import INSTRUCTIONS, answers, question
 from loki.jobs.dead_letters.dead_letter_review import (
@@ -231,7 +232,7 @@ class DeadLetters:
             sees_project=True,
         )
         try:
-            said = ask(self._reviewers, asked, workspace.ways)
+            said = ask(self._reviewers, asked, workspace.once(ways))
         except (AgentError, BreakerOpen) as error:
             logger.warning("dead-letter review of %s: %s could not be asked: %s", id_, name, error)
             return NO_ANSWERS

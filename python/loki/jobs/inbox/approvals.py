@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loki.jobs.inbox import escalation_requests, human_review_answers
+from loki.execution.human_answers import human_reviews
+from loki.jobs.inbox import escalation_requests
 from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.jobs.work.task_interventions import approve
 from loki.memory.task_record import TaskRecord
 from loki.people.request import Evidence, Option, Request, id_of, yes_or_no
 from loki.people.request_page import criterion_options
@@ -24,7 +26,7 @@ def _criteria(workspace: Workspace, look: Look) -> Iterator[Request]:
     """Criteria that only a person can approve, where no request asks about them already."""
     from loki.people.approval import Approvals
 
-    asked = {one.task_id for one in human_review_answers.of(workspace).open() if is_about_done(one)}
+    asked = {one.task_id for one in human_reviews(workspace).open() if is_about_done(one)}
     for id_, record in look.records.items():
         awaited = record.approval
         if record.trigger != "approval" or awaited is None or id_ in asked:
@@ -77,14 +79,14 @@ def _command(task: str, record: TaskRecord, name: str) -> Request:
 
 
 def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
-    workspace.approve(one.task_id, one.target, by=said.by, note=said.note)
+    approve(workspace, one.task_id, one.target, by=said.by, note=said.note)
     return Result(f"approved: {one.target}", goes_on=True, frees=True)
 
 
 def _no(workspace: Workspace, one: Request, said: Said) -> Result:
     if said.abort:
         return escalation_requests.give_up(workspace, one, said)
-    workspace.approve(one.task_id, one.target, approved=False, by=said.by, note=said.note)
+    approve(workspace, one.task_id, one.target, approved=False, by=said.by, note=said.note)
     return Result(f"rejected: {one.target}", goes_on=True, frees=True)
 
 

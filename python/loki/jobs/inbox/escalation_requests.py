@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loki.action.loop.resumption import DONE
+from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers, queue_requests
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.jobs.queue.project_queue import queue_of
@@ -31,7 +32,7 @@ _STAMP = re.compile(r"escalations/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)
 def escalations(workspace: Workspace, look: Look) -> list[Request]:
     """Tasks that stopped because they need a person, and pages that others wrote."""
     found = []
-    seen = {one.task_id for one in human_review_answers.of(workspace).open()}  # asked about already
+    seen = {one.task_id for one in human_reviews(workspace).open()}  # asked about already
     for page in Escalations(workspace.store, workspace.clock).open():
         tasks = [
             task

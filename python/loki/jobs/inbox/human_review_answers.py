@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
-from loki.execution.spending import spending
+from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.work.task_interventions import abort, approve
 from loki.people.approval import Approvals
 from loki.people.human_review import (
-    HUMAN_REVIEW,
     Answered,
     Asked,
     Block,
@@ -29,21 +29,16 @@ from loki.people.human_review import (
     Standing,
     TimePassed,
     step,
-    told,
 )
-from loki.people.human_review_store import Decision, HumanReviews
+from loki.people.human_review_store import Decision
 from loki.people.request import Evidence, Request
 from loki.people.request_page import options_of
-from loki.people.review_trigger import IRREVERSIBLE, Rules, is_about_done
+from loki.people.review_trigger import IRREVERSIBLE, is_about_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loki.action.changes.executor import Executor
-    from loki.action.loop.human_review_check import Reviewing
-    from loki.action.task import TaskSpec
     from loki.jobs.inbox.project_snapshot import Look
-    from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -51,56 +46,9 @@ logger = logging.getLogger("loki")
 ANSWER = "loki approve {id}"
 
 
-def of(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
-    """The requests of a project.
-
-    Args:
-        workspace: the project.
-        strict: for answers: one that cannot be kept is none.
-    """
-    store = workspace.strict_store if strict else workspace.store
-    timeout = timedelta(seconds=workspace.config.review.timeout)
-    return HumanReviews(store, workspace.clock, timeout)
-
-
-def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Reviewing:
-    """What asks a person about a task before the loop goes on."""
-    from loki.action.loop.human_review_check import Reviewing
-
-    own = {"timeout", "changed_tests", "feature"}
-    rules = Rules(**workspace.config.review.model_dump(exclude=own))
-    return Reviewing(
-        spec,
-        rules,
-        of(workspace),
-        workspace.store,
-        str(workspace.root),
-        spending(workspace) if rules.cost_per_hour else lambda: 0.0,
-        executor.is_allowed,
-        lambda: tell(workspace),
-        lambda outcome: ended(workspace, spec, outcome),
-    )
-
-
-def ended(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
-    """Tell people of a task that needs one, or was given up; of requests `tell` does."""
-    is_security = spec.kind == "security" and workspace.config.review.security
-    is_asked = outcome.trigger == HUMAN_REVIEW or (is_security and bool(outcome.awaiting))
-    if outcome.status == "escalated" and not is_asked:
-        kind: Any = "escalation"
-    elif outcome.status == "failed" and outcome.page:
-        kind = "dead_letter"
-    else:
-        return
-    text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
-    from loki.execution.notify_channels import notifier  # what it sends with is much to load
-
-    notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
-
-
 def tell(workspace: Workspace) -> None:
     """Do what follows where a request is new: its task is blocked, people are told."""
-    here = of(workspace)
+    here = human_reviews(workspace)
     for review in here.untold():
         here.told(review.id)  # before: people who are told twice are told too often
         _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
@@ -122,7 +70,7 @@ def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = 
         UsageError: there is no such request, or it is answered already, or this is no answer to it.
         StoreError: the answer could not be kept.
     """
-    here = of(workspace, strict=True)
+    here = human_reviews(workspace, strict=True)
     review = next((one for one in here.open() if one.id == id_), None)
     if review is not None and is_about_done(review) and said is Standing.CLARIFIED:
         raise UsageError(
@@ -141,7 +89,7 @@ def settle(workspace: Workspace) -> list[Decision]:
     Returns:
         The decisions that something was done for.
     """
-    here = of(workspace)
+    here = human_reviews(workspace)
     tell(workspace)
     here.answers()
     for review in here.expired(workspace.clock.now()):
@@ -169,7 +117,7 @@ def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
         context: what they said; "" for nothing.
         by: who.
     """
-    here = of(workspace)
+    here = human_reviews(workspace)
     for review in here.of_task(task_id):
         said = Standing.CLARIFIED if context else Standing.CANCELLED
         if is_about_done(review):
@@ -181,24 +129,8 @@ def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
 
 def given_up(workspace: Workspace, task_id: str, by: str) -> None:
     """A task is given up: nobody is asked about it any more."""
-    for review in of(workspace).of_task(task_id):
+    for review in human_reviews(workspace).of_task(task_id):
         _quietly(workspace, review, Standing.ABORTED, by, "")
-
-
-def answers(workspace: Workspace, task_id: str, since: str = "") -> list[str]:
-    """What people's answers tell whoever works on a task, the oldest first.
-
-    Args:
-        workspace: the project.
-        task_id: the task.
-        since: only of answers at or after this, ISO 8601 UTC.
-    """
-    found = [
-        told(one.review, one.answer, one.by, one.note).strip()
-        for one in of(workspace).decisions(task_id)
-        if one.at >= since
-    ]
-    return list(filter(None, (*found, Approvals(workspace.store, task_id).told(since))))
 
 
 def carry_out(workspace: Workspace, decision: Decision) -> None:
@@ -210,7 +142,7 @@ def carry_out(workspace: Workspace, decision: Decision) -> None:
     _keep_approvals(workspace, decision)
     for effect in _effects(workspace, decision):
         _perform(workspace, decision.review, effect)
-    of(workspace).done(decision.id)
+    human_reviews(workspace).done(decision.id)
 
 
 def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
@@ -224,7 +156,7 @@ def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
 
 def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str, note: str) -> None:
     """Keep an answer whose consequences are under way already."""
-    here = of(workspace)
+    here = human_reviews(workspace)
     try:
         here.decide(review.id, by=by, note=note, answer=said)
     except UsageError:  # somebody answered just now
@@ -246,8 +178,13 @@ def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     if is_about_done(review):
         for criterion in _strings(about.get("criteria")):
             try:
-                workspace.approve(
-                    review.task_id, criterion, approved=yes, by=decision.by, note=decision.note
+                approve(
+                    workspace,
+                    review.task_id,
+                    criterion,
+                    approved=yes,
+                    by=decision.by,
+                    note=decision.note,
                 )
             except UsageError as error:  # it waits for that no longer
                 logger.warning("%s: %s", review.id, error)
@@ -275,7 +212,7 @@ def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | N
 def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
     """Open requests: HUMAN_REVIEW_NEEDED."""
     timeout = timedelta(seconds=workspace.config.review.timeout)
-    for review in of(workspace).open():
+    for review in human_reviews(workspace).open():
         record = look.records.get(review.task_id)
         until = review.until(timeout)
         evidence = [Evidence("severity", review.severity)]
@@ -316,7 +253,7 @@ HUMAN_REVIEW_KIND = Kind("review", _open, _approve, _reject, asks=True, wants_wh
 def keep_words(workspace: Workspace, one: Request, said: Said) -> None:
     """Keep what a person knows with a task, for every briefing of it."""
     if said.words.strip():
-        here = of(workspace, strict=True)
+        here = human_reviews(workspace, strict=True)
         asked = here.ask(reason=one.kind, task_id=one.task_id, context=one.question, blocking=False)
         here.decide(asked.id, by=said.by, note=said.words, answer=Standing.CLARIFIED)
         here.told(asked.id)
@@ -330,7 +267,7 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
     if isinstance(effect, Block):
         block(workspace, effect.task_id, effect.reason)
     elif isinstance(effect, Resume):
-        if not of(workspace).of_task(effect.task_id):  # else another question keeps it
+        if not human_reviews(workspace).of_task(effect.task_id):  # else another question keeps it
             unblock(workspace, effect.task_id)
     elif isinstance(effect, GiveUp):
         give_up(workspace, effect.task_id, effect.reason)
@@ -390,7 +327,7 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
         is_waiting_in_queue(workspace, task_id)
     ):
         return  # it ended well meanwhile, or a pipeline's run ends it, or there was nothing to undo
-    undone = workspace.abort(task_id, why=why or "given up by a person")
+    undone = abort(workspace, task_id, why=why or "given up by a person")
     if undone.conflicts:
         listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
         raise UsageError(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
+from loki.execution.assembly import review as review_of
+from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.inbox import (
     approvals,
     escalation_requests,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 def _candidates(workspace: Workspace, _: Look) -> Iterator[Request]:
     """Patterns and rules that loki would learn."""
     try:
-        agenda = workspace.review().agenda(workspace.clock.now())
+        agenda = review_of(workspace).agenda(workspace.clock.now())
     except StoreError:
         return
     for one in agenda.candidates:
@@ -60,12 +62,12 @@ def _candidates(workspace: Workspace, _: Look) -> Iterator[Request]:
 
 
 def _learn(workspace: Workspace, one: Request, said: Said) -> Result:
-    workspace.review().approve(one.id, said.by, workspace.clock.now())
+    review_of(workspace).approve(one.id, said.by, workspace.clock.now())
     return Result(f"learned: {one.id}")
 
 
 def _not_learned(workspace: Workspace, one: Request, said: Said) -> Result:
-    workspace.review().reject(one.id, said.note, said.by, workspace.clock.now())
+    review_of(workspace).reject(one.id, said.note, said.by, workspace.clock.now())
     return Result(f"not learned: {one.id}")
 
 
@@ -79,7 +81,7 @@ def _breakers(_workspace: Workspace, look: Look) -> Iterator[Request]:
 
 
 def _close(workspace: Workspace, one: Request, _said: Said) -> Result:
-    workspace.breakers()[one.id].close()
+    breakers_of(workspace)[one.id].close()
     return Result(f"closed: {one.id}")
 
 

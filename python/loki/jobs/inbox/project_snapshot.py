@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loki.base.error import LokiError
+from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.queue.project_queue import queue_of
 from loki.memory import task_record
 from loki.memory.task_record import TaskRecord
@@ -77,4 +78,4 @@ class Look:
     @cached_property
     def breakers(self) -> Mapping[str, BreakerSnapshot]:
         """The circuit breakers by their names."""
-        return self._workspace.breakers().snapshot()
+        return breakers_of(self._workspace).snapshot()

@@ -13,6 +13,7 @@ from loki.action.processes.protected_rules import ASIDE, LOG, PutBack, State, pu
 from loki.base import codec, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
+from loki.execution.assembly import guard
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.people.request import Option, Request
 
@@ -81,7 +82,7 @@ def _open(workspace: Workspace) -> dict[str, PutBack]:
     found: dict[str, PutBack] = {}
     declined: set[str] = set()  # the same change again is put back without a question
     records = workspace.store.records(LOG)
-    decides = workspace.ward.rules.decides if records else None
+    decides = guard(workspace).rules.decides if records else None
     for record in records:
         if "answered" in record:
             id_ = str(record["answered"])

@@ -13,6 +13,11 @@ from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
 from loki.execution import assembly, resolve
+from loki.execution.assembly import default_checks
+from loki.execution.assembly import performer as performer_of
+from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import named_agent
+from loki.execution.task_session import new_task
 from loki.jobs.recurring.recurring_run import PutOff, Ran, RunRecord, Start, Status, Verdict
 
 if TYPE_CHECKING:
@@ -50,8 +55,9 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff
     if refused := _refused(workspace, agent):
         return refused
     reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    checks = part.checks or workspace.default_checks(part.kind, part.complexity, reviewer)
-    prepared = workspace.task(
+    checks = part.checks or default_checks(workspace, part.kind, part.complexity, reviewer)
+    prepared = new_task(
+        workspace,
         part.task,
         checks=checks,
         kind=part.kind,
@@ -68,8 +74,8 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff
         except UsageError as error:
             return PutOff(workspace.clock.now() + BUSY, str(error))
         prepared.has_project = True
-        prepared.make_performer = lambda spec, execution, _: workspace.performer(
-            spec, execution, start.cancelled
+        prepared.make_performer = lambda spec, execution, _: performer_of(
+            workspace, spec, execution, start.cancelled
         )
         outcome = stack.enter_context(prepared).run(agent)
     if outcome.status == "paused":
@@ -91,7 +97,7 @@ def evaluate(
         return None
     assert reviewer is not None
     spec = assembly.task_spec(workspace, part.task, id=record.task_id)
-    performer = workspace.performer(spec, 1, cancelled)
+    performer = performer_of(workspace, spec, 1, cancelled)
     criterion = Check(
         kind="custom",
         description="The work that this task asks for is done well enough, although the run is "
@@ -120,7 +126,7 @@ def agent_of(workspace: Workspace, part: AgentPart) -> Agent:
         UsageError: there is none, or it cannot work.
     """
     if part.agent is not None:
-        return workspace.agent(part.agent)
+        return named_agent(workspace, part.agent)
     if part.agent_command is None:
         raise UsageError(
             "who works? Expected --agent or --agent-command (`agent`, `agent_command` in its file)"
@@ -137,7 +143,7 @@ def _refused(workspace: Workspace, agent: Agent) -> PutOff | None:
     """Where the agent's circuit breaker is open: until when."""
     if is_resilient(agent):  # it passes several, and says so itself
         return None
-    now = workspace.breakers()[breaker_of(agent)].snapshot()
+    now = breakers_of(workspace)[breaker_of(agent)].snapshot()
     if now.state != "OPEN" or now.retry_after == 0:
         return None
     wait = UNKNOWN if now.retry_after is None else timedelta(seconds=now.retry_after)
@@ -200,8 +206,9 @@ def spec_of(workspace: Workspace, task: RecurringTask) -> TaskSpec:
     assert part is not None
     agent_of(workspace, part)
     reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    checks = part.checks or workspace.default_checks(part.kind, part.complexity, reviewer)
-    return workspace.task(
+    checks = part.checks or default_checks(workspace, part.kind, part.complexity, reviewer)
+    return new_task(
+        workspace,
         part.task,
         checks=checks,
         kind=part.kind,

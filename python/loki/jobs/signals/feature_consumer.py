@@ -12,6 +12,7 @@ from loki.action.checks.check import Check
 from loki.action.checks.check_runner import CheckRunner
 from loki.action.processes.command_line import unrunnable
 from loki.base.environment import passed_environment
+from loki.execution.assembly import commands as commands_of
 from loki.jobs.signals.signal_consumer import Consumer, Dispatch, Done, Waits
 from loki.people.signal import FEATURE_READY, MERGE_REQUESTED, TESTS_FAILED, TESTS_PASSED
 
@@ -73,7 +74,7 @@ def own_tests(dispatch: Dispatch) -> Check | str:
 
     No signal says what runs: whoever can write one could else run anything.
     """
-    found = dispatch.workspace.commands().get("test")
+    found = commands_of(dispatch.workspace).get("test")
     problem = "no test command of the project was found"
     if found is not None:
         missing = unrunnable(found.words, dispatch.workspace.root)

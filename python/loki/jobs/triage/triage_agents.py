@@ -11,7 +11,9 @@ from loki.action.question_protocol import Question, Said
 from loki.agents.fallback_agent import FallbackAgent, ask
 from loki.base.error import BreakerOpen, UsageError
 from loki.base.secret import mask_secrets
-from loki.execution.resolve import program
+from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resilience import ways
+from loki.execution.resolve import named_agent, program
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS
 from loki.jobs.triage.triage_record import TriageRecord
@@ -86,7 +88,7 @@ class TriageAgents:
                 if name.startswith(_COMMAND):
                     agent: object = program(self._workspace, name.removeprefix(_COMMAND))
                 else:
-                    agent = self._workspace.agent(name)
+                    agent = named_agent(self._workspace, name)
             except UsageError as error:
                 self._ways[name] = mask_secrets(str(error))
             else:
@@ -99,7 +101,7 @@ class TriageAgents:
         way = self.way(name)
         if not isinstance(way, Way):
             return None
-        breakers = self._workspace.breakers()
+        breakers = breakers_of(self._workspace)
         left = [breakers[one].snapshot().retry_after for one in way.breakers]
         return way.breakers[0] if all(one is None or one > 0 for one in left) else None
 
@@ -126,7 +128,7 @@ class TriageAgents:
             environment={VARIABLE: record.id, PROJECT_VARIABLE: str(root)},
         )
         try:
-            return ask([way.agent], question, self._workspace.ways)
+            return ask([way.agent], question, self._workspace.once(ways))
         except BreakerOpen as error:
             if not getattr(error, "calls", 0):
                 raise NotBegun from error

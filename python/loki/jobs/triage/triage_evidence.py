@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from loki.base.time import moment
+from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.recurring.recurring_tasks import LOG
 from loki.jobs.triage import triage_record
 from loki.jobs.triage.triage_prompt import ROWS, Evidence
@@ -134,7 +135,7 @@ def _line(record: dict[str, Any]) -> str:
 
 def _breakers(workspace: Workspace) -> Iterator[str]:
     """Circuit breakers that are not closed."""
-    for name, now in sorted(workspace.breakers().snapshot().items()):
+    for name, now in sorted(breakers_of(workspace).snapshot().items()):
         if now.state != "CLOSED":
             left = "" if now.retry_after is None else f", {now.retry_after:g} s left"
             yield f"{name}: {now.state}{left}; last error: {now.last_error or 'none'}"

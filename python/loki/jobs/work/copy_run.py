@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loki.action.changes.unfinished_work import forget, keep_patch
+from loki.execution.assembly import performer as performer_of
+from loki.jobs.task_listener import attach
 from loki.jobs.work.copy_merger import Lander
 from loki.jobs.work.task_copy import copy_of
 from loki.memory import task_record
@@ -53,6 +55,7 @@ def run_in_copy(
     """
     with copy_of(project.project, project.folder, cancelled) as copy:
         workspace = Workspace(copy.root, clock=project.clock, folder=project.folder)
+        attach(workspace)
         task = make_task(workspace)
         agent = make_agent(workspace)
         task.has_project = True
@@ -75,7 +78,7 @@ def _performer(
     may_land: Callable[[], bool],
 ) -> Callable[[TaskSpec, int, threading.Event], Performer]:
     def make(spec: TaskSpec, execution: int, _own: threading.Event) -> Performer:
-        performer = workspace.performer(spec, execution, cancelled)
+        performer = performer_of(workspace, spec, execution, cancelled)
         performer.land = Lander(performer, copy, workspace.folder, may_land)
         return performer
 

@@ -10,10 +10,13 @@ from loki.action.loop.resumption import awaits_approval
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.execution import assembly, resolve
-from loki.jobs.inbox import human_review_answers
+from loki.execution.assembly import default_checks
+from loki.execution.human_answers import human_reviews
+from loki.execution.task_session import new_task
 from loki.jobs.queue.project_queue import must_be_whole
 from loki.jobs.queue.queue_operations import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.work.task_interventions import resume
 from loki.memory import task_record
 from loki.memory.task_outcome import Outcome
 from loki.memory.task_record import TaskRecord
@@ -69,7 +72,7 @@ def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> 
     record = task_record.load(workspace.store, queued.id)
     if _goes_on(workspace, record, queued.id):
         return _gone_on_with(workspace, queued, record, reviewer)
-    return workspace.task(**_said(workspace, queued, reviewer, asks=asks))
+    return new_task(workspace, **_said(workspace, queued, reviewer, asks=asks))
 
 
 def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> None:
@@ -90,7 +93,7 @@ def _goes_on(workspace: Workspace, record: TaskRecord, id_: str) -> bool:
     if record.status != "escalated" or awaits_approval(record):
         return False
     # A worker is nobody who answers: what still asks a person is not settled by going on.
-    return not human_review_answers.of(workspace).of_task(id_)
+    return not human_reviews(workspace).of_task(id_)
 
 
 def _said(
@@ -121,8 +124,9 @@ def _gone_on_with(
     """A task where it stopped; what a person has changed of it since is as it is in the queue."""
     is_edited = str(queued.raw.get(EDITED) or "") > record.updated_at
     if not is_edited:
-        return workspace.resume(queued.id, reviewer=reviewer)
-    task = workspace.resume(
+        return resume(workspace, queued.id, reviewer=reviewer)
+    task = resume(
+        workspace,
         queued.id,
         checks=queued.checks or None,
         max_attempts=queued.max_attempts,
@@ -142,7 +146,7 @@ def _default_checks(
     workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
 ) -> Sequence[str | Check]:
     try:
-        return workspace.default_checks(queued.kind, queued.complexity, reviewer)
+        return default_checks(workspace, queued.kind, queued.complexity, reviewer)
     except UsageError:
         if not asks:
             raise

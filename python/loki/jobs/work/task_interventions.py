@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from loki.action.loop import resumption, task_specification
 from loki.action.task import limited, retries_of
 from loki.base.error import UsageError
-from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
+from loki.execution import human_answers
 from loki.jobs.inbox import human_review_answers
-from loki.memory.intervention import MAX_CONTEXT, Intervention, said
+from loki.memory import task_record
+from loki.memory.intervention import Intervention, said
 from loki.memory.task_record import Awaited, TaskRecord
 from loki.recognition.definition_file import hint
 
@@ -28,9 +29,21 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
+def record_of(workspace: Workspace, task: str) -> TaskRecord:
+    """What is kept of a task.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if task in workspace.tasks() and (record := task_record.load(workspace.store, task)):
+        return record
+    raise UsageError(f"no task {task!r} here: `loki show` lists them")
+
+
 def resume(
     workspace: Workspace,
-    record: TaskRecord,
+    task: str,
+    *,
     context: str = "",
     checks: Sequence[str | Check] | None = None,
     max_attempts: int | None = None,
@@ -40,10 +53,11 @@ def resume(
     wait: bool | None = None,
     reviewer: Reviewer | None = None,
 ) -> Task:
-    """A task that stopped, to be gone on with; `Workspace.resume` says more."""
+    """A task that stopped, to be gone on with; `loki.Workspace.resume` says more."""
     from loki.execution.assembly import resolved
     from loki.execution.task_session import Task
 
+    record = record_of(workspace, task)
     resumption.must_be_resumable(record)
     spec = task_specification.spec_of(record, None if checks is None else ())
     spec = replace(
@@ -61,12 +75,11 @@ def resume(
     return Task(workspace, spec, help_, reviewer=reviewer)
 
 
-def abort(workspace: Workspace, task_id: str, *, force: bool, why: str = "") -> Undone:
-    """Give a task up, wherever it stands; `Workspace.abort` says more."""
+def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> Undone:
+    """Give a task up, wherever it stands; `loki.Workspace.abort` says more."""
     from loki.action.changes.undo import Undone
     from loki.jobs.work.takeover import dropped
     from loki.jobs.work.task_stop import given_up
-    from loki.memory import task_record
 
     _must_be_open(workspace, task_id)
     with given_up(workspace, task_id, user()):
@@ -89,8 +102,6 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     Raises:
         UsageError: there is no such task, or it has ended, also just now.
     """
-    from loki.memory import task_record
-
     record = task_record.load(workspace.store, task_id)
     if resumption.is_open(record):
         return True
@@ -105,7 +116,6 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
 def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> Undone:
     """Undo what a task changed, and note on its pages that it is given up."""
     from loki.action.loop.refused_proposal_store import forget
-    from loki.memory import task_record
     from loki.people.escalation_answer import sentence, with_answer
     from loki.people.escalations import Escalations
 
@@ -127,28 +137,21 @@ def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) ->
 
 def approve(
     workspace: Workspace,
-    record: TaskRecord,
+    task: str,
     criterion: str,
-    decision: bool,
-    by: str,
-    note: str,
+    *,
+    approved: bool = True,
+    by: str = "",
+    note: str = "",
 ) -> Approval:
-    """Keep a person's decision; `Workspace.approve` says more.
-
-    Args:
-        workspace: the project.
-        record: the task's.
-        criterion: what is decided on.
-        decision: yes or no.
-        by: who decides, or "".
-        note: why.
-    """
+    """Keep a person's decision; `loki.Workspace.approve` says more."""
     from loki.people.approval import PREFIX, Approval, Approvals
 
+    record = record_of(workspace, task)
     at, who = isoformat(workspace.clock.now()), by or user()
     approvals = Approvals(workspace.strict_store, record.id)
     if criterion.startswith(PREFIX):
-        return approvals.decide(approvals.words(criterion), decision, who, at, note.strip())
+        return approvals.decide(approvals.words(criterion), approved, who, at, note.strip())
     awaited = record.approval or Awaited()
     names = awaited.criteria
     if criterion not in names:
@@ -158,28 +161,15 @@ def approve(
             f"{hint(criterion, names)}"
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
-    approval = Approval(criterion, decision, who, at, awaited.digest, note.strip())
+    approval = Approval(criterion, approved, who, at, awaited.digest, note.strip())
     approvals.add(approval)
     return approval
 
 
 def with_commands(workspace: Workspace, record: TaskRecord, context: str) -> str:
     """What people said, and which commands they approved since the task stopped."""
-    answers = human_review_answers.answers(workspace, record.id, record.updated_at)
+    answers = human_answers.answers(workspace, record.id, record.updated_at)
     return "\n".join(filter(None, (context, *answers)))
-
-
-def heard(workspace: Workspace, task_id: str) -> list[str]:
-    """What people answered in a task's life, for whoever works on it; the newest where it is too much.
-
-    It holds wherever the task stands: never begun, interrupted, given up and tried again.
-    """
-    found: list[str] = []
-    for words in map(mask_secrets, reversed(human_review_answers.answers(workspace, task_id))):
-        if sum(map(len, found)) + len(words) > MAX_CONTEXT:
-            break
-        found.append(words)
-    return found[::-1]
 
 
 def user() -> str:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from loki.action.processes.process import outlived_by_commands
 from loki.base import path_containment
 from loki.base.error import LokiError, StoreError, UsageError
+from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import begins, is_cancelled, listening
 from loki.jobs.queue.lease import Slots
 from loki.jobs.queue.project_queue import queue_of
@@ -131,7 +132,7 @@ class Crew:
         self._queue = queue_of(workspace)
         self._unnamed = -1
         self._capacity = Capacity(
-            workspace.breakers(), workspace.clock, workspace.config.work.parallel
+            breakers_of(workspace), workspace.clock, workspace.config.work.parallel
         )
         self._jobs: dict[str, Job] = {}
         self._is_stopping = self._is_draining = False

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki import Workspace
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import gate_config
 from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, validate
 from loki.action.gates.gate_config import NAMES, Gates, default, load, loads
 from loki.base.error import ConfigError
-from loki.workspace import Workspace
 
 
 def local(text: str) -> Gates:

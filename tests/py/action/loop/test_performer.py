@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from loki import Workspace
 from loki.action.checks.check import Check
 from loki.action.loop.loop_events import Ask, Help, Wait
+from loki.execution import assembly
 from loki.recognition.failure import Failure
 from loki.testing import ManualClock
-from loki.workspace import Workspace
 from support.project import RIGHT, make_project
 
 
@@ -17,7 +18,7 @@ def test_after_a_wait_the_project_is_looked_at_again(tmp_path: Path) -> None:
     project = make_project(tmp_path / "calc")
     workspace = Workspace(project, clock=ManualClock())
     spec = workspace.task("make add add", checks=[Check(("true",))]).spec
-    performer = workspace.performer(spec, 1, threading.Event())
+    performer = assembly.performer(workspace, spec, 1, threading.Event())
     failure = Failure.of("add does not add", path="calc.py", line=2)
     performer.perform(Help("analyze_then_fix", failure))
     performer.perform(Wait(300.0, "the circuit is open"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loki import Monitor, ToolCall
+from loki import Monitor, ToolCall, Workspace
 from loki.adapters.monitor.monitor_sessions import (
     LARGEST,
     MOST_SESSIONS,
@@ -22,7 +22,6 @@ from loki.decision.monitor.monitor_state import Look, MonitorRules, MonitorState
 from loki.memory.sign import Seen, Sighting
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
-from loki.workspace import Workspace
 from support.tool_calls import bash, edit, pytest_fails
 from support.wrong_types import changed
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from loki import Workspace
 from loki.adapters.monitor.received_call import heard_call
 from loki.decision.monitor.monitor_policy import Passed
 from loki.decision.monitor.tool_call import Effect, ToolCall, known
-from loki.workspace import Workspace
 
 
 def went_well(project: Path, command: str, output: str, code: int) -> bool:

@@ -18,8 +18,8 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.cli.app import app
+from loki.execution.human_answers import human_reviews
 from loki.jobs.dead_letters.dead_letters import DeadLetters
-from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
@@ -274,7 +274,7 @@ def test_every_option_is_an_answer_by_its_number(
 
 def test_own_words_answer_where_somebody_is_told_them(project: Path) -> None:
     workspace = loki.Workspace(project)
-    here = human_review_answers.of(workspace)
+    here = human_reviews(workspace)
     asked = here.ask(reason="ambiguity", task_id="t", context="Which port?")
     assert run("answer", asked.id, "8080").output == f"clarified: {asked.id}\n"
     (decided,) = here.decisions("t")
@@ -287,7 +287,7 @@ def test_own_words_answer_where_somebody_is_told_them(project: Path) -> None:
 
 
 def test_one_request_is_shown_whole(project: Path) -> None:
-    asked = human_review_answers.of(loki.Workspace(project)).ask(
+    asked = human_reviews(loki.Workspace(project)).ask(
         reason="cost",
         task_id="t",
         context="Go on?",
@@ -334,7 +334,7 @@ def test_one_command_can_be_all_of_it(project: Path) -> None:
 
 def test_several_are_listed_and_a_beginning_may_stand_for_several(project: Path) -> None:
     workspace = loki.Workspace(project)
-    here = human_review_answers.of(workspace)
+    here = human_reviews(workspace)
     ids = [
         here.ask(reason="cost_limit", task_id=name, context=f"Go on, {name}?").id for name in "ab"
     ]
@@ -398,9 +398,7 @@ def test_what_stopped_a_task_and_what_is_asked_about_it_are_one_thing(project: P
     workspace = loki.Workspace(project)
     _escalation(workspace)
     task_id = the_one(project).task_id
-    human_review_answers.of(workspace).ask(
-        reason="drift", task_id=task_id, context="Is this wanted?"
-    )
+    human_reviews(workspace).ask(reason="drift", task_id=task_id, context="Is this wanted?")
     one = the_one(project)
     assert (one.kind, one.question) == ("human_review", "Is this wanted?")
 

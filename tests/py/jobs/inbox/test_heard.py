@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
+from loki.execution import human_answers
+from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
@@ -39,7 +41,7 @@ def asks(project: Path, task: str, **more: object) -> None:
 
 
 def the_request(project: Path) -> str:
-    (one,) = human_review_answers.of(loki.Workspace(project)).open()
+    (one,) = human_reviews(loki.Workspace(project)).open()
     return one.id
 
 
@@ -128,7 +130,7 @@ def test_an_answer_is_heard_in_the_run_that_was_under_way_and_in_every_later_one
     project: Path,
 ) -> None:
     workspace = loki.Workspace(project)
-    here, seen = human_review_answers.of(workspace), []
+    here, seen = human_reviews(workspace), []
 
     def agent(told: loki.Briefing) -> dict[str, str]:
         seen.append(told.text)
@@ -149,7 +151,7 @@ def test_an_answer_is_heard_in_the_run_that_was_under_way_and_in_every_later_one
 def test_a_task_with_two_questions_waits_for_both(project: Path) -> None:
     workspace = loki.Workspace(project)
     queue = submit(project, ["a"])
-    here = human_review_answers.of(workspace)
+    here = human_reviews(workspace)
     one, two = (here.ask(reason=name, task_id="a", context=QUESTION) for name in ("one", "two"))
     human_review_answers.settle(workspace)
     human_review_answers.answer(workspace, one.id, Standing.APPROVED, "ann")
@@ -202,7 +204,7 @@ def test_two_requests_in_one_file_are_numbered_and_each_answer_reaches_its_asker
         ["rejected"],
         ["rejected"],
     ]
-    told = {task: human_review_answers.answers(loki.Workspace(project), task) for task in "ab"}
+    told = {task: human_answers.answers(loki.Workspace(project), task) for task in "ab"}
     assert "the old key only" in told["a"][0]
     assert "ask the owner first" in told["b"][0]
     blocked = {task.id for task in queue.tasks() if task.blocked}
@@ -211,4 +213,4 @@ def test_two_requests_in_one_file_are_numbered_and_each_answer_reaches_its_asker
 
 
 def decisions(project: Path, task: str) -> list[Decision]:
-    return human_review_answers.of(loki.Workspace(project)).decisions(task)
+    return human_reviews(loki.Workspace(project)).decisions(task)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import loki
+from loki import Workspace
 from loki.testing import ScriptedAgent
-from loki.workspace import Workspace
 from support.project import CHECK, QUICK, RIGHT, make_project
 from support.rust import use_rust
 from support.toolchain import need

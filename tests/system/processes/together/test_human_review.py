@@ -14,6 +14,7 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.base.error import UsageError
+from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.queue.project_queue import queue_of
@@ -61,7 +62,7 @@ def resume(workspace: loki.Workspace, agent: Any, **options: Any) -> Outcome:
 
 
 def asked(workspace: loki.Workspace) -> HumanReview:
-    (one,) = human_review_answers.of(workspace).open()
+    (one,) = human_reviews(workspace).open()
     return one
 
 
@@ -91,7 +92,7 @@ def test_an_unsure_proposal_of_a_critical_task_waits_and_is_made_as_it_was(proje
     outcome = resume(workspace, nobody)
     assert outcome.status == "success"
     assert (project / "calc.py").read_text() == RIGHT
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 @pytest.mark.parametrize(
@@ -142,14 +143,14 @@ def test_the_same_task_does_not_go_on_before_the_answer(project: Path) -> None:
     first = work(workspace, proposes(0.3), complexity="high")
     outcome = work(workspace, nobody, complexity="high")
     assert (outcome.trigger, outcome.review, outcome.attempts) == ("human_review", first.review, 0)
-    assert len(human_review_answers.of(workspace).open()) == 1
+    assert len(human_reviews(workspace).open()) == 1
 
 
 def test_who_resumes_it_has_answered_it(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
     assert resume(workspace, proposes(0.9), context="it is about addition").status == "success"
-    (decision,) = human_review_answers.of(workspace).decisions("t")
+    (decision,) = human_reviews(workspace).decisions("t")
     assert (decision.answer, decision.note) == (Standing.CLARIFIED, "it is about addition")
 
 
@@ -161,7 +162,7 @@ def test_given_up_is_undone_and_asked_about_no_more(project: Path) -> None:
     assert (record.status, record.trigger) == ("failed", "aborted")
     work(workspace, proposes(0.3), complexity="high")
     workspace.abort("t")
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 # --- what cannot be taken back --------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> N
 
     assert resume(workspace, stubborn).status == "success"
     assert "ann rejected it: not on a Friday" in seen[1]
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Path) -> None:
@@ -207,7 +208,7 @@ def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Pat
 def test_a_command_that_is_not_allowed_is_asked_for_once(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(commands=("make deploy",)), max_attempts=1)
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 def test_a_check_that_cannot_be_taken_back_does_not_run_before_leave(project: Path) -> None:
@@ -246,9 +247,9 @@ def test_nobody_is_asked_twice(project: Path) -> None:
     assert outcome.awaiting == ("it is safe",)
     workspace.approve("t", "it is safe", by="ann")
     assert resume(workspace, nobody).status == "success"
-    (decision,) = human_review_answers.of(workspace).decisions("t")
+    (decision,) = human_reviews(workspace).decisions("t")
     assert decision.answer is Standing.APPROVED
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 def test_a_rejected_one_is_worked_on_again(project: Path) -> None:
@@ -278,7 +279,7 @@ def test_three_failed_runs_in_a_row_and_a_person_is_asked(project: Path) -> None
 
     for _ in range(2):
         assert work(workspace, wrong, max_attempts=1).status == "failed"
-        assert human_review_answers.of(workspace).open() == []
+        assert human_reviews(workspace).open() == []
     assert work(workspace, wrong, max_attempts=1).status == "failed"
     review = asked(workspace)
     assert review.reason == "failed_runs"
@@ -286,7 +287,7 @@ def test_three_failed_runs_in_a_row_and_a_person_is_asked(project: Path) -> None
     assert work(workspace, nobody).trigger == "human_review"
     human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
     assert work(workspace, wrong, max_attempts=1).status == "failed"
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 def test_an_agent_asks_and_is_answered(project: Path) -> None:
@@ -328,7 +329,7 @@ def test_every_rule_has_a_switch(project: Path) -> None:
     Calls(workspace.store).add(Call(AT.isoformat(), "anthropic", "x", "ok", cost=900.0))
     agent = proposes(0.1, question="May I?", commands=("make deploy",))
     assert work(workspace, agent, kind="security", complexity="high").status == "success"
-    assert human_review_answers.of(workspace).open() == []
+    assert human_reviews(workspace).open() == []
 
 
 # --- time -----------------------------------------------------------------------------------------------

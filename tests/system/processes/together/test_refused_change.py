@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import loki
+from loki import Workspace
 from loki.action.loop.refused_proposal import MARK
 from loki.agents.command_agent import CommandAgent
 from loki.agents.model_agent import ModelAgent
 from loki.cli.app import app
 from loki.testing import ScriptedAgent, ScriptedLLM
-from loki.workspace import Workspace
 from support.working import in_copy
 
 NAMES = ("one", "two", "three", "four", "five")

@@ -10,6 +10,7 @@ import pytest
 import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
+from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.memory.call_log import Call, Calls
 from loki.memory.task_outcome import Outcome
@@ -54,7 +55,7 @@ def test_what_an_hour_may_cost_is_asked_about(tmp_path: Path, by: str) -> None:
     with workspace.task("make add add", checks=[QUICK], id="t") as task:
         outcome = task.run(nobody)
     assert outcome.trigger == "human_review"
-    (review,) = human_review_answers.of(workspace).open()
+    (review,) = human_reviews(workspace).open()
     assert review.reason == "cost_limit"
     assert ("$120.00" if by == "calls" else "$110.00") in review.context
     clock.advance(3600)
@@ -71,11 +72,11 @@ def test_who_says_yes_to_what_was_spent_is_asked_again_after_as_much_more(
     spend(workspace, 160.0)
     with workspace.task("make add add", checks=[QUICK], id="t") as task:
         assert task.run(nobody).trigger == "human_review"
-    (review,) = human_review_answers.of(workspace).open()
+    (review,) = human_reviews(workspace).open()
     human_review_answers.answer(workspace, review.id, yes, "ann", "it is worth it")
     spend(workspace, 101.0)
     assert resume(workspace, nobody).trigger == "human_review"
-    (review,) = human_review_answers.of(workspace).open()
+    (review,) = human_reviews(workspace).open()
     assert "$261.00" in review.context
     human_review_answers.answer(workspace, review.id, yes, "ann", "it is worth it")
     spend(workspace, 99.0)

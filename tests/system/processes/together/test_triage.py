@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from loki import Workspace
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.triage.triaging import Triages
-from loki.workspace import Workspace
 from support.smoke import Smoke, verdict
 from support.triage import NOW, failing
 from support.triage_project import Project
