@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -90,33 +88,6 @@ def test_a_wrong_name_is_answered_with_the_nearest(tmp_path: Path, breakers: lok
     code, _, err = run(tmp_path, "isolate", "api/new")
     assert (code, "--new" in err) == (2, True)
     assert data(tmp_path, "isolate", "api/new", "--new")["is_isolated"] is True
-
-
-def test_watch_tells_each_change(tmp_path: Path, breakers: loki.Breakers) -> None:
-    """Of all processes, until Ctrl-C."""
-    watching = subprocess.Popen(
-        [*command.LOKI, "breakers", "watch", "--interval", "10ms"],
-        cwd=tmp_path,
-        stdout=-1,
-        stderr=-1,
-        text=True,
-    )
-    assert watching.stdout
-    assert [watching.stdout.readline().split()[0] for _ in range(3)][1:] == [
-        "api/claude",
-        "api/openai",
-    ]
-    breakers["api/claude"].close()
-    assert watching.stdout.readline().endswith("Z api/claude OPEN -> CLOSED\n")
-    breakers["other"].isolate()
-    assert watching.stdout.readline().endswith("Z other CLOSED -> OPEN\n")
-    watching.send_signal(signal.SIGINT)
-    _, err = watching.communicate(timeout=30)
-    assert (watching.returncode, err) == (130, "loki: interrupted\n")
-    code, _, err = run(tmp_path, "watch", "--interval", "soon")
-    assert (code, "--interval" in err) == (2, True)
-    code, _, err = run(tmp_path, "watch", "--interval", "0s")
-    assert (code, "expected a time above 0" in err) == (2, True)
 
 
 def test_options_may_stand_before_the_command(tmp_path: Path, breakers: loki.Breakers) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,10 @@ from loki.memory.history import History
 from loki.memory.signs import Signs
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
+from support.cli_history import loki
 from support.history import NOON
 from support.hostile import make_hostile
-from support.project import CHECK, make_project
 from support.task import task_of
-
-
-def loki(*words: str) -> str:
-    """What it prints; it must succeed."""
-    done = CliRunner().invoke(app, list(words))
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def wrong(*words: str) -> str:
@@ -272,19 +263,3 @@ def test_nothing_that_a_terminal_obeys_gets_through(tmp_path: Path, words: tuple
     out = loki(*words, "--project", str(tmp_path))
     assert all(c.isprintable() or c == "\n" for c in out), ascii(out)
     assert "script" in out
-
-
-def test_of_a_real_run(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "calc", git=True)
-    agent = shlex.join(["sh", "-c", "sed -i 's/a - b/a + b/' calc.py; echo turned the sign"])
-    words = ["run", "--task", "make add add", "--check", CHECK, "--agent-command", agent]
-    done = CliRunner().invoke(app, [*words, "--project", str(project)])
-    assert done.exit_code == 0, done.output
-    *lines, total = loki("history", "--project", str(project)).splitlines()
-    assert len(lines) == 1
-    assert "success" in lines[0]
-    assert total.startswith("1 attempt in 1 task: 1 success; ")
-    shown = loki("show", "make", "--project", str(project))
-    assert f"check   {CHECK}: passed after" in shown
-    assert "diff    git diff " in shown
-    assert sys.executable in shown

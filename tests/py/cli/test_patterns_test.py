@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -162,14 +160,3 @@ def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> N
     assert (code, out) == (2, "")
     assert err.startswith(f"loki: {said}")
     assert err.count("\n") == 1
-
-
-def test_as_a_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "loki", "patterns", "test", "flux.yml", "-"],
-        input=b"FluxError\n",
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"The text matches 1 pattern of flux.yml" in done.stdout

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from loki.stores.file_store import FileStore
-from support.command import LOKI, loki
+from support.command import loki
 
 AT = "2026-04-04T10:15:30.000Z"
 
@@ -160,60 +157,6 @@ def test_texts_that_nobody_checked_move_no_cursor(tmp_path: Path) -> None:
     assert code == 0
     assert "a\ufffd[2Jb\ufffdc" in out
     assert not set(out) & {"\x1b", "\x07", "\u202e"}
-
-
-def on_terminal(project: Path, answers: str) -> str:
-    """What a person sees who gives these answers."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
-    process = subprocess.Popen(
-        [*LOKI, "review", "--by", "ada"],
-        cwd=project,
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        close_fds=True,
-    )
-    os.close(theirs)
-    os.write(ours, answers.encode())
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
-    assert process.wait(timeout=60) == 0, seen.decode()
-    return seen.decode()
-
-
-def test_a_person_is_asked_one_by_one(project: Path) -> None:
-    seen = on_terminal(project, "x\na\nr\nthat folder is gone\n")
-    assert "Say a, r, d, s or q." in seen
-    assert "approved pattern-" in seen
-    assert "rejected rule-" in seen
-    assert ids(project) == {}
-    assert (project / ".loki/failure-patterns.yml").exists()
-
-
-def test_a_person_may_skip_defer_and_stop(project: Path) -> None:
-    assert "put off once" in on_terminal(project, "s\nd\n")
-    assert len(ids(project)) == 2
-    seen = on_terminal(project, "q\n")
-    assert "2 of 2" not in seen
-    assert len(ids(project)) == 2
-
-
-def test_a_person_goes_on_where_a_file_cannot_be_added_to(project: Path) -> None:
-    (project / ".loki/failure-patterns.yml").write_text("version: 1\npatterns: []\n")
-    seen = on_terminal(project, "a\nd\ns\n")
-    assert "found version 1" in seen
-    assert "deferred pattern-" in seen
-    assert "2 of 2" in seen
 
 
 def test_the_help_teaches(tmp_path: Path) -> None:

@@ -14,12 +14,8 @@ from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
-from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
-from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.memory.dead_letter_log import scan
 from support.dead_letters import (
     KEY_ERROR,
-    give_up,
     letter,
     make_project,
     places,
@@ -120,17 +116,3 @@ def test_three_tasks_with_one_root_cause_make_one_escalation(workspace: loki.Wor
     review(workspace)
     (page,) = DeadLetters(workspace).escalations.open()
     assert sorted(page.tasks) == ["a", "b", "c", "e"], "a later one joins it"
-
-
-def test_it_is_kept_how_a_task_came_to_be_given_up(workspace: loki.Workspace) -> None:
-    def source(task_id: str) -> str:
-        (last,) = [one for one in scan(workspace.store) if one.task_id == task_id][-1:]
-        return last.source
-
-    first = give_up(workspace)
-    assert source(first.task_id) == "loop"
-    give_up(workspace)
-    assert source(first.task_id) == "queue"
-    nightly = RecurringTask(id="nightly", schedule=CronPart(cron="@daily"), command=("true",))
-    RecurringTasks(workspace.store).add(nightly)
-    assert source(give_up(workspace, id="nightly-3").task_id) == "recurring"

@@ -16,6 +16,9 @@ from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.worker_lock import Worker
+from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
+from loki.memory.dead_letter_log import scan
 from support.dead_letters import (
     commit,
     give_up,
@@ -330,3 +333,17 @@ def test_a_dry_run_changes_nothing(workspace: loki.Workspace) -> None:
     found = DeadLetters(workspace).review(said={"": Answers(abandon="enough")}, dry_run=True)
     assert [one.decision.action for one in found] == ["abandon"]
     assert look() == before
+
+
+def test_it_is_kept_how_a_task_came_to_be_given_up(workspace: loki.Workspace) -> None:
+    def source(task_id: str) -> str:
+        (last,) = [one for one in scan(workspace.store) if one.task_id == task_id][-1:]
+        return last.source
+
+    first = give_up(workspace)
+    assert source(first.task_id) == "loop"
+    give_up(workspace)
+    assert source(first.task_id) == "queue"
+    nightly = RecurringTask(id="nightly", schedule=CronPart(cron="@daily"), command=("true",))
+    RecurringTasks(workspace.store).add(nightly)
+    assert source(give_up(workspace, id="nightly-3").task_id) == "recurring"
