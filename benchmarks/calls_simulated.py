@@ -98,8 +98,8 @@ def trade() -> Iterator[dict[str, Any]]:
     is no shorter than all equal ones, and an end at any moment is seen half a part later on average.
     """
     for pause in PAUSES:
-        knobs = {"cooldown": min(pause, CALLS["cooldown"]), "cooldown_cap": pause}
-        rows = [outage(lasts, **knobs) for lasts in range(110, 131)]
+        settings = {"cooldown": min(pause, CALLS["cooldown"]), "cooldown_cap": pause}
+        rows = [outage(lasts, **settings) for lasts in range(110, 131)]
         backs = [row["back"] for row in rows]
         dead = max(row["dead"] for row in rows if row["lasts"] <= MINUTES)
         yield {

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.disk_journal_storage import DiskJournalStorage
 from loki.base import atomic_file
 
 CALLS = (
@@ -228,10 +228,10 @@ def _record(root: Path, image: Path, at: int) -> Disk:
         setattr(os, name, wrapped(getattr(os, name)))
     atomic_file._swap = wrapped(atomic_file._swap)
 
-    def sync_all(self: DiskShelf) -> None:  # noqa: ARG001
+    def sync_all(self: DiskJournalStorage) -> None:  # noqa: ARG001
         disk.sync_all(root)
 
-    DiskShelf._sync = sync_all  # type: ignore[method-assign]
+    DiskJournalStorage._sync = sync_all  # type: ignore[method-assign]
     _record_sqlite(disk, step, is_ours)
     return disk
 

@@ -80,7 +80,7 @@ def _change_files(project: Path, tell: Tell) -> None:
     for number, change in enumerate(CHANGES, 1):
         task.apply(change)  # not settled: it is there all the same
         tell(f"applied {number}")
-    task.settle()
+    task.finish()
     task.undo()
     tell("undone")
 
@@ -121,7 +121,7 @@ def _use_queue(project: Path, tell: Tell) -> None:
         tell(f"{name} pending")
     with Worker(project / ".loki") as one:
         for verb in ("complete", "fail", "release"):
-            claim = queue.claim(one)
+            claim = queue.lease(one)
             assert claim is not None
             name = claim.task.id
             tell(f"{name} in-progress")
@@ -146,7 +146,7 @@ def _check_queue(project: Path, told: list[str]) -> Iterator[str]:
             yield f"{name} was acknowledged as {place} and is {where.get(name)}"
     queue.submit(QueuedTask("last", "make last", priority="critical"))
     with Worker(project / ".loki") as one:
-        claim = queue.claim(one)
+        claim = queue.lease(one)
         if claim is None or claim.task.id != "last":
             yield "what is submitted now cannot be claimed"
         try:

@@ -97,7 +97,7 @@ class Loki:
         with Worker(self._folder) as worker:
 
             def claim() -> Callable[[], object] | None:
-                found = queue.claim(worker)
+                found = queue.lease(worker)
                 return None if found is None else lambda: queue.complete(found)
 
             yield claim

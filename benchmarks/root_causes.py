@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from loki.memory.suites.suite_run import TestFailure
+from loki.memory.suites.suite_run import SuiteFailure
 from loki.pytest_plugin.source.assertion_reader import assertions_of
 from loki.recognition.failure import recognize
 from loki.recognition.root_cause import root_causes
@@ -136,9 +136,9 @@ def run(case: dict[str, Any]) -> Result:
     return Result(case["name"], planted, found, tests, failures)
 
 
-def _failing(root: Path, test: str, text: str, when: Phase) -> TestFailure:
+def _failing(root: Path, test: str, text: str, when: Phase) -> SuiteFailure:
     failure = recognize(text, command="pytest", root=root, language="python")
-    return TestFailure(test, when, "failed" if when == "call" else "error", failure)
+    return SuiteFailure(test, when, "failed" if when == "call" else "error", failure)
 
 
 def _pytest(root: Path, told: Path, more: Sequence[str]) -> None:

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from loki.action.processes.command_guard import Ward
+from loki.action.processes.command_guard import CommandGuard
 from loki.action.processes.landlock import version
 from loki.action.processes.process import run
 from loki.action.processes.protected_rules import Rules
-from loki.action.processes.sandbox import Box, _bwrap_works, tree_of, writable
+from loki.action.processes.sandbox import Sandbox, _bwrap_works, tree_of, writable
 from loki.settings import SandboxConfig
 
 
@@ -33,16 +33,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         write = writable(tree_of(tree), (), ["true"], "check", os.environ)
-        boxes: dict[str, Box | None] = {"none": None}
+        boxes: dict[str, Sandbox | None] = {"none": None}
         if version():
-            boxes[f"Landlock {version()}"] = Box("landlock", write)
+            boxes[f"Landlock {version()}"] = Sandbox("landlock", write)
         if _bwrap_works(shutil.which("bwrap")):
-            boxes["bubblewrap"] = Box("bwrap", write)
-        ward = Ward(Rules(tree, tree / ".loki"), sandbox=SandboxConfig())
+            boxes["bubblewrap"] = Sandbox("bwrap", write)
+        command_guard = CommandGuard(Rules(tree, tree / ".loki"), sandbox=SandboxConfig())
         ways: dict[str, Callable[[], object]] = {
             name: partial(run, ["true"], cwd=tree, box=box) for name, box in boxes.items()
         }
-        ways["which box it is, and what decides"] = partial(_look, ward, tree)
+        ways["which box it is, and what decides"] = partial(_look, command_guard, tree)
         taken: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(runs + 1):
             for name, way in ways.items():
@@ -53,8 +53,8 @@ def main() -> None:
         print(f"{name:36} {statistics.median(seconds[1:]) * 1000:6.1f} ms")
 
 
-def _look(ward: Ward, tree: Path) -> None:
-    with ward.over(["true"], tree):
+def _look(command_guard: CommandGuard, tree: Path) -> None:
+    with command_guard.over(["true"], tree):
         pass
 
 

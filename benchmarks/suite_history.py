@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from loki.decision.suites.suite_summary import summarize
 from loki.memory.store import ForgivingStore
-from loki.memory.suites.suite_history import DOCUMENT, LOG, TestHistory
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import DOCUMENT, LOG, SuiteHistory
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 
@@ -34,11 +34,11 @@ def suite() -> list[str]:
     ]
 
 
-def run(number: int, tests: list[str], chance: random.Random) -> TestRun:
+def run(number: int, tests: list[str], chance: random.Random) -> SuiteRun:
     """A run in which some tests fail."""
     bad = set(chance.sample(tests, FAILURES))
     failing = tuple(
-        TestFailure(
+        SuiteFailure(
             test,
             "call",
             "failed",
@@ -46,7 +46,7 @@ def run(number: int, tests: list[str], chance: random.Random) -> TestRun:
         )
         for test in bad
     )
-    return TestRun(
+    return SuiteRun(
         id=f"r{number}",
         started_at=f"2026-04-{number // 24 % 28 + 1:02}T{number % 24:02}:00:00.000Z",
         commit=f"{number:040x}",
@@ -72,20 +72,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = ForgivingStore(FileStore(Path(folder)))
         for number in range(RUNS):
-            TestHistory(store).keep(run(number, tests, chance))
+            SuiteHistory(store).keep(run(number, tests, chance))
         text = store.get(DOCUMENT) or ""
         last = run(RUNS, tests, chance)
-        history = TestHistory(store)
+        history = SuiteHistory(store)
         print(f"{TESTS:,} tests, {RUNS} runs, {FAILURES} failures each")
         print(
             f"document {len(text) / 1e6:.2f} MB, log {(Path(folder) / LOG).stat().st_size / 1e6:.2f} MB"
         )
-        print(f"read      {best(lambda: TestHistory(store).past):7.1f} ms")
+        print(f"read      {best(lambda: SuiteHistory(store).past):7.1f} ms")
         print(f"json.loads{best(lambda: json.loads(text)):7.1f} ms, of the same document")
         print(f"summarize {best(lambda: summarize(last, history)):7.1f} ms, {FAILURES} failures")
         numbers = iter(range(RUNS + 1, RUNS + 100))
         more = iter([run(number, tests, chance) for number in list(numbers)[:REPEATS]])
-        print(f"keep      {best(lambda: TestHistory(store).keep(next(more))):7.1f} ms, a run")
+        print(f"keep      {best(lambda: SuiteHistory(store).keep(next(more))):7.1f} ms, a run")
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ import yaml
 
 from benchmarks import self_review
 from loki.action.checks.judging.code_chunks import Chunk, chunks
-from loki.action.checks.judging.seen_failures import Seen
+from loki.action.checks.judging.seen_failures import SeenFailures
 from loki.action.checks.judging.touched_tests import Pair, touched
-from loki.decision.drift.path_kinds import places_of
+from loki.decision.drift.path_kinds import kinds_of_path
 
 DATA = Path(__file__).with_suffix(".yml")
 MOST = 20
@@ -55,7 +55,7 @@ class Tally:
             if before.get(path) != after.get(path)
         }
         self.changes += 1
-        nothing = touched(changed, Seen(), before.get)
+        nothing = touched(changed, SeenFailures(), before.get)
         self.always += bool(nothing)
         for one in nothing:
             print(f"  {release}: {one}")
@@ -103,7 +103,7 @@ def some(before: dict[str, str], after: dict[str, str]) -> Iterator[tuple[str, s
 
 def is_tests(path: str, text: str) -> bool:
     """Whether a file holds tests."""
-    return "#[test]" in text if path.endswith(".rs") else "test" in places_of(path)
+    return "#[test]" in text if path.endswith(".rs") else "test" in kinds_of_path(path)
 
 
 def is_test(path: str, chunk: Chunk) -> bool:
@@ -117,11 +117,11 @@ def is_test(path: str, chunk: Chunk) -> bool:
     return name.startswith(("test", "Test")) or chunk.text.startswith(runs)
 
 
-def seen_of(path: str, chunk: Chunk) -> Seen:
+def seen_of(path: str, chunk: Chunk) -> SeenFailures:
     """What a run says in which this test failed."""
     name = next(iter(chunk.names)).replace("\x01", " ")
     test = "::".join((path, *chunk.chain, name))
-    return Seen(frozenset({"test"}), frozenset({test}), {test: path}, frozenset({path}))
+    return SeenFailures(frozenset({"test"}), frozenset({test}), {test: path}, frozenset({path}))
 
 
 # --- where releases come from ---------------------------------------------------------------------

@@ -14,6 +14,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +46,13 @@ PUBLIC = {"__init__", "_core"}
 SHARED_NAMES = {"__init__", "protocol", "models"}
 """Basenames that may occur in several packages; so may those of commands, in ``cli``."""
 
-BARS = {"imports that point up": 0, "packages": 16, "equal basenames": 0, "lines of code": 66_500}
+BARS = {
+    "imports that point up": 0,
+    "packages": 16,
+    "circles of imports": 0,
+    "equal basenames": 0,
+    "lines of code": 66_600,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +63,13 @@ class Import:
         file: below the package.
         line: 1 or more.
         module: what is imported: the longest dotted name that is a module.
+        is_late: it happens in a function, or for type checkers alone.
     """
 
     file: str
     line: int
     module: str
+    is_late: bool = False
 
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:
@@ -78,7 +87,9 @@ def imports(package: Path = PACKAGE) -> Iterator[Import]:
     known = modules(package)
     for path in known.values():
         file = path.relative_to(package).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        late = {id(below) for node in ast.walk(tree) if _is_late(node) for below in ast.walk(node)}
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
                 wanted = [name if name in known else node.module for name in names]
@@ -88,7 +99,33 @@ def imports(package: Path = PACKAGE) -> Iterator[Import]:
                 continue
             for module in dict.fromkeys(wanted):
                 if module == "loki" or module.startswith("loki."):
-                    yield Import(file, node.lineno, module)
+                    yield Import(file, node.lineno, module, id(node) in late)
+
+
+def _is_late(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+
+
+def cycles(package: Path = PACKAGE) -> list[list[str]]:
+    """Modules that import each other when they are loaded: whichever is first may fail."""
+    files = {path.relative_to(package).as_posix(): name for name, path in modules(package).items()}
+    needs: dict[str, set[str]] = {name: set() for name in files.values()}
+    for one in imports(package):
+        if not one.is_late and one.module in needs:
+            needs[files[one.file]].add(one.module)
+    found = []
+    while True:
+        try:
+            TopologicalSorter(needs).prepare()
+        except CycleError as error:
+            cycle = error.args[1]
+            found.append(cycle)
+            needs[cycle[1]].discard(cycle[0])
+            needs[cycle[0]].discard(cycle[1])
+        else:
+            return found
 
 
 def layer(top: str) -> int:
@@ -159,6 +196,7 @@ def figures(package: Path = PACKAGE) -> dict[str, int]:
     return {
         "imports that point up": len(upward(package)),
         "packages": len(packages(package)),
+        "circles of imports": len(cycles(package)),
         "equal basenames": len(equal_basenames(package)),
         "lines of code": sum(
             lines_of_code(p.read_text("utf-8")) for p in modules(package).values()
@@ -180,6 +218,8 @@ def main() -> int:
     if arguments.up:
         for one in upward():
             print(f"{one.file}:{one.line}: imports {one.module}")
+    for circle in cycles():
+        print(f"circle: {' <- '.join(circle)}")
     if arguments.names:
         for name, files in sorted(equal_basenames().items()):
             print(f"{name}: {', '.join(files)}")

@@ -139,7 +139,7 @@ def _library_acts() -> None:
 
 def _up() -> None:
     """All that goes on by itself, until somebody ends it."""
-    ends = threading.Timer(UP, task_stop.say_to_all, (Path(".loki"), "stop", 0.0))
+    ends = threading.Timer(UP, task_stop.broadcast, (Path(".loki"), "stop", 0.0))
     ends.start()
     try:
         run("up", "--workers", "1")

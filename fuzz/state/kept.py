@@ -76,8 +76,11 @@ def _is_damaged(name: str, data: bytes) -> bool:
         return False
     text = data.decode("utf-8", "replace")
     if document_validation.has_form(name):
-        return bool(document_validation.document(name, text)[1])
-    return name.startswith(OWN_READER) and document_validation.document(name, text)[0] is None
+        return bool(document_validation.validated_document(name, text)[1])
+    return (
+        name.startswith(OWN_READER)
+        and document_validation.validated_document(name, text)[0] is None
+    )
 
 
 def _is_aside(folder: Path, name: str, data: bytes) -> bool:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from loki.action.agent_protocol import Reviewer
-    from loki.action.changes.undo import Undone
+    from loki.action.changes.undo import UndoResult
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command, Detector
-    from loki.action.processes.command_guard import Ward
+    from loki.action.processes.command_guard import CommandGuard
     from loki.agents.command_agent import CommandAgent
-    from loki.agents.endpoint import Ways
+    from loki.agents.endpoint import ChainOptions
     from loki.agents.fallback_agent import FallbackAgent
     from loki.agents.model_agent import ModelAgent
     from loki.decision.breakers import Breakers
@@ -58,7 +58,7 @@ class Runtime(Workspace):
         attach(self)
 
     @property
-    def ward(self) -> Ward:
+    def command_guard(self) -> CommandGuard:
         """How commands of agents and checks run here, and what they must leave as it is."""
         return assembly.guard(self)
 
@@ -180,7 +180,7 @@ class Runtime(Workspace):
             reviewer=reviewer,
         )
 
-    def abort(self, task: str, *, force: bool = False, why: str = "") -> Undone:
+    def abort(self, task: str, *, force: bool = False, why: str = "") -> UndoResult:
         """Give a task up: its changes are undone, and what asked for a person is answered.
 
         Whoever works on it, in whichever process, is ended first; nothing of it lands.
@@ -222,20 +222,20 @@ class Runtime(Workspace):
 
         return Runs(self)
 
-    def breakers(self, calls: Mapping[str, Any] | None = None, **knobs: Any) -> Breakers:
+    def breakers(self, calls: Mapping[str, Any] | None = None, **settings: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.
 
         Args:
             calls: arguments of `loki.Breaker` for calls of models and tools, beside the configuration's.
-            knobs: as `loki.Breakers` takes them, for all of them; in place of what the configuration
+            settings: as `loki.Breakers` takes them, for all of them; in place of what the configuration
                 says, and of what is usual for calls.
         """
         from loki.execution import resilience
 
-        return resilience.breakers(self, calls, **knobs)
+        return resilience.breakers(self, calls, **settings)
 
     @property
-    def ways(self) -> Ways:
+    def ways(self) -> ChainOptions:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
         from loki.execution.resilience import ways
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loki.action.changes.git_head import Position
+from loki.action.changes.git_head import GitHead
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock
@@ -111,7 +111,7 @@ class Workspace:
             _ = self.gates
         self.strict_store = open_store(self.folder)
         self.store = ForgivingStore(self.strict_store)
-        self._position = Position(str(self.project))
+        self._position = GitHead(str(self.project))
         self.listener = TaskListener()
         self._made: dict[Callable[..., Any], Any] = {}
 

@@ -59,6 +59,15 @@ def test_imports_are_counted_wherever_they_stand(tmp_path: Path) -> None:
     assert [one.line for one in house.upward(tmp_path)] == [3, 5, 6]
 
 
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "one.py").write_text("from loki.base import two\n")
+    (tmp_path / "base" / "two.py").write_text("def late():\n    from loki.base.one import x\n")
+    assert house.cycles(tmp_path) == []
+    (tmp_path / "base" / "two.py").write_text("from loki.base.one import x\n")
+    assert len(house.cycles(tmp_path)) == 1
+
+
 def test_what_is_code_is_counted() -> None:
     text = '"""What it is."""\n\n# why\nx = (\n    1,\n)\n\n\ndef f() -> None:\n    """Do."""\n'
     assert house.lines_of_code(text) == 4

@@ -16,8 +16,8 @@ from loki.action.question_protocol import Question, Said
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_definition import checked
-from loki.jobs.recurring.recurring_outcome import Knobs, paused, replanned, resumed
-from loki.jobs.recurring.recurring_run import Ran, RunRecord, Start, Verdict
+from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, paused, replanned, resumed
+from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.jobs.triage.triage_evidence import records
@@ -48,7 +48,7 @@ def task_of(plan: Plan) -> RecurringTask:
     cycle = {"delay": delay, "max_iterations": plan.max_iterations}
     schedule = {"cron": plan.cron, "zone": plan.zone} if plan.cron else cycle
     task = checked({"id": plan.id, "schedule": schedule, "command": ["x"]})
-    return replanned(task, START, Knobs())
+    return replanned(task, START, RecurrenceSettings())
 
 
 class Services:
@@ -58,10 +58,10 @@ class Services:
         self.plans = {plan.id: plan for plan in week}
         self.down, self.seed, self.clock = down, seed, clock
 
-    def run(self, task: RecurringTask, start: Start) -> Ran:
+    def run(self, task: RecurringTask, start: Start) -> RunResult:
         del start
         is_good = succeeds(self.plans[task.id], self.clock.now(), self.down, self.seed)
-        return Ran("success") if is_good else Ran("failed", 1, reason="down")
+        return RunResult("success") if is_good else RunResult("failed", 1, reason="down")
 
     def evaluate(self, task: object, run: RunRecord, cancelled: threading.Event) -> Verdict | None:
         raise AssertionError(f"nobody asked to evaluate {task} {run} {cancelled}")
@@ -187,16 +187,16 @@ class LiveWeek:
 
     def act(self, what: str, id_: str) -> None:
         """What a person does, or another program with the same agent."""
-        now, knobs = self.clock.now(), Knobs()
+        now, settings = self.clock.now(), RecurrenceSettings()
         if what == "pause":
             self.tasks.update(id_, partial(paused, now=now, reason="for a person"))
         elif what == "resume":
-            self.tasks.update(id_, partial(resumed, now=now, knobs=knobs))
+            self.tasks.update(id_, partial(resumed, now=now, settings=settings))
         elif what == "morning":
             for task in self.tasks.usable():
                 is_paused = task.paused is not None and task.paused.by.startswith("triage ")
                 if is_paused or (task.stopped is not None and task.stopped.status == "failed"):
-                    self.tasks.update(task.id, partial(resumed, now=now, knobs=knobs))
+                    self.tasks.update(task.id, partial(resumed, now=now, settings=settings))
         elif what == "fixes done":
             self.fix_all()
         elif self.root is not None and what.startswith("agent "):

@@ -24,17 +24,17 @@ from loki.action.loop.loop_events import (
     Execute,
     Executed,
     Finish,
-    Help,
-    Helped,
     Reflect,
     Reflected,
     RunChecks,
+    RunStrategy,
+    StrategyResult,
     Validate,
     Validated,
     Wait,
     Waited,
 )
-from loki.action.loop.loop_state import Phase, Setting, State
+from loki.action.loop.loop_state import LoopSettings, Phase, State
 from loki.action.task import TaskSpec
 from loki.decision.backoff import Backoff
 from loki.memory.task_outcome import Outcome
@@ -65,9 +65,9 @@ def change(text: str = "x = 1\n", path: str = "a.py") -> Proposal:
 NOTHING = Proposal(Change.nothing(), "nothing more to change")
 
 
-def setting(**task: Any) -> Setting:
+def setting(**task: Any) -> LoopSettings:
     spec = TaskSpec(**{"id": "t", "title": "a task", "checks": (CHECK,), **task})
-    return Setting(spec, PatternSet.default(), backoff=NO_JITTER)
+    return LoopSettings(spec, PatternSet.default(), backoff=NO_JITTER)
 
 
 _T = TypeVar("_T")
@@ -86,7 +86,7 @@ class World:
     answers: Sequence[Event | Proposal] = ()
     validations: Sequence[Validation] = ()
     executions: Sequence[Executed] = ()
-    helps: Sequence[Helped] = ()
+    helps: Sequence[StrategyResult] = ()
     comparisons: Sequence[Comparison] = ()
     now: datetime = NOON
     seen: list[Any] = field(default_factory=list)
@@ -124,9 +124,11 @@ class World:
             return Executed(effect.proposal.change.paths)
         if isinstance(effect, CheckRegressions):
             return Compared(_next(self.comparisons) if self.comparisons else Comparison(compared=1))
-        if isinstance(effect, Help):
+        if isinstance(effect, RunStrategy):
             return (
-                _next(self.helps) if self.helps else Helped(effect.strategy, context="some lines")
+                _next(self.helps)
+                if self.helps
+                else StrategyResult(effect.strategy, context="some lines")
             )
         if isinstance(effect, Reflect):
             return Reflected()

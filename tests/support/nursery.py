@@ -15,7 +15,7 @@ from pathlib import Path
 
 from loki import Workspace
 from loki.jobs.work.queued_task_spec import DefaultAgent
-from loki.jobs.work.worker_pool import Crew
+from loki.jobs.work.worker_pool import WorkerPool
 
 
 def main(project: Path, agent: str) -> None:
@@ -49,8 +49,8 @@ def _work(project: Path, agent: str) -> None:
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        crew = Crew(Workspace(project), 1, default=DefaultAgent(agent_command=agent))
-        code = crew.run()
+        pool = WorkerPool(Workspace(project), 1, default=DefaultAgent(agent_command=agent))
+        code = pool.run()
     except BaseException:
         traceback.print_exc()
     finally:

@@ -47,7 +47,7 @@ def queued(project: Path) -> list[QueuedTask]:
 
 
 def give(project: Path, kind: str, name: str = "", **data: str) -> Signal:
-    return signals_of(loki.Workspace(project)).give(kind, name, data)
+    return signals_of(loki.Workspace(project)).emit(kind, name, data)
 
 
 def told(found: list[Handled]) -> list[str]:

@@ -35,11 +35,11 @@ class Smoke:
         self.tools.mkdir(parents=True)
         (root / ".loki").mkdir(parents=True)
 
-    def config(self, agent: str | None = None, **knobs: Any) -> None:
+    def config(self, agent: str | None = None, **settings: Any) -> None:
         """Settings of ``[recurrence]``, and who is told; agent: the script of the triage agent ``doc``."""
         lines = [
             "[recurrence]",
-            *(f"{name} = {json.dumps(value)}" for name, value in knobs.items()),
+            *(f"{name} = {json.dumps(value)}" for name, value in settings.items()),
         ]
         if agent is not None:
             program = json.dumps(str(self.program("doc", agent)))

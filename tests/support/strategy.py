@@ -9,7 +9,7 @@ from loki.action.changes.executor import Executor
 from loki.action.changes.journal import Journal
 from loki.action.checks.check import Check
 from loki.action.checks.check_runner import CheckRunner
-from loki.action.strategies.strategy_context import Situation
+from loki.action.strategies.strategy_context import StrategyContext
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -32,7 +32,7 @@ def situation(
     failure: Failure | None = None,
     changed: Sequence[str] = (),
     allowed: Sequence[str] = (),
-) -> Situation:
+) -> StrategyContext:
     """What a strategy gets after a check failed.
 
     Args:
@@ -52,7 +52,7 @@ def situation(
         failure, output = result.failure, result.output
     if failure is None:
         failure = recognize(output, command, 1, root=str(root), patterns=patterns)
-    return Situation(
+    return StrategyContext(
         root,
         failure,
         made,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loki.memory.suites.suite_history import TestHistory
+from loki.memory.suites.suite_history import SuiteHistory
 from loki.memory.suites.suite_past_runs import PASSED, RESCUED
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.stores.file_store import FileStore
 from support.paths import ROOT
 
@@ -32,26 +32,26 @@ class Ran:
     project: Path
 
     @property
-    def runs(self) -> list[TestRun]:
+    def runs(self) -> list[SuiteRun]:
         """The runs that are remembered, oldest first."""
         log = self.project / ".loki/logs/test-runs.jsonl"
         lines = log.read_text("utf-8").splitlines() if log.exists() else []
-        return [TestRun.from_dict(json.loads(line)) for line in lines]
+        return [SuiteRun.from_dict(json.loads(line)) for line in lines]
 
     @property
-    def run(self) -> TestRun:
+    def run(self) -> SuiteRun:
         """The last one."""
         return self.runs[-1]
 
     @property
-    def failing(self) -> dict[str, TestFailure]:
+    def failing(self) -> dict[str, SuiteFailure]:
         """Its failing tests by node id."""
         return {one.test: one for one in self.run.failures}
 
     @property
     def passed(self) -> set[str]:
         """Tests that are remembered as having passed, last."""
-        past = TestHistory(FileStore(self.project / ".loki")).past
+        past = SuiteHistory(FileStore(self.project / ".loki")).past
         return {test for test, row in past.rows.items() if row[-1:] in (PASSED, RESCUED)}
 
     @property

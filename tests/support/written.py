@@ -31,7 +31,7 @@ from loki.cli.report import markdown
 from loki.cli.report.document import Block, Document, Link, Section, Table, Text
 from loki.cli.report.document import Facts as Figures
 from loki.decision.suites.suite_labels import Label
-from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
 from loki.jobs.dead_letters import dead_letter_question
 from loki.jobs.dead_letters.dead_letter_review import Dependency
 from loki.jobs.recurring.recurring_run import RunRecord
@@ -48,7 +48,7 @@ from loki.memory.reflection import Reflection
 from loki.memory.run_close import candidate_of
 from loki.memory.sign import Approach, Seen, Sighting
 from loki.memory.sign_text import render_page
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.people import escalation, escalation_answer, request_page
 from loki.people.human_review import HumanReview
 from loki.people.request import Option
@@ -121,7 +121,7 @@ def briefed(data: str) -> str:
             done=data,
             context=data,
             reflections=[Reflection(data, data, data, data, 1, data)],
-            carried=data,
+            session_context=data,
             drifts=[(data, data)],
         ),
         10**9,
@@ -180,9 +180,9 @@ def answered_page(data: str) -> str:
     )
     person = Intervention("context", data, data) if data else None
     said = (
-        escalation_answer.sentence(person)
+        escalation_answer.answer_sentence(person)
         if person
-        else escalation_answer.said(data, "it was retried", data)
+        else escalation_answer.answer_text(data, "it was retried", data)
     )
     return escalation_answer.with_answer(escalation_answer.with_answer(page, said, data), said)
 
@@ -289,11 +289,11 @@ def triaged(data: str) -> str:
 def test_report(data: str) -> str:
     """Of a run of tests."""
     label = Label("new", data)
-    failing_test = TestFailure(data, "call", "failed", failed(data))
+    failing_test = SuiteFailure(data, "call", "failed", failed(data))
     member = Member(failing_test, label)
     cause = Cause(failed(data), label, data, data, (member,), 2, data, data)
     return report_file.markdown(
-        TestSummary(TestRun(id=data, counts={"passed": 3}), (cause,), (member,))
+        SuiteSummary(SuiteRun(id=data, counts={"passed": 3}), (cause,), (member,))
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loki.action.changes.change import Change
-    from loki.action.changes.project_copies import Copies
+    from loki.action.changes.project_copies import ProjectCopies
     from loki.action.checks.check import Check, CheckResult
     from loki.action.task import TaskSpec
     from loki.memory.reflection import Reflection
@@ -54,7 +54,7 @@ class Briefing:
     draft: Change | None = field(default=None, compare=False, repr=False)
     wait: float | None = None
     tree: Tree | None = field(default=None, compare=False, repr=False)
-    copies: Copies | None = field(default=None, compare=False, repr=False)
+    copies: ProjectCopies | None = field(default=None, compare=False, repr=False)
 
     def seen(self, last: Tree | None = None) -> Tree:
         """The project's files as they are.

@@ -177,7 +177,7 @@ class Watch(Conversations, Monitors):
         if error is not None:
             self._keep(self._raised, "", call, error)
 
-    def heard(
+    def received(
         self, of: str, call: ToolCall, result: Any, *, ok: bool | None = None, fits: bool = True
     ) -> Reaction:
         """What is to be said to a tool's result; a stop is held.
@@ -209,7 +209,7 @@ class Watch(Conversations, Monitors):
         self, of: str, call: ToolCall, result: Any, *, ok: bool | None = None
     ) -> Reaction:
         """`heard`, as `off` does it."""
-        return await self.off(result, self.heard, of, call, result, ok=ok)
+        return await self.off(result, self.received, of, call, result, ok=ok)
 
     async def aending(self, of: str, message: str) -> Reaction:
         """Whether a conversation may end with a message, as `off` asks it."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, masked
-from loki.memory.recall import Earlier, recall, recall_calls
+from loki.memory.recall import EarlierFailure, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.text import clean
@@ -80,7 +80,7 @@ class Explanation:
     failure: Failure
     where: str | None
     reasons: tuple[Reason, ...]
-    seen: tuple[Earlier, ...]
+    seen: tuple[EarlierFailure, ...]
     next: dict[str, Any]
 
     @property
@@ -130,7 +130,7 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
         exit_code=asked.exit_code,
         root=asked.root or str(workspace.root),
         patterns=workspace.patterns,
-        exists=there(asked.root or workspace.root),
+        exists=path_exists(asked.root or workspace.root),
     )
     reasons = _reasons(read, asked)
     failure = _renumbered(read, asked.line)
@@ -144,7 +144,7 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
     )
 
 
-def seen_before(workspace: Workspace, failure: Failure) -> tuple[Earlier, ...]:
+def seen_before(workspace: Workspace, failure: Failure) -> tuple[EarlierFailure, ...]:
     """The attempts and tool calls that failed the same way in a project, oldest first."""
     from loki.memory.tool_failure import ToolFailures
 
@@ -309,7 +309,7 @@ def _quoted(reason: Reason) -> str:
     return _shown(text if reason.line is None else f"“{text}”")
 
 
-def _seen(seen: tuple[Earlier, ...]) -> list[str]:
+def _seen(seen: tuple[EarlierFailure, ...]) -> list[str]:
     if not seen:
         return []
     last = seen[-1]

@@ -137,10 +137,10 @@ class LokiGraph(Watching[Runtime[Any]]):
     def _seen(self, of: str, call: ToolCall, result: Result) -> Result:
         """A tool's message with what loki says to it; a command of LangGraph's as it is."""
         if not isinstance(result, ToolMessage):
-            self._watch.heard(of, call, "", ok=True)
+            self._watch.received(of, call, "", ok=True)
             return result
         text, ok = str(result.text), False if result.status == "error" else None
-        said = self._watch.heard(of, call, text, ok=ok, fits=_UNFIT not in text[:99])
+        said = self._watch.received(of, call, text, ok=ok, fits=_UNFIT not in text[:99])
         if not said.text:
             return result
         content = result.content

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast
 
 from loki.adapters.monitor.breaker_call import Answered, NoOutage, Question, seen
 from loki.agents.client_outage import normalized
-from loki.agents.endpoint import Member, Took
-from loki.agents.fallback_chain import Run
+from loki.agents.endpoint import CallUsage, Endpoint
+from loki.agents.fallback_chain import ChainRun
 from loki.agents.fallback_driver import adrive, drive
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import AgentError, BreakerOpen
@@ -108,7 +108,9 @@ class ResilientCalls:
         async for piece in pieces:
             yield piece
 
-    def _run(self, calls: Sequence[Callable[[], Any]], heard: list[Exception]) -> Run[Answered]:
+    def _run(
+        self, calls: Sequence[Callable[[], Any]], heard: list[Exception]
+    ) -> ChainRun[Answered]:
         def asking(name: str, call: Callable[[], Any]) -> Callable[[Question], Answered]:
             def ask(_question: Question) -> Answered:
                 try:
@@ -122,7 +124,7 @@ class ResilientCalls:
 
     def _run_async(
         self, calls: Sequence[Callable[[], Awaitable[Any]]], heard: list[Exception]
-    ) -> Run[Answered]:
+    ) -> ChainRun[Answered]:
         def asking(name: str, call: Callable[[], Awaitable[Any]]) -> Callable[[Question], Any]:
             async def ask(_question: Question) -> Answered:
                 try:
@@ -134,15 +136,19 @@ class ResilientCalls:
 
         return self._of(calls, asking)
 
-    def _of(self, calls: Sequence[Any], asking: Callable[[str, Any], Any]) -> Run[Answered]:
-        members: list[Member[Answered]] = [
-            Member(
-                asking(llm.breaker, call), lambda _: Took(), llm.provider, llm.model, llm.breaker
+    def _of(self, calls: Sequence[Any], asking: Callable[[str, Any], Any]) -> ChainRun[Answered]:
+        members: list[Endpoint[Answered]] = [
+            Endpoint(
+                asking(llm.breaker, call),
+                lambda _: CallUsage(),
+                llm.provider,
+                llm.model,
+                llm.breaker,
             )
             for llm, call in zip(self._llm.llms, calls, strict=True)
         ]
         ways = self._llm.ways
-        return Run(members, Question(), ways, wait=ways.wait)
+        return ChainRun(members, Question(), ways, wait=ways.wait)
 
     def _judged(self, error: Exception, name: str, heard: list[Exception]) -> Exception:
         heard.append(error)

@@ -22,7 +22,7 @@ from loki.agents.model_call import (
     perform,
 )
 from loki.agents.model_error import Service, is_about_force
-from loki.agents.persistent_client import KeptClient
+from loki.agents.persistent_client import PersistentClient
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 
@@ -109,7 +109,7 @@ class AnthropicLLM:
         self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
         self._service = Service(self.provider, model, VARIABLE, where)
         self.breaker = breaker or breaker_name(self.provider, model, where, "anthropic.com")
-        self._kept = KeptClient(self._client, closes=http_client is None)
+        self._kept = PersistentClient(self._client, closes=http_client is None)
 
     def complete(self, request: Request) -> Answer:
         """The model's answer.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from loki.action.loop.exception_analysis import LOST, causes, status_of
+from loki.action.loop.exception_analysis import LOST, exception_causes, http_status_of
 from loki.agents.model_error import Service, client_error, status_error
 from loki.base.error import LLMError
 
@@ -60,7 +60,9 @@ def normalized(error: Exception, name: str, now: datetime) -> LLMError | None:
         return next((one for one in told if one.retryable), told[0]) if is_calls else None
     provider, _, model = name.removeprefix("api/").partition("/")
     service = Service(provider, model, "its key")
-    return next((one for cause in causes(error) if (one := _of(cause, service, now))), None)
+    return next(
+        (one for cause in exception_causes(error) if (one := _of(cause, service, now))), None
+    )
 
 
 def _of(error: Exception, service: Service, now: datetime) -> LLMError | None:
@@ -68,7 +70,7 @@ def _of(error: Exception, service: Service, now: datetime) -> LLMError | None:
         return error
     if isinstance(error, LOST) or {base.__name__ for base in type(error).__mro__} & _CLIENTS:
         return client_error(service, error, now)
-    status = status_of(error)
+    status = http_status_of(error)
     if status is None:
         return None
     body = getattr(error, "body", None) or str(error)

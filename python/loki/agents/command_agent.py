@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
 from loki.action.changes.change import Change
-from loki.action.changes.project_copies import Copies
+from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.scratch_folder import repository, scratch_folder
 from loki.action.changes.tree import Tree
 from loki.action.loop import refused_proposal
 from loki.action.loop.task_specification import kept_command
-from loki.action.processes.command_guard import ward_of
-from loki.action.processes.command_line import assignments, split
-from loki.action.processes.process import MAX_OUTPUT, Finished, run
+from loki.action.processes.command_guard import command_guard_of
+from loki.action.processes.command_line import leading_assignments, split_command_line
+from loki.action.processes.process import MAX_OUTPUT, CommandResult, run
 from loki.action.question_protocol import Question, Said
 from loki.agents.exit_message import is_outage, wait_asked
 from loki.agents.listener import Listener
@@ -40,7 +40,7 @@ from loki.base.time import Duration, argument_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from loki.action.processes.sandbox import Box
+    from loki.action.processes.sandbox import Sandbox
     from loki.agents.agent_report import Report
 
 logger = logging.getLogger("loki")
@@ -114,10 +114,10 @@ class CommandAgent:
         Raises:
             UsageError: the command names no program, or needs a shell; no such preset; no duration.
         """
-        given = split(command) if isinstance(command, str) else tuple(command)
+        given = split_command_line(command) if isinstance(command, str) else tuple(command)
         self.preset = preset
         self.command = preset_named(preset).complete(given) if preset is not None else given
-        words = assignments(self.command)[1]
+        words = leading_assignments(self.command)[1]
         if not words:
             raise UsageError(f"{command!r} names no program: expected the command of an agent")
         self._known = preset_named(preset) if preset is not None else preset_of(self.command)
@@ -179,10 +179,12 @@ class CommandAgent:
         """
         before = briefing.seen()
         with self._copy(before, briefing.copies) as start:
-            laid = refused_proposal.lay(briefing.draft, start)
+            laid = refused_proposal.apply_draft(briefing.draft, start)
             done, report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=laid, also={*start.entries, *laid.entries})
-            change = refused_proposal.own(Change.between(start, end), briefing.draft, laid, end)
+            change = refused_proposal.own_change(
+                Change.between(start, end), briefing.draft, laid, end
+            )
             change = with_signals(self._without_leavings(change, start), start.root)
         if report is None:
             printed = done.stdout.decode("utf-8", "replace")
@@ -233,9 +235,9 @@ class CommandAgent:
     # --- its work ------------------------------------------------------------------------------
 
     @contextmanager
-    def _copy(self, tree: Tree, copies: Copies | None = None) -> Iterator[Tree]:
+    def _copy(self, tree: Tree, copies: ProjectCopies | None = None) -> Iterator[Tree]:
         with ExitStack() as stack:
-            copies = copies or stack.enter_context(closing(Copies()))
+            copies = copies or stack.enter_context(closing(ProjectCopies()))
             try:
                 copy = stack.enter_context(copies.copy(tree))
             except OSError as error:
@@ -246,7 +248,7 @@ class CommandAgent:
 
     def _run(
         self, briefing: Briefing | Question, scratch: Path, before: Tree | None = None
-    ) -> tuple[Finished, Report | None]:
+    ) -> tuple[CommandResult, Report | None]:
         """Let it work.
 
         Args:
@@ -257,9 +259,9 @@ class CommandAgent:
         known = self._known if self._known and self._known.prints_form(self.command) else None
         listener = Listener(self.name, known) if known is not None else None
         failure: UsageError | None = None
-        done = Finished(None)
+        done = CommandResult(None)
         try:
-            with ward_of(briefing.root).over(self.command, scratch, "agent") as box:
+            with command_guard_of(briefing.root).over(self.command, scratch, "agent") as box:
                 done = self._start(briefing, scratch, listener, box)
         except UsageError as error:
             failure = error
@@ -282,8 +284,8 @@ class CommandAgent:
         briefing: Briefing | Question,
         scratch: Path,
         listener: Listener | None,
-        box: Box | None,
-    ) -> Finished:
+        box: Sandbox | None,
+    ) -> CommandResult:
         text = str(briefing)
         is_argument = self.briefing == "argument"
         own = preset_named(self.preset).environment if self.preset is not None else {}
@@ -303,7 +305,7 @@ class CommandAgent:
             pass_environment=self._passed(),
             cancelled=briefing.cancelled,
             max_output=MAX_OUTPUT if listener is None else EVENTS,
-            heard=None if listener is None else listener.heard,
+            heard=None if listener is None else listener.received,
             box=box,
         )
 
@@ -313,7 +315,7 @@ class CommandAgent:
         return (*self._known.passed(os.environ), *(self.pass_environment or ()))
 
     def _words(self, text: str | None, root: Path, scratch: Path) -> tuple[str, ...]:
-        environment, words = assignments(self.command)
+        environment, words = leading_assignments(self.command)
         given = tuple(f"{name}={value}" for name, value in environment.items())
         # An agent's script that git ignores is not in the copy.
         program = words[0]
@@ -342,7 +344,7 @@ class CommandAgent:
 
     def _check_report(
         self,
-        done: Finished,
+        done: CommandResult,
         briefing: Briefing | Question,
         listener: Listener,
         report: Report,
@@ -374,7 +376,7 @@ class CommandAgent:
                 report.unreadable,
             )
 
-    def _check(self, done: Finished, briefing: Briefing | Question) -> None:
+    def _check(self, done: CommandResult, briefing: Briefing | Question) -> None:
         if done.is_success:
             return
         if done.cancelled or briefing.cancelled.is_set():
@@ -397,7 +399,7 @@ class CommandAgent:
         )
 
 
-def _tail(done: Finished) -> str:
+def _tail(done: CommandResult) -> str:
     return mask_output(done.output).decode("utf-8", "replace").rstrip()[-TAIL:]
 
 

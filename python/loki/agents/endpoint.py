@@ -22,7 +22,7 @@ from loki.memory.call_log import Calls
 
 A = TypeVar("A")
 
-UNHURRIED = Backoff("5s", cap="2m", jitter=0)
+DEFAULT_BACKOFF = Backoff("5s", cap="2m", jitter=0)
 """From the opening of a model's breaker to its probe while others answer: 5 s, 10 s, 20 s, … Chosen."""
 
 WAIT = 300.0
@@ -56,7 +56,7 @@ class NoBreaker:
         """Nothing to tell."""
 
 
-class Ears:
+class OnTextErrors:
     """Tells what a caller's own ``on_text`` raised from what a model did."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Circuits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class CallUsage:
     """What an answer, or a failed call, says of itself."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
@@ -110,7 +110,7 @@ class Took:
 
 
 @dataclass(frozen=True)
-class Member(Generic[A]):
+class Endpoint(Generic[A]):
     """Someone who can be asked.
 
     Attributes:
@@ -124,7 +124,7 @@ class Member(Generic[A]):
     """
 
     call: Callable[[Any], Any]
-    took: Callable[[A], Took]
+    took: Callable[[A], CallUsage]
     provider: str
     model: str
     breaker: str | None
@@ -139,7 +139,7 @@ class Member(Generic[A]):
 
 
 @dataclass
-class Ways:
+class ChainOptions:
     """How a chain asks; shared by all questions that go through it.
 
     Attributes:
@@ -181,12 +181,12 @@ class Ways:
         if breaker in self.limiters:
             self.limiters[breaker].report(Failed(breaker))
 
-    def leave(self, breaker: str, seconds: float, error: BaseException) -> None:
+    def postpone(self, breaker: str, seconds: float, error: BaseException) -> None:
         """A service asked for a wait so long that nobody waits: it is left alone until then."""
         with self._lock:
             self._left[breaker] = self.clock.monotonic() + seconds, error
 
-    def left(self, breaker: str) -> tuple[float, BaseException] | None:
+    def postponed(self, breaker: str) -> tuple[float, BaseException] | None:
         """Seconds until a service that was left is asked again, and what it said; None: now."""
         with self._lock:
             until, error = self._left.get(breaker, (0.0, None))
@@ -196,7 +196,7 @@ class Ways:
             self._left.pop(breaker, None)
             return None
 
-    def unhurried(self, breaker: Circuit, others: Sequence[Member[Any]]) -> float | None:
+    def relaxed_wait(self, breaker: Circuit, others: Sequence[Endpoint[Any]]) -> float | None:
         """Seconds until one that was down is tried again while others answer; None: now.
 
         The longer it has been down, the longer: who has an answer is in no hurry for another's.
@@ -210,10 +210,10 @@ class Ways:
         if not any(name and self.breakers[name].snapshot().state == "CLOSED" for name in names):
             return None
         seen = (self.clock.now() - now.last_state_change).total_seconds()
-        left = UNHURRIED.delay(now.trips, offset=1) - seen
+        left = DEFAULT_BACKOFF.delay(now.trips, offset=1) - seen
         return left if left > 0 else None
 
-    def slot(self, member: Member[Any], cancelled: threading.Event) -> Slot | None:
+    def slot(self, member: Endpoint[Any], cancelled: threading.Event) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may.
 
         Args:
@@ -235,12 +235,12 @@ class LocalBreakers:
 
     Args:
         clock: where time comes from.
-        knobs: arguments of `loki.Breaker` for all of them.
+        settings: arguments of `loki.Breaker` for all of them.
     """
 
-    def __init__(self, clock: Clock, **knobs: Any) -> None:
-        self._clock, self._knobs = clock, knobs
-        Breaker(**knobs)  # refused here, not at the first call
+    def __init__(self, clock: Clock, **settings: Any) -> None:
+        self._clock, self._settings = clock, settings
+        Breaker(**settings)  # refused here, not at the first call
         self._lock = threading.Lock()
         self._breakers: dict[str, Breaker] = {}
 
@@ -248,5 +248,5 @@ class LocalBreakers:
         """The breaker of that name."""
         with self._lock:
             if name not in self._breakers:
-                self._breakers[name] = Breaker(name=name, clock=self._clock, **self._knobs)
+                self._breakers[name] = Breaker(name=name, clock=self._clock, **self._settings)
             return self._breakers[name]

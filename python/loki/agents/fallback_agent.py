@@ -21,8 +21,8 @@ from loki.action.loop.agent_call import (
 )
 from loki.action.loop.loop_events import Answered
 from loki.action.question_protocol import Answering, Question, Said
-from loki.agents.endpoint import LocalBreakers, Member, Took, Ways
-from loki.agents.fallback_chain import Run
+from loki.agents.endpoint import CallUsage, ChainOptions, Endpoint, LocalBreakers
+from loki.agents.fallback_chain import ChainRun
 from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import AgentError, UsageError
 from loki.base.time import SystemClock
@@ -63,7 +63,7 @@ class FallbackAgent:
     def __init__(
         self,
         agents: Sequence[AnyAgent],
-        ways: Ways | None = None,
+        ways: ChainOptions | None = None,
         name: str | None = None,
         reference: str | None = None,
         breaker: Mapping[str, Any] | None = None,
@@ -78,7 +78,7 @@ class FallbackAgent:
         self.name = name or ", ".join(map(name_of, agents))
         self.breaker = breakers[0]
         self.reference = reference
-        self.ways = ways or Ways(LocalBreakers(SystemClock(), **(breaker or {})))
+        self.ways = ways or ChainOptions(LocalBreakers(SystemClock(), **(breaker or {})))
         self._members = [_member(agent) for agent in agents]
         self._last: AnyAgent | None = None
         can_reflect = any(callable(getattr(agent, "reflect", None)) for agent in agents)
@@ -104,10 +104,10 @@ class FallbackAgent:
         run = self._run(briefing)
         return self._whole(run, await adrive(run))
 
-    def _run(self, briefing: Briefing) -> Run[Any]:
-        return Run(self._members, briefing, self.ways, briefing.task_id)
+    def _run(self, briefing: Briefing) -> ChainRun[Any]:
+        return ChainRun(self._members, briefing, self.ways, briefing.task_id)
 
-    def _whole(self, run: Run[Any], answer: Any) -> Any:
+    def _whole(self, run: ChainRun[Any], answer: Any) -> Any:
         agent = self._last = self.agents[run.chain.member]
         event = as_event(answer, name_of(agent))
         if not isinstance(event, Answered):
@@ -131,7 +131,7 @@ class FallbackAgent:
         return reflect(request)
 
 
-def ask(agents: Sequence[object], question: Question, ways: Ways) -> Said:
+def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Said:
     """What the first of some agents says that can be asked; loki's waits, breakers and records.
 
     Args:
@@ -147,37 +147,37 @@ def ask(agents: Sequence[object], question: Question, ways: Ways) -> Said:
         >>> from pathlib import Path
         >>> from loki.agents.command_agent import CommandAgent
         >>> agent = CommandAgent(["sh", "-c", "echo It was the clock."])
-        >>> ways = Ways(LocalBreakers(SystemClock()))
+        >>> ways = ChainOptions(LocalBreakers(SystemClock()))
         >>> ask([agent], Question("Why?", "task-1", Path(".")), ways).text
         'It was the clock.\\n'
     """
     members = [
-        Member(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
+        Endpoint(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
         for one in agents
         if isinstance(one, Answering)
     ]
     if not members:
         raise AgentError("no agent here can be asked for text alone", retryable=False)
-    run: Run[Said] = Run(members, question, ways, question.task_id)
+    run: ChainRun[Said] = ChainRun(members, question, ways, question.task_id)
     answer = drive(run)
     return replace(answer, tokens=run.usage.total or None, cost=run.total_cost)
 
 
-def _took_to_say(said: Said) -> Took:
-    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model)
+def _took_to_say(said: Said) -> CallUsage:
+    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model)
 
 
 def _breaker(agent: object) -> str | None:
     return None if is_resilient(agent) else breaker_of(agent)  # type: ignore[arg-type]
 
 
-def _member(agent: AnyAgent) -> Member[Any]:
-    return Member(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
+def _member(agent: AnyAgent) -> Endpoint[Any]:
+    return Endpoint(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
 
 
-def _took(answer: Any) -> Took:
+def _took(answer: Any) -> CallUsage:
     event = as_event(answer, "")
     if not isinstance(event, Answered):
-        return Took()
+        return CallUsage()
     said = event.proposal  # an agent tells no more than a sum
-    return Took(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")
+    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")

@@ -14,8 +14,16 @@ from typing import Any, Generic, TypeVar
 
 from loki.action.loop.agent_call import as_failure_of
 from loki.action.loop.loop_events import AgentFailed
-from loki.agents.call_record import Visit, took_of, words
-from loki.agents.endpoint import Circuit, Ears, Member, NoBreaker, Permit, Took, Ways
+from loki.agents.call_record import CallRecord, error_text, usage_of
+from loki.agents.endpoint import (
+    CallUsage,
+    ChainOptions,
+    Circuit,
+    Endpoint,
+    NoBreaker,
+    OnTextErrors,
+    Permit,
+)
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import isoformat
@@ -35,7 +43,7 @@ ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
 
 
-class Run(Generic[A]):
+class ChainRun(Generic[A]):
     """One question on its way through a chain.
 
     Args:
@@ -48,25 +56,25 @@ class Run(Generic[A]):
 
     def __init__(
         self,
-        members: Sequence[Member[A]],
+        members: Sequence[Endpoint[A]],
         question: Any,
-        ways: Ways,
+        ways: ChainOptions,
         task: str = "",
         wait: float = 0.0,
     ) -> None:
-        self._ears = Ears()
+        self._ears = OnTextErrors()
         self.members, self.ways, self.task = members, ways, task
         self.question = self._ears.on(question)
         own: int | None = getattr(question, "retries", None)
         retries = ways.retries if own is None else min(own, ways.retries)
         self.chain = Chain(len(members), ways.backoff, retries, task)
         self.answer: A | None = None
-        self.answer_of: Visit | None = None
+        self.answer_of: CallRecord | None = None
         self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
         self._is_priced = False
         left: Budget = getattr(question, "left", UNLIMITED)
         self._meters = [Meter(left, ways.clock), *([ways.meter] if ways.meter else [])]
-        self._visit: Visit | None = None
+        self._visit: CallRecord | None = None
         self._refusals: dict[int, BreakerSnapshot | None] = {}  # by member, as these:
         self._errors: dict[int, BaseException] = {}
         self._spent = ""
@@ -112,19 +120,21 @@ class Run(Generic[A]):
         self._spent = next((why for meter in self._meters if (why := meter.spent())), "")
         return fallback_policy.Spent() if self._spent else None
 
-    def visit(self, index: int) -> Visit:
+    def visit(self, index: int) -> CallRecord:
         """Who is asked now; begun where it is another one than before."""
         if self._visit is None:
             self._visit = self.open(index)
         return self._visit
 
-    def open(self, index: int) -> Visit:
+    def open(self, index: int) -> CallRecord:
         """A record in the making."""
         clock = self.ways.clock
         work = fallback_policy.WORKS[self.chain.work]
-        return Visit(self.members[index], index, isoformat(clock.now()), clock.monotonic(), work)
+        return CallRecord(
+            self.members[index], index, isoformat(clock.now()), clock.monotonic(), work
+        )
 
-    def admit(self, visit: Visit) -> Permit | Event:
+    def admit(self, visit: CallRecord) -> Permit | Event:
         """Leave for a call; else what stands against it."""
         stopped = self.stop()
         if stopped is not None:
@@ -132,12 +142,12 @@ class Run(Generic[A]):
         member = visit.member
         if member.breaker is None:
             return NoBreaker()
-        if (left := self.ways.left(member.breaker)) is not None:
+        if (left := self.ways.postponed(member.breaker)) is not None:
             seconds, self._errors[visit.index] = left
             return Refused(seconds)
         breaker: Circuit = self.ways.breakers[member.breaker]
         others = self.members[visit.index + 1 :]
-        if (later := self.ways.unhurried(breaker, others)) is not None:
+        if (later := self.ways.relaxed_wait(breaker, others)) is not None:
             return Refused(later)
         permit = breaker.try_acquire()
         if permit is not None:
@@ -145,14 +155,14 @@ class Run(Generic[A]):
         now = self._refusals[visit.index] = breaker.snapshot()
         return Refused(now.retry_after)
 
-    def go(self, visit: Visit) -> None:
+    def go(self, visit: CallRecord) -> None:
         """A call goes out."""
         visit.attempts += 1
         self.calls += 1
         if visit.attempts == 1 and visit.member.breaker is not None:
             self.ways.retry_budget(visit.member.breaker).deposit()
 
-    def answered(self, visit: Visit, permit: Permit, answer: A) -> Event:
+    def answered(self, visit: CallRecord, permit: Permit, answer: A) -> Event:
         """An answer came."""
         permit.success()
         self._charge(visit, visit.member.took(answer))
@@ -160,11 +170,11 @@ class Run(Generic[A]):
         return fallback_policy.Answered()
 
     def too_late(
-        self, visit: Visit, permit: Permit, answer: A | None, error: BaseException | None
+        self, visit: CallRecord, permit: Permit, answer: A | None, error: BaseException | None
     ) -> None:
         """Somebody else answered before; what it took counts, though not for the answer."""
         permit.ignore()
-        took = visit.member.took(answer) if answer is not None else took_of(error)
+        took = visit.member.took(answer) if answer is not None else usage_of(error)
         self._charge(visit, took, of_answer=False)
         visit.outcome, visit.error = "cancelled", error
 
@@ -172,20 +182,20 @@ class Run(Generic[A]):
         """Who is being asked is done by itself, and keeps its record then."""
         self._visit = None
 
-    def failed(self, visit: Visit, permit: Permit, error: BaseException) -> Event:
+    def failed(self, visit: CallRecord, permit: Permit, error: BaseException) -> Event:
         """None came; what is no `Exception` is passed on once it is recorded."""
         visit.error, visit.outcome = error, "error"
         # A breaker of its own may have let nothing out.
         calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
         visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
-        self._charge(visit, took_of(error), calls=calls)
+        self._charge(visit, usage_of(error), calls=calls)
         ended = self._ended(visit, error)
         if ended is not None:
             permit.ignore()
             return ended
         return self._judged(visit, permit, error)
 
-    def _ended(self, visit: Visit, error: BaseException) -> Event | None:
+    def _ended(self, visit: CallRecord, error: BaseException) -> Event | None:
         """What an error is that says nothing of the service; None: it does."""
         is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
         if is_stopped or self.cancelled.is_set():
@@ -203,7 +213,7 @@ class Run(Generic[A]):
             return fallback_policy.Spent()
         return None
 
-    def _judged(self, visit: Visit, permit: Permit, error: BaseException) -> Failed:
+    def _judged(self, visit: CallRecord, permit: Permit, error: BaseException) -> Failed:
         """Whether asking again helps, and what the breaker says to it."""
         member = visit.member
         seen = as_failure_of(error)
@@ -219,7 +229,7 @@ class Run(Generic[A]):
                 and said.retry_after is not None
                 and said.retry_after > fallback_policy.PATIENCE
             ):
-                self.ways.leave(member.breaker, said.retry_after, error)
+                self.ways.postpone(member.breaker, said.retry_after, error)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
                 self._refusals[visit.index] = now
@@ -241,7 +251,7 @@ class Run(Generic[A]):
         member = self.members[wait.member]
         if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
             return False
-        said = quoted(words(self._errors[wait.member])[:ERROR_LENGTH])
+        said = quoted(error_text(self._errors[wait.member])[:ERROR_LENGTH])
         again = (
             f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
         )
@@ -266,7 +276,9 @@ class Run(Generic[A]):
 
     # --- records ----------------------------------------------------------------------------------
 
-    def _charge(self, visit: Visit, took: Took, *, calls: int = 1, of_answer: bool = True) -> None:
+    def _charge(
+        self, visit: CallRecord, took: CallUsage, *, calls: int = 1, of_answer: bool = True
+    ) -> None:
         cost = dollars_said(took.cost)
         member = visit.member
         if cost is None and member.kind == "llm":
@@ -274,7 +286,7 @@ class Run(Generic[A]):
             cost = self.ways.prices.cost(known, took.usage)
         visit.is_priced = visit.is_priced and cost is not None
         total = visit.took
-        visit.took = Took(
+        visit.took = CallUsage(
             total.usage + took.usage,
             (total.cost or 0.0) + (cost or 0.0),
             took.model or total.model,
@@ -288,7 +300,7 @@ class Run(Generic[A]):
             for name, text in news.items() if meter is self.ways.meter else ():
                 self._say(f"budget={name} {text}", warning=True)
 
-    def close(self, visit: Visit) -> None:
+    def close(self, visit: CallRecord) -> None:
         """Keep the record of a member that is done with."""
         member, error = visit.member, visit.error if visit.outcome != "ok" else None
         if member.breaker is None or (visit.attempts == 0 and visit.outcome != "refused"):
@@ -308,10 +320,10 @@ class Run(Generic[A]):
                 attempts=visit.attempts,
                 usage=took.usage,
                 cost=took.cost if visit.is_priced else None,
-                latency_ms=round((clock.monotonic() - visit.began) * 1000),
+                latency_ms=round((clock.monotonic() - visit.started) * 1000),
                 response_model=took.model,
                 error_kind=str(getattr(error, "kind", type(error).__name__ if error else "")),
-                error=words(error)[:ERROR_LENGTH] if error else "",
+                error=error_text(error)[:ERROR_LENGTH] if error else "",
                 status=getattr(error, "status", None),
                 request_id=took.request_id,
                 task=self.task,
@@ -320,7 +332,7 @@ class Run(Generic[A]):
             )
         )
 
-    def _close(self, visit: Visit) -> None:
+    def _close(self, visit: CallRecord) -> None:
         self._visit = None
         self.close(visit)
 
@@ -388,7 +400,7 @@ class Run(Generic[A]):
             first.gave_up, first.tokens = True, self.usage.total or first.tokens
             first.cost = self.total_cost
             return first
-        told = [f"{m.name}: {words(error)}" for m, error in zip(failed, errors, strict=True)]
+        told = [f"{m.name}: {error_text(error)}" for m, error in zip(failed, errors, strict=True)]
         whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
         final: dict[str, Any] = {
             "retryable": any(one.retryable for one in self.chain.failed.values()),

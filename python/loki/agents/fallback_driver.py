@@ -1,4 +1,4 @@
-"""Does what a `loki.agents.fallback_chain.Run` says: calls and waits, in a thread or in an event loop.
+"""Does what a `loki.agents.fallback_chain.ChainRun` says: calls and waits, in a thread or in an event loop.
 
 `drive` and `adrive` are thin, and neither calls the other. Waits end at once where the question is
 cancelled.
@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from loki.action.loop.agent_call import run_coroutine
 from loki.agents import hedge
-from loki.agents.call_record import Visit
+from loki.agents.call_record import CallRecord
 from loki.agents.endpoint import Permit
-from loki.agents.fallback_chain import Run
+from loki.agents.fallback_chain import ChainRun
 from loki.base.cancellation import LinkedEvent
 from loki.base.time import Clock
 from loki.decision import fallback_policy
@@ -32,7 +32,7 @@ SPREAD = 0.25
 """Share of a pause by which those who wait come back one after another. Chosen, not measured."""
 
 
-def drive(run: Run[A]) -> A:
+def drive(run: ChainRun[A]) -> A:
     """Ask until somebody answers or nobody can.
 
     Args:
@@ -56,7 +56,7 @@ def drive(run: Run[A]) -> A:
     return run.result()
 
 
-def _call(run: Run[A], effect: fallback_policy.Call) -> Event:
+def _call(run: ChainRun[A], effect: fallback_policy.Call) -> Event:
     visit = run.visit(effect.member)
     permit = run.admit(visit)
     slot = run.ways.slot(visit.member, run.cancelled)
@@ -75,7 +75,7 @@ def _call(run: Run[A], effect: fallback_policy.Call) -> Event:
         return leave if isinstance(leave, Event) else _ask(run, visit, leave)
 
 
-def _ask(run: Run[A], visit: Visit, permit: Permit) -> Event:
+def _ask(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     if hedge.is_due(run, visit):
         return hedge.race(run, visit, permit)
     run.go(visit)
@@ -92,14 +92,14 @@ def _ask(run: Run[A], visit: Visit, permit: Permit) -> Event:
     return run.answered(visit, permit, answer)
 
 
-def _wait(run: Run[A], effect: fallback_policy.Wait) -> Event:
+def _wait(run: ChainRun[A], effect: fallback_policy.Wait) -> Event:
     if not run.retry(effect):
         return fallback_policy.Denied()
     run.ways.clock.wait(effect.seconds, run.cancelled)
     return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Waited()
 
 
-def _pause(run: Run[A], effect: fallback_policy.Pause) -> Event:
+def _pause(run: ChainRun[A], effect: fallback_policy.Pause) -> Event:
     run.pause(effect.seconds)
     run.ways.clock.wait(spread(effect.seconds), run.cancelled)
     return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Resumed()
@@ -110,7 +110,7 @@ def spread(seconds: float) -> float:
     return seconds + random.uniform(0.01, 0.01 + SPREAD * min(seconds, 1.0))  # noqa: S311
 
 
-async def adrive(run: Run[A]) -> A:
+async def adrive(run: ChainRun[A]) -> A:
     """The same without blocking the event loop; cancelling it ends a call or a wait at once."""
     effect = await _off(run.step, fallback_policy.Begin())
     while effect is not None:
@@ -126,7 +126,7 @@ async def adrive(run: Run[A]) -> A:
     return run.result()
 
 
-async def _call_async(run: Run[A], effect: fallback_policy.Call) -> Event:
+async def _call_async(run: ChainRun[A], effect: fallback_policy.Call) -> Event:
     visit = run.visit(effect.member)
     permit: Permit | Event = await _off(run.admit, visit)
     slot = run.ways.slot(visit.member, run.cancelled)
@@ -145,7 +145,7 @@ async def _call_async(run: Run[A], effect: fallback_policy.Call) -> Event:
         return leave if isinstance(leave, Event) else await _ask_async(run, visit, leave)
 
 
-async def _ask_async(run: Run[A], visit: Visit, permit: Permit) -> Event:
+async def _ask_async(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     if hedge.is_due(run, visit):
         return await hedge.arace(run, visit, permit, _answer)
     run.go(visit)
@@ -160,7 +160,7 @@ async def _ask_async(run: Run[A], visit: Visit, permit: Permit) -> Event:
     return await _off(run.answered, visit, permit, answer)
 
 
-async def _answer(visit: Visit, question: Any) -> Any:
+async def _answer(visit: CallRecord, question: Any) -> Any:
     """What a member answers; one that is not async works in a thread."""
     call = visit.member.acall or visit.member.call
     if inspect.iscoroutinefunction(call):
@@ -174,20 +174,20 @@ async def _answer(visit: Visit, question: Any) -> Any:
         raise
 
 
-async def _wait_async(run: Run[A], effect: fallback_policy.Wait) -> Event:
+async def _wait_async(run: ChainRun[A], effect: fallback_policy.Wait) -> Event:
     if not run.retry(effect):
         return fallback_policy.Denied()
     await _sleep(run, effect.seconds)
     return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Waited()
 
 
-async def _pause_async(run: Run[A], effect: fallback_policy.Pause) -> Event:
+async def _pause_async(run: ChainRun[A], effect: fallback_policy.Pause) -> Event:
     run.pause(effect.seconds)
     await _sleep(run, spread(effect.seconds))
     return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Resumed()
 
 
-async def _sleep(run: Run[A], seconds: float) -> None:
+async def _sleep(run: ChainRun[A], seconds: float) -> None:
     """Wait by the clock; a cancellation ends it at once."""
     try:
         await asleep(run.ways.clock, seconds, LinkedEvent(run.cancelled))

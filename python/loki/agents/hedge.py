@@ -17,16 +17,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from loki.action.loop.agent_call import run_coroutine
-from loki.agents.call_record import Visit
+from loki.agents.call_record import CallRecord
 from loki.agents.endpoint import Permit
-from loki.agents.fallback_chain import Run
+from loki.agents.fallback_chain import ChainRun
 from loki.base.cancellation import LinkedEvent
 from loki.decision.fallback_policy import Event
 
 A = TypeVar("A")
 
 
-def is_due(run: Run[Any], visit: Visit) -> bool:
+def is_due(run: ChainRun[Any], visit: CallRecord) -> bool:
     """Whether a call is one that is hedged."""
     chain = run.chain
     has_other = chain.member + 1 < chain.members
@@ -42,7 +42,7 @@ class Race:
         visit: who is asked first.
     """
 
-    def __init__(self, run: Run[Any], visit: Visit) -> None:
+    def __init__(self, run: ChainRun[Any], visit: CallRecord) -> None:
         self.run = run
         self.visits = [visit]
         self._stops = [LinkedEvent(run.cancelled)]
@@ -103,7 +103,7 @@ class Race:
             self.run.detach()  # it keeps its record itself, when it is done
 
 
-def race(run: Run[A], visit: Visit, permit: Permit) -> Event:
+def race(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     """The outcome of a hedged call; who loses is told to end, and not waited for."""
     found, news = Race(run, visit), queue.SimpleQueue[str | BaseException]()
 
@@ -151,10 +151,10 @@ def _call(found: Race, index: int, leave: Permit) -> None:
 
 
 async def arace(
-    run: Run[A],
-    visit: Visit,
+    run: ChainRun[A],
+    visit: CallRecord,
     permit: Permit,
-    answer_of: Callable[[Visit, Any], Awaitable[Any]],
+    answer_of: Callable[[CallRecord, Any], Awaitable[Any]],
 ) -> Event:
     """The same in an event loop; who loses is cancelled, and has ended when this returns."""
     loop, late = asyncio.get_running_loop(), asyncio.Event()

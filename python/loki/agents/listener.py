@@ -38,7 +38,7 @@ class Listener:
         self._hopeless = re.compile(preset.hopeless) if preset.hopeless else None
         self._waits = 0
 
-    def heard(self, chunk: bytes) -> bool:
+    def received(self, chunk: bytes) -> bool:
         """Take what it has printed; False: it is to be ended."""
         for said in self._reader.feed(chunk):
             is_hopeless = self._hopeless is not None and self._hopeless.search(said) is not None

@@ -24,13 +24,13 @@ from loki.action.llm_protocol import (
 )
 from loki.action.loop.agent_call import is_resilient
 from loki.action.loop.briefing import LESS
-from loki.action.loop.refused_proposal import drafted
+from loki.action.loop.refused_proposal import with_draft
 from loki.action.question_protocol import Question, Said
 from loki.agents import model_context, model_proposal
 from loki.agents.model_proposal import TOOL, Unusable
 from loki.base.error import AllRefused, ErrorKind, LLMError
 from loki.base.time import Duration, argument_seconds
-from loki.base.token_estimate import clip
+from loki.base.token_estimate import clip_to_tokens
 from loki.decision.budget import Budget, Usage
 from loki.memory.reflection import Reflection
 
@@ -172,7 +172,7 @@ class ModelAgent:
     ) -> Request:
         """What is asked for a briefing; kept in ``shown``, by how much of the work it asks for."""
         share = LESS[briefing.work][0] if briefing.work in LESS else 1.0
-        shown_tree = drafted(tree, briefing.draft)
+        shown_tree = with_draft(tree, briefing.draft)
         context = model_context.show(shown_tree, briefing.text, round(self.files_tokens * share))
         less = briefing.simpler
         request = Request(
@@ -302,7 +302,7 @@ def _add_spent(error: LLMError | AllRefused, answers: list[Answer]) -> None:
 
 
 def _sent_back(answer: Answer, problem: Unusable) -> tuple[Message, Message]:
-    said = clip(answer.arguments or answer.text, RETURNED_TOKENS, tail=0.5) or "(nothing)"
+    said = clip_to_tokens(answer.arguments or answer.text, RETURNED_TOKENS, tail=0.5) or "(nothing)"
     wrong = "\n".join(f"- {one}" for one in problem.problems)
     ask = f"Nothing of this was applied. Call `{TOOL.name}` again, with the whole of the change."
     return (

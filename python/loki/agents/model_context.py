@@ -17,7 +17,7 @@ from loki.action.changes.tree import Tree
 from loki.action.checks.imports import Files, imports_of, resolve
 from loki.base.markdown import fence
 from loki.base.secret import mask_secrets
-from loki.base.token_estimate import clip, clip_around, tokens
+from loki.base.token_estimate import clip_around, clip_to_tokens, tokens
 from loki.memory.quote import quoted
 
 FILES_TOKENS = 24_000
@@ -170,7 +170,7 @@ def _part(path: str, text: str, line: int, room: int) -> tuple[str, bool]:
     limit = room // _TOO_LARGE - tokens(_file(path, "", is_part=True))
     if limit < tokens(text[:2000]):
         return "", False
-    part = clip_around(text, line - 1, limit) if line else clip(text, limit)
+    part = clip_around(text, line - 1, limit) if line else clip_to_tokens(text, limit)
     return _file(path, part, is_part=True), False
 
 
@@ -194,5 +194,5 @@ def _listing(paths: list[str], near: list[str], limit: int) -> str:
     folders = "\n".join(f"{folder}/  ({count} files)" for folder, count in sorted(counts.items()))
     homes = {posixpath.dirname(path) for path in near}
     beside = "\n".join(path for path in paths if posixpath.dirname(path) in homes)
-    shown = [clip(part, limit // 2) for part in (folders, beside) if part]
+    shown = [clip_to_tokens(part, limit // 2) for part in (folders, beside) if part]
     return fence("\n\n".join(shown))

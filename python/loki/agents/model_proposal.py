@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.tree import Tree
 from loki.action.llm_protocol import Answer, Tool
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 from loki.agents.model_context import Context
 from loki.base.error import UsageError
 from loki.memory.quote import quoted
@@ -144,7 +144,9 @@ def read(answer: Answer, context: Context) -> Read:
     commands: list[tuple[str, ...]] = []
     for number, command in enumerate(form.commands, 1):
         try:
-            commands.append(split(command) if isinstance(command, str) else tuple(command))
+            commands.append(
+                split_command_line(command) if isinstance(command, str) else tuple(command)
+            )
         except UsageError as error:
             problems.append(f"command {number}: {error}")
     if problems:

@@ -24,7 +24,7 @@ from loki.agents.model_call import (
     perform,
 )
 from loki.agents.model_error import Service, is_about_force, status_error
-from loki.agents.persistent_client import KeptClient
+from loki.agents.persistent_client import PersistentClient
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.token_usage import dollars_said
@@ -117,7 +117,7 @@ class OpenAILLM:
         own = breaker_name(self.provider, model, where, "openai.com")
         self.breaker = breaker or own
         self._is_own = "@" not in own.split("/", 2)[1]
-        self._kept = KeptClient(self._client, closes=http_client is None)
+        self._kept = PersistentClient(self._client, closes=http_client is None)
         self.api = api or ("responses" if self._is_own else "chat")
 
     def complete(self, request: Request) -> Answer:

@@ -30,7 +30,7 @@ class Client(Protocol):
 C = TypeVar("C", bound=Client)
 
 
-class KeptClient(Generic[C]):
+class PersistentClient(Generic[C]):
     """A client for each event loop that asks; closed with the loop, or with its owner.
 
     Args:

@@ -16,9 +16,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from loki.action.gates import yaml_model
-from loki.action.processes.command_line import assignments
+from loki.action.processes.command_line import leading_assignments
 from loki.base.error import ErrorKind, UsageError
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 LAUNCHERS = frozenset(
     {"sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "npx", "uvx", "bunx", "pnpx"}
@@ -180,7 +180,7 @@ def preset(name: str) -> Preset:
     known = presets()
     if name not in known:
         raise UsageError(
-            f"unknown preset {name!r}: expected one of {', '.join(known)}{hint(name, known)}"
+            f"unknown preset {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}"
         )
     return known[name]
 
@@ -195,7 +195,7 @@ def program_of(command: Sequence[str]) -> str:
         >>> program_of(["npx", "@openai/codex", "exec"]), program_of(["A=b", "bin/agent.sh"])
         ('codex', 'agent.sh')
     """
-    words = assignments(command)[1]
+    words = leading_assignments(command)[1]
     program = os.path.basename(words[0])
     if program in LAUNCHERS:
         names = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
@@ -229,7 +229,7 @@ def breaker_of(command: Sequence[str]) -> str:
 
 def _said(command: Sequence[str]) -> Iterator[str]:
     """The words of a command that may be options, and each with its value: ``--a b`` as ``--a=b``."""
-    words = assignments(command)[1]
+    words = leading_assignments(command)[1]
     end = words.index("--") if "--" in words else len(words)
     words = words[1:end]
     for word, after in zip(words, (*words[1:], ""), strict=False):

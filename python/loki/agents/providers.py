@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from loki.action.llm_protocol import LLM
 from loki.base.error import UsageError
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 EXAMPLES = {
     "anthropic": "anthropic:claude-opus-4-5",
@@ -71,7 +71,7 @@ def llm_of(
     if provider not in PROVIDERS:
         raise UsageError(
             f"unknown provider {provider!r}: expected one of {', '.join(PROVIDERS)}"
-            f"{hint(provider, PROVIDERS)}; a compatible service goes by one of them with a base_url "
+            f"{did_you_mean(provider, PROVIDERS)}; a compatible service goes by one of them with a base_url "
             "in .loki/config.toml"
         )
     key = None

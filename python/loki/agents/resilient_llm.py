@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from loki.action.llm_protocol import LLM, Answer, Request
-from loki.agents.endpoint import WAIT, Circuits, LocalBreakers, Member, Took, Ways
-from loki.agents.fallback_chain import Run
+from loki.agents.endpoint import WAIT, CallUsage, ChainOptions, Circuits, Endpoint, LocalBreakers
+from loki.agents.fallback_chain import ChainRun
 from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
@@ -91,7 +91,7 @@ class ResilientLLM:
         hedge: Duration | None = None,
         wait: Duration = WAIT,
         breaker: Mapping[str, Any] | None = None,
-        ways: Ways | None = None,
+        ways: ChainOptions | None = None,
     ) -> None:
         names = [llm.breaker for llm in llms]
         if not llms or len(set(names)) < len(names):
@@ -106,7 +106,7 @@ class ResilientLLM:
         self.llms = llms
         self.provider, self.model, self.breaker = llms[0].provider, llms[0].model, llms[0].breaker
         time = clock or SystemClock()
-        self.ways = ways or Ways(
+        self.ways = ways or ChainOptions(
             breakers or LocalBreakers(time, **call_arguments(breaker)),
             time,
             backoff or Backoff("5s", cap="5m"),
@@ -119,7 +119,7 @@ class ResilientLLM:
             wait=argument_seconds("wait", wait),
         )
         self._members = [
-            Member(
+            Endpoint(
                 llm.complete,
                 _took,
                 llm.provider,
@@ -145,17 +145,17 @@ class ResilientLLM:
         run = self._run(request)
         return _whole(run, await adrive(run))
 
-    def _run(self, request: Request) -> Run[Answer]:
-        return Run(self._members, request, self.ways, request.task, self.ways.wait)
+    def _run(self, request: Request) -> ChainRun[Answer]:
+        return ChainRun(self._members, request, self.ways, request.task, self.ways.wait)
 
     def __repr__(self) -> str:
         return f"<ResilientLLM: {' -> '.join(f'{one.provider}/{one.model}' for one in self.llms)}>"
 
 
-def _took(answer: Answer) -> Took:
-    return Took(answer.usage, answer.cost, answer.model, answer.request_id)
+def _took(answer: Answer) -> CallUsage:
+    return CallUsage(answer.usage, answer.cost, answer.model, answer.request_id)
 
 
-def _whole(run: Run[Answer], answer: Answer) -> Answer:
+def _whole(run: ChainRun[Answer], answer: Answer) -> Answer:
     work = WORKS[run.chain.work]
     return replace(answer, usage=run.usage, cost=run.total_cost, work=work)

@@ -193,7 +193,7 @@ def _hour(number: int) -> str:
 
 
 @dataclass
-class Lost:
+class LostTime:
     """Milliseconds that attempts with one signature took, waits before them included.
 
     Attributes:
@@ -220,7 +220,7 @@ class Time:
     total_ms: int = 0
     again_ms: int = 0
     again: int = 0
-    signatures: dict[str, Lost] = field(default_factory=dict)
+    signatures: dict[str, LostTime] = field(default_factory=dict)
 
 
 def time_lost(attempts: pa.Table) -> Time:
@@ -238,7 +238,7 @@ def time_lost(attempts: pa.Table) -> Time:
     for signature, milliseconds, is_again in rows:
         if signature is None:
             continue
-        lost = found.signatures.setdefault(signature, Lost())
+        lost = found.signatures.setdefault(signature, LostTime())
         if is_again:
             lost.again += 1
             lost.again_ms += milliseconds

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def plain(text: str, most: int = 200) -> str:
         >>> print(plain("costs $1 to $2\nor more"))
         costs \$1 to \$2 or more
     """
-    line = " ".join(written_out(" ".join(text.split())).split())
+    line = " ".join(escape_control_characters(" ".join(text.split())).split())
     seen = "".join(
         c if unicodedata.category(c) not in {"Co", "Cs", "Cn"} else "\ufffd" for c in line
     )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from loki.analysis.arrow import of_arrays, of_rows, whole
 from loki.analysis.attempt_log import RawAttempts
 from loki.analysis.attempts_table import by_name, first, named
-from loki.memory.suites.suite_run import TestRun
+from loki.memory.suites.suite_run import SuiteRun
 from loki.memory.tool_failure import ToolFailure
 from loki.recognition.failure import Failure
 
@@ -33,7 +33,7 @@ def failures(
     raw: RawAttempts,
     tasks: Sequence[str],
     calls: Iterable[ToolFailure] = (),
-    runs: Iterable[TestRun] = (),
+    runs: Iterable[SuiteRun] = (),
 ) -> pa.Table:
     """The table of all failures, by time.
 
@@ -102,7 +102,7 @@ def _of_call(call: ToolFailure) -> Mapping[str, Any]:
     return {**of_failure(call.failure), **own, "exit_code": exit_code}
 
 
-def _of_run(run: TestRun) -> Iterator[Mapping[str, Any]]:
+def _of_run(run: SuiteRun) -> Iterator[Mapping[str, Any]]:
     for one in (*run.reruns, *run.failures):
         yield {
             **of_failure(one.failure),

@@ -11,18 +11,18 @@ import pyarrow as pa
 from loki.analysis.arrow import of_rows
 from loki.analysis.failures_table import in_short
 from loki.memory.suites.suite_history import LOG
-from loki.memory.suites.suite_run import TestRun
+from loki.memory.suites.suite_run import SuiteRun
 from loki.memory.tool_failure import ToolFailure
 from loki.stores.file_store import FileStore
 
 logger = logging.getLogger("loki")
 
 
-def read_runs(store: FileStore) -> Iterator[TestRun]:
+def read_runs(store: FileStore) -> Iterator[SuiteRun]:
     """The runs of the project's tests, as they were kept; one that cannot be read is skipped."""
     for record in store.scan(LOG):
         try:
-            yield TestRun.from_dict(record)
+            yield SuiteRun.from_dict(record)
         except (ValueError, OverflowError) as error:
             logger.warning("%s: skipped a record: %s", LOG, error)
 
@@ -32,12 +32,12 @@ def tool_calls(calls: Iterable[ToolFailure]) -> pa.Table:
     return of_rows("tool_calls", map(_of_call, calls))
 
 
-def test_runs(runs: Iterable[TestRun]) -> pa.Table:
+def test_runs(runs: Iterable[SuiteRun]) -> pa.Table:
     """The runs of the project's tests, as they were kept."""
     return of_rows("test_runs", map(_of_run, runs))
 
 
-def test_failures(runs: Iterable[TestRun]) -> pa.Table:
+def test_failures(runs: Iterable[SuiteRun]) -> pa.Table:
     """The tests that failed in them, every try of each."""
     return of_rows("test_failures", (row for run in runs for row in _failures_of(run)))
 
@@ -52,7 +52,7 @@ def _of_call(call: ToolFailure) -> dict[str, Any]:
     }
 
 
-def _of_run(run: TestRun) -> dict[str, Any]:
+def _of_run(run: SuiteRun) -> dict[str, Any]:
     count = run.counts.get
     return {
         "run": run.id,
@@ -71,7 +71,7 @@ def _of_run(run: TestRun) -> dict[str, Any]:
     }
 
 
-def _failures_of(run: TestRun) -> Iterator[dict[str, Any]]:
+def _failures_of(run: SuiteRun) -> Iterator[dict[str, Any]]:
     for one in (*run.reruns, *run.failures):
         yield {
             "run": run.id,

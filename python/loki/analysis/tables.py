@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from loki.memory.suites.suite_run import TestRun
+    from loki.memory.suites.suite_run import SuiteRun
     from loki.memory.tool_failure import ToolFailure
 
 
@@ -207,7 +207,7 @@ class Tables:
         return tuple(ToolFailures(self._store))
 
     @cached_property
-    def _test_runs(self) -> tuple[TestRun, ...]:
+    def _test_runs(self) -> tuple[SuiteRun, ...]:
         from loki.analysis import monitor_tables
 
         return tuple(monitor_tables.read_runs(self._store))

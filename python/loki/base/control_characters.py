@@ -14,11 +14,11 @@ separators that only some readers know. Source: the Unicode standard, general ca
 Zl/Zp; variation selectors supplement; lone surrogates (from names of files), which no file can hold."""
 
 
-def written_out(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     r"""A text whose invisible characters stand there as escapes; all others stay.
 
     Example:
-        >>> print(written_out("a\u202eb \x1b[2J"))
+        >>> print(escape_control_characters("a\u202eb \x1b[2J"))
         a\u202eb \x1b[2J
     """
     return INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

@@ -28,11 +28,11 @@ _QUOTE = (
 )
 
 
-def text(value: str) -> str:
+def escaped(value: str) -> str:
     """A text as it may stand in HTML and XML: escaped, without what neither can hold.
 
     Example:
-        >>> text('<a href="x">\\x00')
+        >>> escaped('<a href="x">\\x00')
         '&lt;a href=&quot;x&quot;&gt;\\ufffd'
     """
     from html import escape  # whose table of entities `import loki` need not load
@@ -40,7 +40,7 @@ def text(value: str) -> str:
     return escape("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in value))
 
 
-def card(
+def html_card(
     title: str, facts: Iterable[tuple[str, object]] = (), *, said: str = "", quote: str = ""
 ) -> str:
     """What Jupyter shows of an object.
@@ -52,11 +52,11 @@ def card(
         quote: lines that are shown as they are, the last of them where they are many.
 
     Example:
-        >>> "<script>" in card("<script>", [("message", "<script>")], quote="<script>")
+        >>> "<script>" in html_card("<script>", [("message", "<script>")], quote="<script>")
         False
     """
     rows = "".join(
-        f'<tr style="{_PLAIN}"><td style="{_CELL};{_DIM}">{text(name)}</td>'
+        f'<tr style="{_PLAIN}"><td style="{_CELL};{_DIM}">{escaped(name)}</td>'
         f'<td style="{_CELL};overflow-wrap:anywhere">{_shown(value)}</td></tr>'
         for name, value in facts
         if value is not None and value != ""
@@ -76,7 +76,7 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
         title: what it is.
         head: names of its columns; rows: their values.
     """
-    names = "".join(f'<th scope="col" style="{_CELL};{_DIM}">{text(name)}</th>' for name in head)
+    names = "".join(f'<th scope="col" style="{_CELL};{_DIM}">{escaped(name)}</th>' for name in head)
     body = "".join(
         f'<tr style="{_PLAIN}">'
         + "".join(f'<td style="{_CELL}">{_shown(value)}</td>' for value in row)
@@ -95,7 +95,7 @@ def _shown(value: object) -> str:
     """A value in one line, masked before it is clipped."""
     said = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     said = " ".join(mask_secrets(said).split())
-    return text(said if len(said) <= MOST else f"{said[: MOST - 1]}…")
+    return escaped(said if len(said) <= MOST else f"{said[: MOST - 1]}…")
 
 
 def _quoted(quote: str) -> str:
@@ -103,4 +103,4 @@ def _quoted(quote: str) -> str:
     left = len(lines) - MOST_LINES
     if left > 0:
         lines = [f"… {left} lines left out …", *lines[-MOST_LINES:]]
-    return text("\n".join(lines)[-MOST_QUOTED:])
+    return escaped("\n".join(lines)[-MOST_QUOTED:])

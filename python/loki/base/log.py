@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 
 logger = logging.getLogger("loki")
 
@@ -58,7 +58,7 @@ def _value(name: str, value: str) -> str | int | float:
     return float(text) if "." in text else int(text)
 
 
-def tell(task: str, message: str, *, warning: bool = False) -> None:
+def log_event(task: str, message: str, *, warning: bool = False) -> None:
     """Write ``[closed-loop] task=… message`` to the logger ``loki``.
 
     The record's attribute ``loki`` holds the line's fields; a handler that writes JSON takes them
@@ -81,5 +81,5 @@ def write(message: str, data: Mapping[str, Any], *, warning: bool = False) -> No
         warning: worth a person's attention.
     """
     level = logging.WARNING if warning else logging.INFO
-    line = written_out(" ".join(message.split()))
+    line = escape_control_characters(" ".join(message.split()))
     logger.log(level, "[closed-loop] %s", line, extra={"loki": dict(data)})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 
 # An underscore between letters or digits means nothing: names stay readable where nothing renders them.
 _MEANING = re.compile(r"[\\`*\[\]<>&~|]|(?<!\w)_+|_+(?!\w)")
@@ -112,7 +112,7 @@ def fence(text: str, language: str = "text") -> str:
         ```
     """
     ticks = "`" * max(3, _longest_run(text) + 1)
-    return f"{ticks}{language}\n{written_out(text)}\n{ticks}"
+    return f"{ticks}{language}\n{escape_control_characters(text)}\n{ticks}"
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -132,7 +132,7 @@ def _escaped(found: re.Match[str]) -> str:
 def _one_line(text: str) -> str:
     # Spaces within a line stay: they may be all that two values differ by.
     lines = (line.strip() for line in text.splitlines())
-    return written_out(re.sub(r"\s", " ", " ".join(filter(None, lines))))
+    return escape_control_characters(re.sub(r"\s", " ", " ".join(filter(None, lines))))
 
 
 def _longest_run(text: str) -> int:

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 
 
-def there(root: str | os.PathLike[str]) -> Callable[[str], bool]:
+def path_exists(root: str | os.PathLike[str]) -> Callable[[str], bool]:
     """Whether a path relative to a folder is there.
 
     Args:
         root: the folder.
 
     Example:
-        >>> there("/")("usr"), there("/")("no such")
+        >>> path_exists("/")("usr"), path_exists("/")("no such")
         (True, False)
     """
     base = os.fspath(root)

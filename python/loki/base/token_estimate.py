@@ -22,7 +22,7 @@ def tokens(text: str) -> int:
     return -(-len(_encoded(text)) // BYTES_PER_TOKEN)
 
 
-def clip(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
+def clip_to_tokens(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
     """A text cut to a number of tokens, between lines where there is a line end near.
 
     Args:
@@ -31,7 +31,7 @@ def clip(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
         tail: share of it for the text's end, 0 to 1; the rest is for its beginning.
 
     Example:
-        >>> print(clip("first\\nsecond\\nthird\\nlast of all", 6, tail=0.5))
+        >>> print(clip_to_tokens("first\\nsecond\\nthird\\nlast of all", 6, tail=0.5))
         first
         seco
         …
@@ -77,7 +77,7 @@ def clip_around(text: str, line: int, limit_tokens: int) -> str:
     first = last = focus
     room -= len(_encoded(lines[focus]))
     if room < 0:
-        return clip(lines[focus], limit_tokens)
+        return clip_to_tokens(lines[focus], limit_tokens)
     grows = True
     while grows:
         grows = False

@@ -16,7 +16,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import SystemClock, isoformat, seconds
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 
 if TYPE_CHECKING:
     from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
@@ -53,7 +53,7 @@ _ERROR_WIDTH = 60
 
 
 @app.callback()
-@speaks_plainly
+@errors_as_sentences
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
     if context.invoked_subcommand is None:
         _list(project, json)
@@ -63,7 +63,7 @@ def _default(context: typer.Context, project: Project = Path(), json: Json = Fal
 
 
 @app.command("list")
-@speaks_plainly
+@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List all: state, failures, what is left of the cooldown, last error. Same as no command.
 
@@ -73,7 +73,7 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("show")
-@speaks_plainly
+@errors_as_sentences
 def show(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Show one breaker.
 
@@ -83,7 +83,7 @@ def show(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("open")
-@speaks_plainly
+@errors_as_sentences
 def open_(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
     """Refuse calls for one cooldown from now, as if it had tripped.
 
@@ -93,7 +93,7 @@ def open_(name: Name, project: Project = Path(), new: New = False, json: Json = 
 
 
 @app.command("close")
-@speaks_plainly
+@errors_as_sentences
 def close(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Let calls go out again at once.
 
@@ -103,7 +103,7 @@ def close(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("reset")
-@speaks_plainly
+@errors_as_sentences
 def reset(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Close it, and forget all failures: also those of one that is closed.
 
@@ -113,7 +113,7 @@ def reset(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("isolate")
-@speaks_plainly
+@errors_as_sentences
 def isolate(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
     """Refuse calls until somebody closes, resets or opens it.
 
@@ -123,7 +123,7 @@ def isolate(name: Name, project: Project = Path(), new: New = False, json: Json 
 
 
 @app.command("watch")
-@speaks_plainly
+@errors_as_sentences
 def watch(
     project: Project = Path(),
     interval: Annotated[str, typer.Option(help="Time between two looks.")] = "1s",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 
 if TYPE_CHECKING:
     from loki.execution.workspace_runs import Runs
     from loki.memory.run_close import Closed
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     branch: Annotated[
         str | None,

@@ -49,7 +49,7 @@ COMMANDS = {
 which `loki --help` shows them."""
 
 
-class Rooms(MutableMapping[str, Any]):
+class CommandGroup(MutableMapping[str, Any]):
     """Commands by name, each made when it is first asked for."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 from loki.base.error import ConfigError, LokiError, UsageError
 from loki.base.time import moment, seconds
 
@@ -25,7 +25,7 @@ INTERRUPTED = 130
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "passed": "green"}
 
 
-def speaks_plainly(command: Callable[P, R]) -> Callable[P, R]:
+def errors_as_sentences(command: Callable[P, R]) -> Callable[P, R]:
     """Turn loki's errors into one sentence on stderr and the right exit code."""
 
     @functools.wraps(command)
@@ -61,7 +61,7 @@ class _Console(logging.Handler):
     """Log lines on stderr, colored where it is a terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = written_out(record.getMessage())
+        line = escape_control_characters(record.getMessage())
         if record.levelno >= logging.WARNING:
             typer.secho(f"loki: warning: {line}", err=True, fg="yellow")
             return

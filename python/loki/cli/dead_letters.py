@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
@@ -64,7 +64,7 @@ FixedBy = Annotated[
 
 
 @app.callback()
-@speaks_plainly
+@errors_as_sentences
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
     if context.invoked_subcommand is None:
         _list(project, json)
@@ -74,7 +74,7 @@ def _default(context: typer.Context, project: Project = Path(), json: Json = Fal
 
 
 @app.command("list")
-@speaks_plainly
+@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List the tasks that were given up.
 
@@ -107,7 +107,7 @@ def _list(project: Path, json: bool) -> None:
 
 
 @app.command()
-@speaks_plainly
+@errors_as_sentences
 def show(
     task: Annotated[str, typer.Argument(metavar="ID", help="Of the task, or how it begins.")],
     project: Project = Path(),
@@ -127,7 +127,7 @@ def show(
 
 
 @app.command()
-@speaks_plainly
+@errors_as_sentences
 def review(
     tasks: SomeIds = None,
     approach: Approach = "",
@@ -212,7 +212,7 @@ def review(
 
 
 @app.command()
-@speaks_plainly
+@errors_as_sentences
 def retry(
     tasks: Ids,
     approach: Approach = "",
@@ -237,7 +237,7 @@ def retry(
 
 
 @app.command()
-@speaks_plainly
+@errors_as_sentences
 def abandon(
     tasks: Ids,
     reason: Annotated[str, typer.Option(help="Why: it tells the next reader.")],

@@ -15,10 +15,10 @@ import typer
 from typer.core import TyperCommand
 
 from loki.base.error import UsageError
-from loki.cli.common import fail, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, fail, show_json
 
 if TYPE_CHECKING:
-    from loki.action.processes.interactive_command import Relayed
+    from loki.action.processes.interactive_command import InteractiveResult
     from loki.adapters.explanation import Asked, Explanation
     from loki.workspace import Workspace
 
@@ -38,14 +38,14 @@ class Command(TyperCommand):
             at = args.index("--")
             args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
         elif len(args) > 1 and not args[0].startswith("-") and not os.path.lexists(args[0]):
-            from loki.action.processes.command_line import which
+            from loki.action.processes.command_line import find_program
 
-            if which(args[0]):
+            if find_program(args[0]):
                 fail(f"no file {args[0]!r}; to run it: loki explain -- {shlex.join(args)}", 2)
         return list(super().parse_args(ctx, args))
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     ctx: typer.Context,
     file: Annotated[
@@ -161,10 +161,10 @@ def _show(said: Explanation, json: bool, output: Path | None, *, error: bool) ->
 
 def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None) -> NoReturn:
     """Run a command in the person's place, and end as it ended."""
-    from loki.action.processes.interactive_command import NotStarted, relay
+    from loki.action.processes.interactive_command import NotStarted, run_interactively
 
     try:
-        done = relay(words)
+        done = run_interactively(words)
     except NotStarted as error:
         typer.secho(f"loki: {error}", err=True, fg="red")
         raise typer.Exit(error.exit_code) from None
@@ -177,7 +177,7 @@ def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None
 
 
 def _after(
-    workspace: Workspace, words: list[str], done: Relayed, json: bool, output: Path | None
+    workspace: Workspace, words: list[str], done: InteractiveResult, json: bool, output: Path | None
 ) -> None:
     from loki.adapters.explanation import Asked, explain
 
@@ -213,7 +213,7 @@ def _after(
     _show(said, json, output, error=True)
 
 
-def _ending(done: Relayed) -> str:
+def _ending(done: InteractiveResult) -> str:
     if done.interrupted and done.exit_code:
         return "interrupted"
     if done.signal is None:
@@ -237,7 +237,7 @@ def _asked(
     exit_code: int | None,
     root: str | None,
 ) -> Asked:
-    from loki.action.processes.head_tail_buffer import Kept
+    from loki.action.processes.head_tail_buffer import HeadTailBuffer
     from loki.action.processes.interactive_command import MAX_OUTPUT
     from loki.adapters.explanation import Asked
 
@@ -246,7 +246,7 @@ def _asked(
         return Asked(data, "text", command, exit_code, root=root)
     is_stdin = file is None or str(file) == "-"
     name = "stdin" if is_stdin else str(file)
-    kept = Kept(MAX_OUTPUT)
+    kept = HeadTailBuffer(MAX_OUTPUT)
     _read_into(kept, None if is_stdin else file)
     data = kept.content()
     if data.startswith(_MARKS):  # what PowerShell's > writes

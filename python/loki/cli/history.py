@@ -15,7 +15,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import since_moment, speaks_plainly
+from loki.cli.common import errors_as_sentences, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Filter:
         )
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[
         Optional[str],  # noqa: UP045

@@ -10,10 +10,10 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
-from loki.cli.common import fail, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, fail, show_json
 
 if TYPE_CHECKING:
-    from loki.adapters.hooks.hook_installation import Plan, Standing
+    from loki.adapters.hooks.hook_installation import HookStatus, Plan
     from loki.adapters.hooks.hooked_agents import HookedAgent
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 
 
 @app.command("install")
-@speaks_plainly
+@errors_as_sentences
 def install(
     agent: Agent,
     user: User = False,
@@ -87,7 +87,7 @@ def install(
 
 
 @app.command("uninstall")
-@speaks_plainly
+@errors_as_sentences
 def uninstall(
     agent: Agent,
     user: User = False,
@@ -122,15 +122,15 @@ def uninstall(
 
 
 @app.command("status")
-@speaks_plainly
+@errors_as_sentences
 def status(path: Where = Path(), json: Json = False) -> None:
     """Say in whose settings loki's hooks are, and whether their command lines work.
 
     Exit codes: 0, also where nothing is installed; 1 where something that is installed does not work.
     """
-    from loki.adapters.hooks.hook_installation import standing
+    from loki.adapters.hooks.hook_installation import hook_status
 
-    found = standing(path.resolve(), os.environ)
+    found = hook_status(path.resolve(), os.environ)
     if json:
         show_json([_as_dict(one) for one in found])
     else:
@@ -159,7 +159,7 @@ _listen("codex", "Codex")
 _listen("gemini", "Gemini CLI")
 
 
-def _tell(found: list[Standing]) -> None:
+def _tell(found: list[HookStatus]) -> None:
     for one in found:
         unseen = one.events and one.agent.next.get(one.scope)
         works = "works, once you trust it" if unseen else "works"
@@ -174,7 +174,7 @@ def _tell(found: list[Standing]) -> None:
         typer.echo("No agent has loki's hooks here. To begin: loki hook install claude-code")
 
 
-def _as_dict(one: Standing) -> dict[str, object]:
+def _as_dict(one: HookStatus) -> dict[str, object]:
     return {
         "agent": one.agent.name,
         "scope": one.scope,

@@ -57,7 +57,7 @@ def complain(message: str) -> None:
     """One line on stderr; what it takes is imported only then."""
     from loki.adapters.hooks import hook_warnings
 
-    hook_warnings.complain(message)
+    hook_warnings.warn_once(message)
 
 
 def _told(error: Exception) -> str:

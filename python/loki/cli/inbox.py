@@ -14,7 +14,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on std
 # --- the list -----------------------------------------------------------------------------------------
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     which: Annotated[
         Optional[str],  # noqa: UP045
@@ -86,7 +86,7 @@ def command(
     log_to_console(logging.WARNING)
     workspace, tidies = Runtime(project), not changes_nothing()
     if tidies:
-        human_review_answers.settle(workspace)
+        human_review_answers.finish_reviews(workspace)
     found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
     if which is not None:
         found = [inbox.find_shown(workspace, found, which)]
@@ -145,7 +145,7 @@ def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
 
 def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Iterator[str]:
     """One request, its evidence, what follows of each answer, and its page."""
-    from loki.base.control_characters import written_out
+    from loki.base.control_characters import escape_control_characters
 
     yield from _head(one, workspace.root, now)
     if one.until:
@@ -158,7 +158,7 @@ def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Ite
         yield f"     {line(_typed(option, one, workspace.root, where))}"
     page = workspace.store.get(one.page) if one.page.endswith(".md") else None
     if page:
-        yield f"\n{written_out(page).rstrip()}"
+        yield f"\n{escape_control_characters(page).rstrip()}"
 
 
 def _typed(option: Option, one: Request, root: Path, where: str) -> str:
@@ -195,7 +195,7 @@ def _shown(path: Path) -> Path:
 # --- answers ------------------------------------------------------------------------------------------
 
 
-@speaks_plainly
+@errors_as_sentences
 def approve(
     id_: Which = None,
     words: Words = "",
@@ -235,7 +235,7 @@ def approve(
     _answer(workspace, one, "approve", note or ("" if context else words), context, way)
 
 
-@speaks_plainly
+@errors_as_sentences
 def reject(
     id_: Which = None,
     why: Why = "",
@@ -265,7 +265,7 @@ def reject(
     _answer(workspace, one, "reject", note or why, "", way, abort=abort)
 
 
-@speaks_plainly
+@errors_as_sentences
 def answer(
     id_: Annotated[str, typer.Argument(metavar="NUMBER or ID", help="As `loki inbox` shows it.")],
     said: Annotated[
@@ -387,7 +387,7 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
 
     log_to_console()
     workspace = Runtime(way.project)
-    human_review_answers.settle(workspace)
+    human_review_answers.finish_reviews(workspace)
     there = inbox.requests(workspace)
     if id_ is not None:
         return workspace, inbox.find_shown(workspace, there, id_)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import speaks_plainly
+from loki.cli.common import errors_as_sentences
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     project: Annotated[
         Path | None,

@@ -14,19 +14,23 @@ import typer
 
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:
-    from loki.recognition.match_explanation import PatternTrial, SignalTrial, Trial
+    from loki.recognition.match_explanation import (
+        MatchExplanation,
+        PatternExplanation,
+        SignalExplanation,
+    )
 
 _ROUND = 60
 """Characters shown on either side of a hit."""
 _LISTED = 8
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045
@@ -73,10 +77,10 @@ def command(
         _run_examples(file, name, json)
         return
     known = PatternSet.load(file) if file else PatternSet.default()
-    from loki.recognition.match_explanation import try_out
+    from loki.recognition.match_explanation import explain_match
 
     said = text if text is not None else _read(log)
-    trial = try_out(known, said, command, language)
+    trial = explain_match(known, said, command, language)
     if json:
         show_json(masked(_as_data(trial, said)))
     else:
@@ -151,7 +155,7 @@ def _examples(file: Path | None) -> tuple[list[str], int]:
 # --- one text ---------------------------------------------------------------------------------
 
 
-def _tell(trial: Trial, text: str, name: str) -> list[str]:
+def _tell(trial: MatchExplanation, text: str, name: str) -> list[str]:
     first, last = trial.lines
     where = f"The excerpt, lines {first} to {last}," if trial.is_excerpt else "The text"
     if trial.matches:
@@ -168,7 +172,7 @@ def _tell(trial: Trial, text: str, name: str) -> list[str]:
     return [*lines, "", *_advice(trial)]
 
 
-def _tell_pattern(one: PatternTrial, text: str) -> list[str]:
+def _tell_pattern(one: PatternExplanation, text: str) -> list[str]:
     head = typer.style(one.pattern.id, bold=True)
     if one.match:
         head += (
@@ -190,7 +194,7 @@ def _tell_pattern(one: PatternTrial, text: str) -> list[str]:
     return lines
 
 
-def _tell_hit(signal: SignalTrial, text: str) -> list[str]:
+def _tell_hit(signal: SignalExplanation, text: str) -> list[str]:
     assert signal.span is not None
     weighs = "" if signal.weight is None else f" ({signal.weight:g})"
     head = f"  {'against' if signal.excludes else 'hit    '} {signal.signal}{weighs}"
@@ -229,7 +233,7 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in clean(text))
 
 
-def _advice(trial: Trial) -> list[str]:
+def _advice(trial: MatchExplanation) -> list[str]:
     """What to do where nothing matches: a signal that would."""
     message = trial.failure.message
     if not message:
@@ -247,7 +251,7 @@ def _advice(trial: Trial) -> list[str]:
 # --- JSON -------------------------------------------------------------------------------------
 
 
-def _as_data(trial: Trial, text: str) -> dict[str, Any]:
+def _as_data(trial: MatchExplanation, text: str) -> dict[str, Any]:
     failure = trial.failure
     return {
         "matches": [_pattern_data(one, text) for one in trial.matches],
@@ -260,7 +264,7 @@ def _as_data(trial: Trial, text: str) -> dict[str, Any]:
     }
 
 
-def _pattern_data(one: PatternTrial, text: str) -> dict[str, Any]:
+def _pattern_data(one: PatternExplanation, text: str) -> dict[str, Any]:
     return {
         "pattern": one.pattern.id,
         "confidence": round(one.match.confidence, 6) if one.match else 0.0,
@@ -273,7 +277,7 @@ def _pattern_data(one: PatternTrial, text: str) -> dict[str, Any]:
     }
 
 
-def _signal_data(signal: SignalTrial, text: str) -> dict[str, Any]:
+def _signal_data(signal: SignalExplanation, text: str) -> dict[str, Any]:
     data = dataclasses.asdict(signal)
     begin, end = data.pop("span") or (0, 0)
     line, column = _place(text, begin) if end > begin else (None, None)

@@ -12,7 +12,7 @@ from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets
 from loki.cli import pattern_explanation
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,7 +45,7 @@ _SUFFIXES = (".yml", ".yaml")
 
 
 @app.command("check")
-@speaks_plainly
+@errors_as_sentences
 def check(
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.pipeline_summary import styled, summary, table
 from loki.cli.review import reminder
 
@@ -79,7 +79,7 @@ Wait = Annotated[
 
 
 @app.command("run")
-@speaks_plainly
+@errors_as_sentences
 def run(
     file: File,
     agent: AgentOption = None,
@@ -127,7 +127,7 @@ def run(
 
 
 @app.command("resume")
-@speaks_plainly
+@errors_as_sentences
 def resume(
     run: Run,
     approve: Annotated[
@@ -177,7 +177,7 @@ def resume(
 
 
 @app.command("check")
-@speaks_plainly
+@errors_as_sentences
 def check(file: File, project: Project = Path(), json: Json = False) -> None:
     """Say all that is wrong with a pipeline: in its file, and with this project.
 
@@ -207,7 +207,7 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("show")
-@speaks_plainly
+@errors_as_sentences
 def show(
     run: Annotated[
         Optional[str],  # noqa: UP045

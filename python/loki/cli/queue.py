@@ -12,7 +12,7 @@ import typer
 
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _COLORS = {
 
 
 @app.callback()
-@speaks_plainly
+@errors_as_sentences
 def _default(
     context: typer.Context,
     project: Project = Path(),
@@ -85,7 +85,7 @@ def _default(
 
 
 @app.command("list")
-@speaks_plainly
+@errors_as_sentences
 def list_(
     project: Project = Path(), list_name: OnlyList = None, all_: All = False, json: Json = False
 ) -> None:
@@ -97,7 +97,7 @@ def list_(
 
 
 @app.command("show")
-@speaks_plainly
+@errors_as_sentences
 def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
     """Show a task: what is asked, where it stands, who has it, what it waits for.
 
@@ -107,7 +107,7 @@ def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("block")
-@speaks_plainly
+@errors_as_sentences
 def block(
     id_: Id,
     reason: Annotated[str, typer.Argument(help="Why, for whoever sees it.")],
@@ -125,7 +125,7 @@ def block(
 
 
 @app.command("unblock")
-@speaks_plainly
+@errors_as_sentences
 def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
     """Let a blocked task be worked on again.
 
@@ -136,7 +136,7 @@ def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("priority")
-@speaks_plainly
+@errors_as_sentences
 def priority(
     id_: Id,
     value: Annotated[str, typer.Argument(help="critical, high, medium, low, or a number.")],
@@ -154,7 +154,7 @@ def priority(
 
 
 @app.command("remove")
-@speaks_plainly
+@errors_as_sentences
 def remove(
     id_: Id,
     reason: Annotated[
@@ -172,7 +172,7 @@ def remove(
 
 
 @app.command("retry")
-@speaks_plainly
+@errors_as_sentences
 def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
     """Bring a task back to pending that failed or was removed.
 
@@ -183,7 +183,7 @@ def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("release")
-@speaks_plainly
+@errors_as_sentences
 def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
     """Put a task back into pending that another program left in progress.
 

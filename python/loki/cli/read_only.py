@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from loki.cli.command_table import Rooms
+from loki.cli.command_table import CommandGroup
 from loki.cli.common import fail
 
 READING = frozenset(
@@ -52,7 +52,7 @@ class Guarded(TyperGroup):
 
     def __init__(self, **said: Any) -> None:
         super().__init__(**{**said, "commands": None})
-        self.commands = Rooms()
+        self.commands = CommandGroup()
 
     def list_commands(self, _ctx: Any) -> list[str]:
         """Names of all commands, none of which is loaded for it."""
@@ -98,7 +98,7 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
     from loki.base.time import isoformat
-    from loki.jobs.triage.triage_audit import refused_log
+    from loki.jobs.triage.triage_audit import refused_commands_log
     from loki.jobs.triage.triage_policy import parts_of
     from loki.stores import open_store
 
@@ -109,6 +109,6 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     try:
         at = isoformat(clock_of(environment).now())
         record: dict[str, Any] = {"at": at, "what": mask_secrets(said)[:LONGEST]}
-        open_store(folder).append(refused_log(*parts), record, durable=False)
+        open_store(folder).append(refused_commands_log(*parts), record, durable=False)
     except LokiError as error:
         typer.echo(f"loki: could not record it: {error}", err=True)

@@ -9,7 +9,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 from loki.cli.recur_common import Id, Json, Project, found, open_workspace
 
 app = typer.Typer(
@@ -35,7 +35,7 @@ app.command("edit")(recur_change.edit)
 
 
 @app.command("list")
-@speaks_plainly
+@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List all recurring tasks: status, failures in a row, next run.
 
@@ -49,7 +49,7 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("show")
-@speaks_plainly
+@errors_as_sentences
 def show(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Show a task: its schedule, failures, next attempt, last triage and last runs.
 
@@ -62,7 +62,7 @@ def show(task: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("run")
-@speaks_plainly
+@errors_as_sentences
 def run(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Run a task now, due or not, paused or not; its outcome counts like any other.
 
@@ -90,7 +90,7 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("history")
-@speaks_plainly
+@errors_as_sentences
 def history(
     task: Id,
     output: Annotated[bool, typer.Option("--output", help="Also what the runs printed.")] = False,
@@ -109,7 +109,7 @@ def history(
 
 
 @app.command("remove")
-@speaks_plainly
+@errors_as_sentences
 def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Remove a task with all that is kept of its runs.
 

@@ -11,7 +11,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 from loki.cli.recur_common import (
     CronText,
     Every,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     words: Annotated[
         Optional[list[str]],  # noqa: UP045

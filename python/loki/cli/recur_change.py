@@ -11,7 +11,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 from loki.cli.recur_agent import (
     NewAttempts,
     NewChecks,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-@speaks_plainly
+@errors_as_sentences
 def pause(
     task: Id,
     reason: Annotated[str, typer.Option(help="Why; it is shown with the task.")] = "",
@@ -68,7 +68,7 @@ def pause(
     _told(workspace, after, f"paused {after.id}; loki resume {after.id} goes on with it", json=json)
 
 
-@speaks_plainly
+@errors_as_sentences
 def resume(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Run a task again that was paused, or that stopped after too many failures.
 
@@ -90,14 +90,14 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
         json: tell it as JSON.
     """
     from loki.jobs.recurring.recurring_outcome import resumed
-    from loki.jobs.recurring.scheduling import knobs
+    from loki.jobs.recurring.scheduling import recurrence_settings
 
-    now, known = workspace.clock.now(), knobs(workspace)
+    now, known = workspace.clock.now(), recurrence_settings(workspace)
     after = _change(workspace, id_, "resumed", lambda one: resumed(one, now, known))
     _told(workspace, after, f"resumed {id_}", json=json)
 
 
-@speaks_plainly
+@errors_as_sentences
 def edit(
     task: Id,
     cron: CronText = None,
@@ -235,9 +235,9 @@ def _edits(
     from loki.jobs.recurring.recurring_definition import checked
     from loki.jobs.recurring.recurring_outcome import replanned, without_failures
     from loki.jobs.recurring.recurring_task import CronPart
-    from loki.jobs.recurring.scheduling import knobs
+    from loki.jobs.recurring.scheduling import recurrence_settings
 
-    now, known = workspace.clock.now(), knobs(workspace)
+    now, known = workspace.clock.now(), recurrence_settings(workspace)
 
     def edits(task: RecurringTask) -> RecurringTask:
         if "command" in changes and not task.command:

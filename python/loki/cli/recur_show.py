@@ -139,7 +139,9 @@ def show(workspace: Workspace, id_: str, *, json: bool) -> None:
     for run in runs[-RUNS:]:
         typer.echo("\n".join(told_run(run)))
     for record in triage_show.of(workspace, task)[-triage_show.SHOWN :]:
-        typer.echo("\n".join([*triage_show.told(record), f"  more      loki show {record.id}"]))
+        typer.echo(
+            "\n".join([*triage_show.triage_lines(record), f"  more      loki show {record.id}"])
+        )
 
 
 def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bool) -> None:

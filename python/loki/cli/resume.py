@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import fail, log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, fail, log_to_console, show_json
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_common import recurring_id
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loki.runtime import Runtime
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
     context: Annotated[
@@ -120,7 +120,7 @@ def command(
     id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, take_signals
     from loki.execution import resolve
-    from loki.jobs.work.takeover import taken_over
+    from loki.jobs.work.takeover import take_over
     from loki.people.approval import PREFIX
 
     log_to_console()
@@ -143,7 +143,7 @@ def command(
         wait=wait,
         reviewer=reviewer,
     )
-    with taken_over(workspace, id_) as ended:
+    with take_over(workspace, id_) as ended:
         with prepared as entered:
             outcome = entered.run(worker)
         if ask:

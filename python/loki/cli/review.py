@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import ConfigError, StoreError, UsageError
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CHOICES = "[a]pprove, [r]eject, [d]efer, [s]kip, [q]uit"
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     approve: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Learn this one; may be said again.")

@@ -14,7 +14,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
 from loki.execution import resolve
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
     agent: AgentName = None,
@@ -151,7 +151,7 @@ def command(
     log_to_console()
     take_signals()
     workspace = Runtime(project)
-    human_review_answers.settle(workspace)
+    human_review_answers.finish_reviews(workspace)
     worker = agent_said(
         workspace,
         agent,
@@ -198,13 +198,14 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
 
 def _how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
-    from loki.base.control_characters import written_out
+    from loki.base.control_characters import escape_control_characters
     from loki.people.approval import Approvals
     from loki.stores import open_store
 
     return [
-        f"the agent wants to run {written_out(name.partition(' ')[2])!r}; to allow exactly this: "
-        f"loki resume {task_id} --approve {shlex.quote(written_out(name))}"
+        f"the agent wants to run {escape_control_characters(name.partition(' ')[2])!r}; to allow exactly "
+        "this: "
+        f"loki resume {task_id} --approve {shlex.quote(escape_control_characters(name))}"
         for name in Approvals(open_store(project / ".loki"), task_id).undecided()
     ]
 

@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[
         Optional[str],  # noqa: UP045

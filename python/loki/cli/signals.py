@@ -13,7 +13,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.people.signal_kind import KINDS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 
 
 @app.callback()
-@speaks_plainly
+@errors_as_sentences
 def _default(
     context: typer.Context,
     all_: Annotated[
@@ -70,7 +70,7 @@ def _default(
 
 
 @app.command("list")
-@speaks_plainly
+@errors_as_sentences
 def list_(
     all_: Annotated[
         bool, typer.Option("--all", help="Also those that are done, or of another run.")
@@ -86,7 +86,7 @@ def list_(
 
 
 @app.command("show")
-@speaks_plainly
+@errors_as_sentences
 def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
     """Show all that a signal says.
 
@@ -105,7 +105,7 @@ def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa
 
 
 @app.command("give")
-@speaks_plainly
+@errors_as_sentences
 def give(
     kind: Annotated[str, typer.Argument(help="One of the kinds in `loki signals --help`.")],
     name: Annotated[
@@ -129,7 +129,7 @@ def give(
     data = dict(_pair(one) for one in said or ())
     if description:
         data["description"] = description
-    signal = signals_of(_open(project)).give(kind, name or "", data)
+    signal = signals_of(_open(project)).emit(kind, name or "", data)
     if json:
         show_json(signal.to_dict())
     else:
@@ -137,7 +137,7 @@ def give(
 
 
 @app.command("clear")
-@speaks_plainly
+@errors_as_sentences
 def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
     """Remove a signal that nobody is to act on.
 
@@ -157,7 +157,7 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
 
 
 @app.command("handle")
-@speaks_plainly
+@errors_as_sentences
 def handle(project: Project = Path(), json: Json = False) -> None:
     """Act on what waits: run tests, queue tasks, merge where that is allowed.
 
@@ -181,7 +181,7 @@ def handle(project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("watch")
-@speaks_plainly
+@errors_as_sentences
 def watch(project: Project = Path(), json: Json = False) -> None:
     """Act on signals as they come, until Ctrl-C.
 
@@ -270,15 +270,23 @@ def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:
     if signal.given_at is not None:
         ago = (workspace.clock.now() - signal.given_at).total_seconds() * 1000
         since = f", {span(max(0.0, ago))} ago ({isoformat(signal.given_at)})"
-    by = signal.said("agent") or signal.said("by")
+    by = signal.string_field("agent") or signal.string_field("by")
     by = f" from {line(by, 60)}" if by else ""
-    task = f", task {line(signal.said('task_id'), 80)}" if signal.said("task_id") else ""
+    task = (
+        f", task {line(signal.string_field('task_id'), 80)}"
+        if signal.string_field("task_id")
+        else ""
+    )
     yield f"{signal.id}  {standing}  {line(signal.label, 100)}{by}{task}{since}"
     if signal.problem:
         yield f"    {line(signal.problem, 200)}"
     if signal.standing == "pending":
         yield f"    {signal.about.meaning}; next, by {signal.about.consumer}: {signal.about.next}"
-    said = signal.said("description") or signal.said("reason") or signal.said("detected_drift")
+    said = (
+        signal.string_field("description")
+        or signal.string_field("reason")
+        or signal.string_field("detected_drift")
+    )
     if said:
         yield f"    said: {line(said, 200)}"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.text_format import amount, line, span
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 from loki.cli.inbox import ago, listed, said_project
 from loki.cli.read_only import changes_nothing
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
     json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,

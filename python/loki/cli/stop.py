@@ -10,7 +10,7 @@ import typer
 
 from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import fail, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, fail, show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
 Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h.")]
 
 
-@speaks_plainly
+@errors_as_sentences
 def cancel(
     task: Annotated[str, typer.Argument(help="Id of the task or run, or how it begins.")],
     reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
@@ -80,7 +80,7 @@ def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: 
         )
 
 
-@speaks_plainly
+@errors_as_sentences
 def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> None:
     """Let every worker of the project end once it has done what it has in hand; wait for that.
 
@@ -94,7 +94,7 @@ def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> 
     _say("drain", wait, project, json)
 
 
-@speaks_plainly
+@errors_as_sentences
 def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> None:
     """End all that is at work on the project, at once, in whichever process; wait for that.
 
@@ -109,10 +109,10 @@ def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> N
 
 
 def _say(word: Word, wait: str, project: Path, json: bool) -> None:
-    from loki.jobs.work.task_stop import say_to_all
+    from loki.jobs.work.task_stop import broadcast
     from loki.runtime import Runtime
 
-    there = say_to_all(Runtime(project).folder, word, argument_seconds("--wait", wait))
+    there = broadcast(Runtime(project).folder, word, argument_seconds("--wait", wait))
     if json:
         show_json({"said": word, "at_work": there})
     elif not there:

@@ -14,7 +14,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
-from loki.cli.common import show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, show_json
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import QueuedTask
@@ -24,7 +24,7 @@ Text = Optional[str]  # noqa: UP045
 Number = Optional[int]  # noqa: UP045
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[Text, typer.Option(help="What is to be achieved, in your words.")] = None,
     agent: AgentName = None,

@@ -14,16 +14,16 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import log_to_console, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
-    from loki.jobs.recurring.dispatcher import Dispatcher, Round
+    from loki.jobs.recurring.dispatcher import Dispatcher, DispatchRound
     from loki.workspace import Workspace
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on, and run each task when it is due.")
@@ -54,19 +54,19 @@ def command(
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import attend, followed
-    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.maintenance import run_maintenance
     from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
     workspace = Runtime(project)
-    before_work(workspace, echo)
+    run_maintenance(workspace, echo)
     unusable = _tell_unusable(workspace)
     dispatcher = scheduling.dispatcher(workspace)
     if not watch:
         if for_ is not None or until is not None:
             raise UsageError("--for and --until are for --watch")
-        with listening(workspace.folder, partial(heard, dispatcher)):
+        with listening(workspace.folder, partial(on_word, dispatcher)):
             done = dispatcher.tick()
             dispatcher.close()
         attend(workspace)
@@ -82,7 +82,7 @@ def command(
         dispatcher.after_round.append(daily)
     with (
         nullcontext() if is_simulated else followed(workspace, daily),
-        listening(workspace.folder, partial(heard, dispatcher)),
+        listening(workspace.folder, partial(on_word, dispatcher)),
     ):
         dispatcher.watch(
             _end(for_, until, workspace.clock.now()),
@@ -107,7 +107,7 @@ def _tell_unusable(workspace: Workspace) -> bool:
     return bool(found)
 
 
-def heard(dispatcher: Dispatcher, word: Word) -> None:
+def on_word(dispatcher: Dispatcher, word: Word) -> None:
     """A person ends all that is at work here.
 
     Args:
@@ -129,7 +129,7 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime | None:
     return found
 
 
-def tell(done: Round, *, json: bool, also_nothing: str = "") -> None:
+def tell(done: DispatchRound, *, json: bool, also_nothing: str = "") -> None:
     """What a round did; where it did nothing, that in these words."""
     if not (done.runs or done.put_off or also_nothing):
         return
@@ -148,7 +148,7 @@ def tell(done: Round, *, json: bool, also_nothing: str = "") -> None:
         typer.echo(also_nothing)
 
 
-def _as_data(done: Round) -> dict[str, Any]:
+def _as_data(done: DispatchRound) -> dict[str, Any]:
     return {
         "runs": [{"task": id_, **run.model_dump(mode="json")} for id_, run in done.runs],
         "put_off": [

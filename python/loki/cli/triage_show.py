@@ -46,14 +46,14 @@ def show(workspace: Workspace, id_: str, *, json: bool) -> None:
     if json:
         show_json(record.to_dict())
         return
-    typer.echo("\n".join(told(record)))
+    typer.echo("\n".join(triage_lines(record)))
     for one in record.evidence.splitlines():
         typer.echo(f"  evidence  {line(one)}")
     for name in filter(None, (record.prompt, record.answer)):
         typer.echo(f"  kept      .loki/{name}")
 
 
-def told(record: TriageRecord) -> Iterator[str]:
+def triage_lines(record: TriageRecord) -> Iterator[str]:
     """A triage in a few lines."""
     shown = record.verdict or record.status
     status = typer.style(shown, fg=_COLORS.get(record.status))

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import fail, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, fail, show_json
 from loki.cli.show import find
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
     project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),

@@ -13,21 +13,21 @@ import typer
 from loki.base.error import LokiError, UsageError
 from loki.base.text_format import amount
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import log_to_console, speaks_plainly
-from loki.cli.tick import heard as word_heard
+from loki.cli.common import errors_as_sentences, log_to_console
+from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import stop_by_signal
 from loki.cli.work import tell as tell_work
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.dispatcher import Dispatcher
-    from loki.jobs.work.worker_pool import Crew
+    from loki.jobs.work.worker_pool import WorkerPool
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,
@@ -56,9 +56,9 @@ def command(
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import followed
-    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.maintenance import run_maintenance
     from loki.jobs.work.queued_task_spec import DefaultAgent
-    from loki.jobs.work.worker_pool import Crew
+    from loki.jobs.work.worker_pool import WorkerPool
     from loki.runtime import Runtime
 
     if agent is not None and agent_command is not None:
@@ -68,19 +68,19 @@ def command(
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()
-    before_work(workspace, echo)
+    run_maintenance(workspace, echo)
     dispatcher = scheduling.dispatcher(workspace)
     parallel = workers or workspace.config.work.parallel
-    crew = Crew(
+    pool = WorkerPool(
         workspace,
         parallel,
         default=default,
         watch=True,
         tell=tell_work,
     )
-    stop_by_signal(crew)
+    stop_by_signal(pool)
     ticking = threading.Thread(
-        target=_tick, args=(workspace, dispatcher, crew), name="loki-dispatcher"
+        target=_tick, args=(workspace, dispatcher, pool), name="loki-dispatcher"
     )
     with (
         followed(workspace, Daily(workspace, echo)),
@@ -93,16 +93,16 @@ def command(
             err=True,
         )
         try:
-            code = crew.run()
+            code = pool.run()
         finally:
-            if crew.is_stopping:
+            if pool.is_stopping:
                 dispatcher.cancelled.set()
             dispatcher.draining.set()
             ticking.join()
     raise typer.Exit(code)
 
 
-def _tick(workspace: Workspace, dispatcher: Dispatcher, crew: Crew) -> None:
+def _tick(workspace: Workspace, dispatcher: Dispatcher, pool: WorkerPool) -> None:
     from loki.jobs.recurring import scheduling
 
     try:
@@ -111,4 +111,4 @@ def _tick(workspace: Workspace, dispatcher: Dispatcher, crew: Crew) -> None:
         )
     except (LokiError, OSError) as error:
         logger.error("recurring tasks do not run any more: %s", error)
-        crew.stop()
+        pool.stop()

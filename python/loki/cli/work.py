@@ -13,13 +13,13 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import INTERRUPTED, log_to_console, show_json, speaks_plainly
+from loki.cli.common import INTERRUPTED, errors_as_sentences, log_to_console, show_json
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.lease import Claim
+    from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.work.finish import Finished
-    from loki.jobs.work.worker_pool import Count, Crew
+    from loki.jobs.work.worker_pool import PoolCounts, WorkerPool
 
 _COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
 _SHOWN = 5
@@ -37,7 +37,7 @@ _TOLD = {
 }
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,
@@ -85,9 +85,9 @@ def command(
     from loki.cli.dead_letter_text import echo
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.signals.signal_follower import attend, followed
-    from loki.jobs.work.maintenance import before_work
+    from loki.jobs.work.maintenance import run_maintenance
     from loki.jobs.work.queued_task_spec import DefaultAgent
-    from loki.jobs.work.worker_pool import Crew
+    from loki.jobs.work.worker_pool import WorkerPool
     from loki.runtime import Runtime
 
     if agent is not None and agent_command is not None:
@@ -97,8 +97,8 @@ def command(
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()
-    before_work(workspace, echo)
-    crew = Crew(
+    run_maintenance(workspace, echo)
+    pool = WorkerPool(
         workspace,
         workers or workspace.config.work.parallel,
         default=default,
@@ -106,44 +106,44 @@ def command(
         max_tasks=max_tasks,
         tell=tell,
     )
-    stop_by_signal(crew)
+    stop_by_signal(pool)
     with followed(workspace, Daily(workspace, echo)):
-        code = crew.run()
+        code = pool.run()
     take_signals()
     if code != INTERRUPTED:
         attend(workspace)  # to the signals that the last tasks gave
     if json:
-        finished = [one.to_dict() for one in crew.finished]
-        left = {"held_up": crew.held_up(), "nameless": crew.nameless()}
+        finished = [one.to_dict() for one in pool.finished]
+        left = {"held_up": pool.delayed(), "nameless": pool.without_agent()}
         show_json({"tasks": finished, **left, "exit_code": code})
     else:
-        typer.echo(_summary(crew))
+        typer.echo(_summary(pool))
     raise typer.Exit(code)
 
 
-def stop_by_signal(crew: Crew) -> None:
+def stop_by_signal(pool: WorkerPool) -> None:
     """The first Ctrl-C, or SIGTERM, stops the workers; the second does not wait for them.
 
     Args:
-        crew: they.
+        pool: they.
     """
-    from loki.jobs.work.worker_pool import leave_at_once
+    from loki.jobs.work.worker_pool import exit_immediately
 
     stopped = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         nonlocal stopped
         if stopped:
-            leave_at_once()
+            exit_immediately()
         stopped = True
-        crew.stop()
+        pool.stop()
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
 
 
-def tell(what: Claim | Finished, count: Count | None) -> None:
-    """A line of progress on stderr; as `Crew` tells it."""
+def tell(what: LeasedTask | Finished, count: PoolCounts | None) -> None:
+    """A line of progress on stderr; as `WorkerPool` tells it."""
     from loki.jobs.work.finish import Finished
 
     if not isinstance(what, Finished):
@@ -160,19 +160,19 @@ def tell(what: Claim | Finished, count: Count | None) -> None:
     )
 
 
-def _summary(crew: Crew) -> str:
+def _summary(pool: WorkerPool) -> str:
     from loki.jobs.work.worker_pool import NAMED
 
-    held, nameless = crew.held_up(), crew.nameless()
-    if not crew.finished and not held and not nameless:
+    held, nameless = pool.delayed(), pool.without_agent()
+    if not pool.finished and not held and not nameless:
         return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
     counts: dict[str, int] = {}
-    for one in crew.finished:
+    for one in pool.finished:
         counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
     plural = {"dead letter": "dead letters"}
     amounts = (f"{n} {plural.get(what, what) if n > 1 else what}" for what, n in counts.items())
     lines = [", ".join(amounts)] if counts else []
-    for one in crew.finished:
+    for one in pool.finished:
         if one.place == "blocked":
             lines.append(f"  {one.task} waits for you: {line(one.reason)}")
         elif one.place in {"dead-letter", "failed"}:

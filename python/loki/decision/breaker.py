@@ -24,7 +24,7 @@ from loki.decision.breaker_snapshot import (
     BreakerCounts,
     BreakerSnapshot,
     Transition,
-    breaker_card,
+    breaker_html,
 )
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class Breaker(_core.Breaker):
         return f"<{type(self).__name__} {self.name!r}: {STATES[view.state]}{isolated}>"
 
     def _repr_html_(self) -> str:
-        return breaker_card(self.snapshot())
+        return breaker_html(self.snapshot())
 
     # --- what the core calls, never under its lock ------------------------------------------------
 

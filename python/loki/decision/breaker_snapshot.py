@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from loki.base.html import card
+from loki.base.html import html_card
 from loki.base.time import isoformat
 
 if TYPE_CHECKING:
@@ -87,15 +87,15 @@ class BreakerSnapshot:
     counts: BreakerCounts
 
     def _repr_html_(self) -> str:
-        return breaker_card(self)
+        return breaker_html(self)
 
 
-def breaker_card(shown: BreakerSnapshot) -> str:
+def breaker_html(shown: BreakerSnapshot) -> str:
     """What Jupyter shows of a breaker."""
     counts, wait = shown.counts, shown.retry_after
     isolated = ", isolated" if shown.is_isolated else ""
     is_closed = shown.state == "CLOSED"
-    return card(
+    return html_card(
         f"Breaker {shown.name}: {shown.state}{isolated}",
         [
             ("next call", None if is_closed or wait is None else f"in {wait:.1f} s"),

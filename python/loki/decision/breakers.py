@@ -28,7 +28,7 @@ from loki.decision.breaker import Breaker
 from loki.decision.breaker_presets import named_arguments
 from loki.decision.breaker_snapshot import STATES, BreakerSnapshot, Transition
 from loki.decision.breaker_transition_log import TransitionLog
-from loki.decision.breakers_compaction import Folding
+from loki.decision.breakers_compaction import BreakersCompaction
 from loki.decision.breakers_file import SharedFile, moment, owner
 from loki.decision.breakers_log import Content
 from loki.decision.shared_breaker import SharedBreaker, SharedPermit
@@ -66,7 +66,7 @@ class Breakers:
             all transitions are kept, too: ``breaker-transitions.jsonl``.
         named: arguments of `loki.Breaker` for single names, or for globs of names, beside ``knobs``;
             of several globs that fit the first counts.
-        knobs: arguments of `loki.Breaker` for all: ``threshold``, ``window``, ``cooldown``, …
+        settings: arguments of `loki.Breaker` for all: ``threshold``, ``window``, ``cooldown``, …
 
     Raises:
         ValueError: an argument outside its range.
@@ -91,7 +91,7 @@ class Breakers:
         look_every: Duration = "100ms",
         recovery_log: str | os.PathLike[str] | None = None,
         named: Mapping[str, Mapping[str, Any]] | None = None,
-        **knobs: Any,
+        **settings: Any,
     ) -> None:
         if isinstance(clock, SystemClock):
             clock = None
@@ -103,9 +103,9 @@ class Breakers:
         self._look_every = argument_nanoseconds("look_every", look_every) / 1e9
         self._look_at = 0.0
         self._log = TransitionLog(self._file.path, recovery_log)
-        self._named = {name: {**knobs, **own} for name, own in (named or {}).items()}
-        self._knobs = knobs
-        for arguments in (knobs, *self._named.values()):
+        self._named = {name: {**settings, **own} for name, own in (named or {}).items()}
+        self._settings = settings
+        for arguments in (settings, *self._named.values()):
             Breaker(**arguments)  # refused here, not at the first call
         self._lock = threading.Lock()  # threads queue here, not at the file's lock
         self._breakers: dict[str, SharedBreaker] = {}
@@ -114,7 +114,7 @@ class Breakers:
         self._warnings: deque[str] = deque()
         self._has_warned, self._not_before = False, 0.0
         self._unwritten: dict[str, SharedBreaker] = {}  # what the file may not have of them
-        self._folding = Folding(self._file, self._lock, self._complain)
+        self._folding = BreakersCompaction(self._file, self._lock, self._complain)
         _all.add(self)
 
     def __getitem__(self, name: str) -> SharedBreaker:
@@ -365,7 +365,7 @@ class Breakers:
     def _new(self, name: str) -> SharedBreaker:
         if not isinstance(name, str) or _is_broken(name):
             raise ValueError(f"{name!r} is no name of a breaker: expected a text in Unicode")
-        arguments = named_arguments(name, self._named, self._knobs)
+        arguments = named_arguments(name, self._named, self._settings)
         breaker = SharedBreaker(self, name, self._given_clock, arguments)
         for listener in self._listeners:
             breaker.listen(listener)
@@ -397,7 +397,7 @@ class Breakers:
     def _begin_anew(self) -> None:
         """In a child of fork: the threads that may have held locks are not there."""
         self._lock = threading.Lock()
-        self._folding = Folding(self._file, self._lock, self._complain)
+        self._folding = BreakersCompaction(self._file, self._lock, self._complain)
         for breaker in self._breakers.values():
             breaker._announcing = threading.Lock()
 

@@ -20,7 +20,7 @@ REST = 50
 """Times as long as it takes to write a long file it is left alone, so that this takes 2 % of the time."""
 
 
-class Folding:
+class BreakersCompaction:
     """At most one such moment ahead; all but `forget` needs the lock that is given.
 
     Args:

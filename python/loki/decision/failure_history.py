@@ -58,7 +58,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class FailureHistory:
     """The failed attempts of a task so far.
 
     Attributes:
@@ -83,7 +83,7 @@ class Past:
     )
 
     @classmethod
-    def of(cls, failures: Iterable[PastFailure]) -> Past:
+    def of(cls, failures: Iterable[PastFailure]) -> FailureHistory:
         """What failed before, oldest first."""
         past = cls()
         for failure in failures:
@@ -116,7 +116,7 @@ class Past:
                 found |= known.answers.keys()
         return found
 
-    def add(self, failed: PastFailure, *, wait: str = "retry_with_backoff") -> Past:
+    def add(self, failed: PastFailure, *, wait: str = "retry_with_backoff") -> FailureHistory:
         """The past after one more failed attempt.
 
         Args:
@@ -138,7 +138,7 @@ class Past:
             _known=_remember(self._known, failed) if failed.failure.is_specific else self._known,
         )
 
-    def amended(self, strategy: str) -> Past:
+    def amended(self, strategy: str) -> FailureHistory:
         """The past where another strategy than the recorded one was the last answer."""
         if self.last is None:
             return self

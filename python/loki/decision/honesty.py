@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from loki import _core
-from loki.decision.prose import Sentence, folded, sentences
+from loki.decision.prose import Sentence, folded_prose, sentences
 
 RATIONALIZATION = "rationalization"
 """The family of the twelve; a red flag is its own family."""
@@ -152,7 +152,7 @@ class Rules:
         first = len(self.rules)
         return {
             self._names[first + index]
-            for index, _, _, _ in self._message.match(folded(message), "")
+            for index, _, _, _ in self._message.match(folded_prose(message), "")
         }
 
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
-from loki.base.html import card
-from loki.decision.failure_history import Past
+from loki.base.html import html_card
+from loki.decision.failure_history import FailureHistory
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import HIGH, Pattern
 
@@ -64,7 +64,7 @@ class Limits:
     max_retries: int | None = None
     infrastructure_retries: int = 5
 
-    def left(self, past: Past) -> int:
+    def left(self, past: FailureHistory) -> int:
         """How many attempts may follow the next one, as far as no pattern says otherwise."""
         if self.max_retries is None:
             return max(0, RETRIES - past.stalled)
@@ -91,7 +91,7 @@ class Situation:
     """
 
     failure: Failure
-    past: Past
+    past: FailureHistory
     patterns: Mapping[str, Pattern]
     limits: Limits = Limits()
     agent_failed: bool = False
@@ -143,7 +143,7 @@ class Decision:
     def _repr_html_(self) -> str:
         facts = (("strategy", self.strategy), ("rule", self.rule), ("trigger", self.trigger))
         look = [("review", "of medium confidence, worth a look later")] if self.review else []
-        return card(f"Decision: {self.action.value}", [*facts, *look], said=self.reason)
+        return html_card(f"Decision: {self.action.value}", [*facts, *look], said=self.reason)
 
 
 def decide(situation: Situation) -> Decision:
@@ -155,7 +155,7 @@ def decide(situation: Situation) -> Decision:
     Example:
         >>> from loki import Failure
         >>> failure = Failure.of("something broke in a new way")
-        >>> decide(Situation(failure, past=Past(), patterns={})).strategy
+        >>> decide(Situation(failure, past=FailureHistory(), patterns={})).strategy
         'analyze_then_fix'
     """
     for rule in (_stop, _must_not_retry, _infrastructure, _spent, _repeated):

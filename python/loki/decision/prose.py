@@ -47,11 +47,11 @@ class Sentence:
     paragraph: int
 
 
-def own_words(message: str) -> str:
+def prose_of(message: str) -> str:
     """The message with code and quotations blank; as long as before, with the same lines.
 
     Example:
-        >>> own_words('I ran `make test`, it "passed"')
+        >>> prose_of('I ran `make test`, it "passed"')
         'I ran            , it         '
     """
     kept = "".join(_without_blocks(message.split("\n")))
@@ -68,7 +68,7 @@ def sentences(message: str) -> list[Sentence]:
         >>> [sentence.text for sentence in sentences("It works. Ran on\\n3 hosts.")]
         ['it works.', 'ran on 3 hosts.']
     """
-    words = own_words(message)
+    words = prose_of(message)
     found: list[Sentence] = []
     for number, (begin, end) in enumerate(_paragraphs(words)):
         joined = _lower(words[begin:end]).replace("\n", " ").replace("\r", " ")
@@ -84,7 +84,7 @@ def sentences(message: str) -> list[Sentence]:
     return found
 
 
-def folded(message: str) -> str:
+def folded_prose(message: str) -> str:
     """The whole message as rules see it: in lower case, with plain apostrophes and blanks."""
     return _lower(message)
 

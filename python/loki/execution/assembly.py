@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command, Detector
     from loki.action.loop.performer import Performer
-    from loki.action.processes.command_guard import Ward
-    from loki.action.processes.protected_rules import PutBack
+    from loki.action.processes.command_guard import CommandGuard
+    from loki.action.processes.protected_rules import RestoredRule
     from loki.action.task import TaskSpec
     from loki.base.time import Duration
     from loki.memory.learning.weekly_review import Review
@@ -32,36 +32,36 @@ NO_CHECK = (
 )
 
 
-def ward(workspace: Workspace) -> Ward:
+def command_guard(workspace: Workspace) -> CommandGuard:
     """How commands of agents and checks run in a project, and what they must leave as it is."""
-    from loki.action.checks.task_changes import borrowed
-    from loki.action.processes.command_guard import Ward
+    from loki.action.checks.task_changes import dependency_folders
+    from loki.action.processes.command_guard import CommandGuard
     from loki.action.processes.hook_settings import hook_settings
     from loki.action.processes.protected_rules import Rules
 
     more = tuple(hook_settings(workspace.project, os.environ))
     rules = Rules(workspace.project, workspace.folder, more)
-    return Ward(
+    return CommandGuard(
         rules,
         workspace.clock,
         lambda one: _tell_of_rule(workspace, one),
         workspace.config.sandbox,
-        borrowed(workspace.project),
+        dependency_folders(workspace.project),
         workspace.is_copy,
     )
 
 
-def guard(workspace: Workspace) -> Ward:
+def guard(workspace: Workspace) -> CommandGuard:
     """The one of a workspace."""
-    return workspace.once(ward)
+    return workspace.once(command_guard)
 
 
-def _tell_of_rule(workspace: Workspace, one: PutBack) -> None:
+def _tell_of_rule(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
-    from loki.action.processes.command_guard import told
+    from loki.action.processes.command_guard import restored_text
     from loki.execution.notify_channels import notifier
 
-    notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
+    notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 
 
 def performer(
@@ -75,17 +75,17 @@ def performer(
         execution: which execution of the task it is, 1 or more.
         cancelled: ends whatever runs when set.
     """
-    from loki.action.changes.unfinished_work import Continuing
+    from loki.action.changes.unfinished_work import ContinuingExecutor
     from loki.action.checks.check_runner import CheckRunner
     from loki.action.checks.feature_evidence import FeatureEvidence
     from loki.action.checks.judge import Judge
     from loki.action.checks.judging.judging_watch import JudgingWatch
     from loki.action.checks.narrowed_checks import search_environment
     from loki.action.checks.regression import RegressionCheck
-    from loki.action.checks.task_changes import Work
+    from loki.action.checks.task_changes import TaskChanges
     from loki.action.loop.briefing import Limits
     from loki.action.loop.conversation_context import Conversation
-    from loki.action.loop.drift_detector import DriftWatch, Settings
+    from loki.action.loop.drift_detector import DriftDetector, Settings
     from loki.action.loop.performer import Performer
     from loki.action.loop.recorder import Recorder
     from loki.decision.drift import context_clear
@@ -100,8 +100,10 @@ def performer(
     store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
     record = task_record.load(store, spec.id)
     guard(workspace).rules.tasks.add(spec.id)
-    guard(workspace).wall(network=config.sandbox.network)  # refused before anything is begun
-    executor = Continuing(
+    guard(workspace).sandbox_wall(
+        network=config.sandbox.network
+    )  # refused before anything is begun
+    executor = ContinuingExecutor(
         root,
         workspace.journal(spec.id),
         patterns,
@@ -115,7 +117,7 @@ def performer(
         goes_on=record.execution == execution,
         is_copy=workspace.is_copy,
     )
-    work = Work(executor)
+    work = TaskChanges(executor)
     recorder = Recorder(
         spec,
         store,
@@ -173,7 +175,7 @@ def performer(
         cancelled,
         Limits(**config.briefing.model_dump()),
         signals,
-        DriftWatch(
+        DriftDetector(
             spec,
             signals,
             judge,
@@ -214,10 +216,10 @@ def commands(workspace: Workspace) -> Mapping[str, Command]:
 
 def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     """The project's own test command, where it can run."""
-    from loki.action.processes.command_line import unrunnable
+    from loki.action.processes.command_line import why_not_runnable
 
     found = workspace.once(detector)(tree).get("test")
-    if found is None or unrunnable(found.words, workspace.root) is not None:
+    if found is None or why_not_runnable(found.words, workspace.root) is not None:
         return None
     return found.words
 

@@ -9,13 +9,13 @@ from loki.base.secret import mask_secrets
 from loki.execution.spending import spending
 from loki.memory.intervention import MAX_CONTEXT
 from loki.people.approval import Approvals
-from loki.people.human_review import HUMAN_REVIEW, told
+from loki.people.human_review import HUMAN_REVIEW, notice
 from loki.people.human_review_store import HumanReviews
 from loki.people.review_trigger import Rules
 
 if TYPE_CHECKING:
     from loki.action.changes.executor import Executor
-    from loki.action.loop.human_review_check import Reviewing
+    from loki.action.loop.human_review_check import HumanReviewCheck
     from loki.action.task import TaskSpec
     from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
@@ -33,13 +33,13 @@ def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews
     return HumanReviews(store, workspace.clock, timeout)
 
 
-def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> Reviewing:
+def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> HumanReviewCheck:
     """What asks a person about a task before the loop goes on."""
-    from loki.action.loop.human_review_check import Reviewing
+    from loki.action.loop.human_review_check import HumanReviewCheck
 
     own = {"timeout", "changed_tests", "feature"}
     rules = Rules(**workspace.config.review.model_dump(exclude=own))
-    return Reviewing(
+    return HumanReviewCheck(
         spec,
         rules,
         human_reviews(workspace),
@@ -77,7 +77,7 @@ def answers(workspace: Workspace, task_id: str, since: str = "") -> list[str]:
         since: only of answers at or after this, ISO 8601 UTC.
     """
     found = [
-        told(one.review, one.answer, one.by, one.note).strip()
+        notice(one.review, one.answer, one.by, one.note).strip()
         for one in human_reviews(workspace).decisions(task_id)
         if one.at >= since
     ]

@@ -33,7 +33,7 @@ from loki.execution.pipeline_driver import adrive, drive
 from loki.execution.pipeline_session import PipelineSession, checks_of
 from loki.execution.stage_agents import Agents, agent_of
 from loki.execution.stop_request import begins, listening
-from loki.recognition.definition_file import content, hint
+from loki.recognition.definition_file import content, did_you_mean
 from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -250,7 +250,7 @@ class Pipeline:
         """A session that hears a person's word, whichever process says it."""
         session = PipelineSession(workspace, state, agents, self._key(workspace), limits.wait)
         begins(workspace.folder, run=state.run)
-        with listening(workspace.folder, session.heard, run=state.run):
+        with listening(workspace.folder, session.received, run=state.run):
             yield session
 
     @contextmanager
@@ -300,7 +300,7 @@ class Pipeline:
                 there = ", ".join(known) or "it has none"
                 raise UsageError(
                     f"unknown parameter {name!r} of pipeline {self.spec.name}: expected one of its "
-                    f"parameters ({there}){hint(name, known)}"
+                    f"parameters ({there}){did_you_mean(name, known)}"
                 )
         return dict(parameters)
 
@@ -356,7 +356,7 @@ class Pipeline:
         if stage not in ids:
             raise UsageError(
                 f"no stage {stage!r} in pipeline {self.spec.name}: expected one of "
-                f"{', '.join(ids)}{hint(stage, ids)}"
+                f"{', '.join(ids)}{did_you_mean(stage, ids)}"
             )
         if last is None:
             raise UsageError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
 from loki.action.loop.refused_proposal_store import forget
-from loki.action.loop.resumption import ENDED, standing
+from loki.action.loop.resumption import ENDED, resumption_status
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_outcome import PipelineOutcome, outcome_of
@@ -36,7 +36,7 @@ from loki.action.pipelines.pipeline_state import (
     Waited,
 )
 from loki.action.pipelines.plan_stage import planner
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 from loki.action.task import TaskSpec
 from loki.base.error import LokiError
 from loki.base.markdown import code, inline
@@ -118,7 +118,7 @@ class PipelineSession:
         if self._task_now is not None:
             self._task_now.stop()
 
-    def heard(self, word: Word) -> None:
+    def received(self, word: Word) -> None:
         """A person's word; what is in hand is done where they only want nothing more begun."""
         if word != "drain":
             self.cancel()
@@ -169,7 +169,7 @@ class PipelineSession:
             return None, self._ended(record.outcome, marker)
         stage, context = self.state.here, self.state.current.context
         intervention = self._intervention(record)
-        stands = standing(record, self._history(stage), intervention)
+        stands = resumption_status(record, self._history(stage), intervention)
         # What the task's own briefing says is not said twice.
         is_told = context in words_of(stands.interventions, stands.execution)
         inputs = stage_data_flow.inputs(self.workspace, self.state)
@@ -329,7 +329,7 @@ class PipelineSession:
         stage = self.state.here
         spec = TaskSpec(self.state.task_id(stage.id), stage.description)
         executor = performer_of(self.workspace, spec, 1, self._cancelled).executor
-        finished, _ = executor.run(split(command))
+        finished, _ = executor.run(split_command_line(command))
         if finished.is_success:
             return RolledBack("done")
         return RolledBack("failed", f"exit code {finished.exit_code}")

@@ -9,21 +9,21 @@ from loki.base.error import ConfigError
 
 if TYPE_CHECKING:
     from loki.action.llm_protocol import LLM
-    from loki.agents.endpoint import Ways
+    from loki.agents.endpoint import ChainOptions
     from loki.agents.resilient_llm import ResilientLLM
     from loki.decision.breakers import Breakers
     from loki.workspace import Workspace
 
 
 def breakers(
-    workspace: Workspace, calls: Mapping[str, Any] | None = None, **knobs: Any
+    workspace: Workspace, calls: Mapping[str, Any] | None = None, **settings: Any
 ) -> Breakers:
     """The circuit breakers of a project.
 
     Args:
         workspace: the project.
         calls: arguments of those of models and tools, beside the configuration's.
-        knobs: as `loki.Breakers` takes them, for all of them in place of the configuration's.
+        settings: as `loki.Breakers` takes them, for all of them in place of the configuration's.
 
     Raises:
         ConfigError: what the configuration says of them contradicts itself.
@@ -33,14 +33,14 @@ def breakers(
     from loki.decision.breakers import Breakers
 
     path = workspace.folder / "state" / "circuit-breakers.json"
-    if not knobs:
+    if not settings:
         said = workspace.config.breakers
         own = {name: one.arguments for name, one in said.named.items()}
-        knobs = {"named": for_calls({**said.arguments, **(calls or {})}, own)}
+        settings = {"named": for_calls({**said.arguments, **(calls or {})}, own)}
     try:
-        breakers = Breakers(path, clock=workspace.clock, **knobs)
+        breakers = Breakers(path, clock=workspace.clock, **settings)
     except ValueError as error:
-        if "named" not in knobs or calls:
+        if "named" not in settings or calls:
             raise
         raise ConfigError(
             f"[breakers]: {error}", file=str(workspace.folder / "config.toml")
@@ -50,16 +50,16 @@ def breakers(
     return breakers
 
 
-def ways(workspace: Workspace) -> Ways:
+def ways(workspace: Workspace) -> ChainOptions:
     """How models and agents of a workspace are asked: as its configuration says."""
-    from loki.agents.endpoint import Ways
+    from loki.agents.endpoint import ChainOptions
     from loki.decision.backoff import Backoff
     from loki.decision.price import Price, Prices
     from loki.memory.call_log import Calls
 
     config = workspace.config
     own = {model: Price(**said.model_dump()) for model, said in config.prices.items()}
-    return Ways(
+    return ChainOptions(
         breakers(workspace),
         workspace.clock,
         Backoff(config.loop.backoff, cap=config.loop.backoff_cap),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loki.base.error import UsageError
 from loki.execution import resilience
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.llm_protocol import LLM
@@ -146,22 +146,22 @@ def reviewer(
     Raises:
         UsageError: its program does not exist, or the command names none.
     """
-    from loki.action.processes.command_line import unrunnable
+    from loki.action.processes.command_line import why_not_runnable
     from loki.agents.command_reviewer import CommandReviewer
 
     if not command:
         return None
     found = CommandReviewer(command, timeout=timeout or workspace.config.loop.agent_timeout)
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
+    if problem := why_not_runnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"unknown reviewer: {problem}")
     return found
 
 
 def _existing(workspace: Workspace, found: CommandAgent, who: str) -> CommandAgent:
-    from loki.action.processes.command_line import unrunnable
+    from loki.action.processes.command_line import why_not_runnable
     from loki.agents.preset import presets
 
-    if problem := unrunnable(found.command, workspace.root, may_come=False):
+    if problem := why_not_runnable(found.command, workspace.root, may_come=False):
         known = presets().get(found.preset or "")
         raise UsageError(f"{who}: {problem}{f'; install it: {known.install}' if known else ''}")
     return found
@@ -228,7 +228,7 @@ def _config(workspace: Workspace, name: str) -> AgentConfig:
     raise UsageError(
         f"unknown agent {name!r}: expected {', '.join(presets())}, a model like "
         f"'{EXAMPLES['anthropic']}', or a name of [agents.NAME] in .loki/config.toml ({there})"
-        f"{hint(name, [*known, *presets()])}; {add}"
+        f"{did_you_mean(name, [*known, *presets()])}; {add}"
     )
 
 

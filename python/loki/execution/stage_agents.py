@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from loki.action.loop.agent_call import AnyAgent
 from loki.base.error import UsageError
 from loki.execution.resolve import named_agent
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.pipelines.pipeline_spec import StageSpec
@@ -37,5 +37,5 @@ def agent_of(stage: StageSpec, agents: Agents | None, workspace: Workspace) -> A
         return named_agent(workspace, stage.agent)
     except UsageError as error:
         known = [name for name in named if name != EVERY_OTHER]
-        also = f"; given are: {', '.join(known)}{hint(stage.agent, known)}" if known else ""
+        also = f"; given are: {', '.join(known)}{did_you_mean(stage.agent, known)}" if known else ""
         raise UsageError(f"stage {stage.id}: {error}{also}") from None

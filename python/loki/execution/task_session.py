@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from loki.action.llm_protocol import LLM
 from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
-from loki.action.loop.loop_state import Setting, State
-from loki.action.loop.resumption import standing
+from loki.action.loop.loop_state import LoopSettings, State
+from loki.action.loop.resumption import resumption_status
 from loki.action.task import TaskSpec
 from loki.base.error import UsageError
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets
 from loki.decision.backoff import Backoff
 from loki.execution.assembly import NO_CHECK, guard, performer, task_spec
@@ -81,7 +81,7 @@ class Task:
         self._stack = ExitStack()
 
     def _repr_html_(self) -> str:
-        from loki.base.html import card
+        from loki.base.html import html_card
 
         spec, outcome = self.spec, self.outcome
         facts = [
@@ -92,7 +92,7 @@ class Task:
             ("attempts", outcome.attempts if outcome else None),
             ("reason", outcome.reason if outcome else None),
         ]
-        return card(f"Task: {spec.title}", facts)
+        return html_card(f"Task: {spec.title}", facts)
 
     def __enter__(self) -> Task:
         """Take the project for this run, mend what a crash left, and go on where it stood."""
@@ -222,7 +222,7 @@ class Task:
     def _prepare(self) -> tuple[State, Performer]:
         spec, workspace, help_ = self.spec, self.workspace, self._intervention
         record = task_record.load(workspace.store, spec.id)
-        stands = standing(record, workspace.history(spec.id).attempts(), help_)
+        stands = resumption_status(record, workspace.history(spec.id).attempts(), help_)
         performer = self.make_performer(spec, stands.execution, threading.Event())
         if self.reviewer is not None:
             performer.judge.reviewer = self.reviewer
@@ -235,7 +235,7 @@ class Task:
         performer.executor.recover()
         changed = bool(help_ and record.tree) and record.tree != performer.shown_digest()
         loop = workspace.config.loop
-        setting = Setting(
+        setting = LoopSettings(
             spec,
             workspace.patterns,
             stands.execution,
@@ -249,8 +249,8 @@ class Task:
             recorder.answered(record.outcome)
         recorder.save_task(None)
         state = stands.state(setting, performer.executor.changed_files(), changed=changed)
-        withheld = performer.reviewing.withheld() if performer.reviewing else None
-        return replace(state, withheld=withheld), performer
+        withheld = performer.reviewing.pending_proposal() if performer.reviewing else None
+        return replace(state, pending_proposal=withheld), performer
 
 
 class OpenAttempt:
@@ -366,7 +366,7 @@ class OpenAttempt:
             shown,
             root=str(workspace.root),
             patterns=workspace.patterns,
-            exists=there(workspace.root),
+            exists=path_exists(workspace.root),
         )
 
     def _give(self, event: Event) -> Outcome | None:

@@ -32,7 +32,7 @@ class Approach:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptSummary:
     """The attempts of one execution of a task, summed up.
 
     Attributes:
@@ -43,7 +43,7 @@ class Tried:
         approaches: the newest distinct ones, newest last.
 
     Example:
-        >>> told = Tried.of(Attempt(n, "", "guard", "failed", "TS2339") for n in (1, 2, 3))
+        >>> told = AttemptSummary.of(Attempt(n, "", "guard", "failed", "TS2339") for n in (1, 2, 3))
         >>> told.attempts, [(a.attempt, a.times) for a in told.approaches]
         (3, [(3, 3)])
     """
@@ -58,7 +58,7 @@ class Tried:
         """Attempts whose approach is not among those told of."""
         return self.attempts - sum(approach.times for approach in self.approaches)
 
-    def after(self, attempt: Attempt) -> Tried:
+    def after(self, attempt: Attempt) -> AttemptSummary:
         """The same after one more attempt."""
         action = one_line(attempt.action)
         known = next((a for a in self.approaches if a.action == action), None)
@@ -79,20 +79,20 @@ class Tried:
             approaches=(*others, latest)[-MOST:],
         )
 
-    def amended(self, attempt: int, strategy: str) -> Tried:
+    def amended(self, attempt: int, strategy: str) -> AttemptSummary:
         """The same where another strategy than the recorded one was used."""
         amended = (
             replace(a, strategy=strategy) if a.attempt == attempt else a for a in self.approaches
         )
         return replace(self, approaches=tuple(amended))
 
-    def later(self, attempt: int) -> Tried:
+    def later(self, attempt: int) -> AttemptSummary:
         """The same of what was done after an attempt: what came before is told of elsewhere."""
         kept = tuple(a for a in self.approaches if a.attempt > attempt)
         return replace(self, attempts=sum(a.times for a in kept), approaches=kept)
 
     @classmethod
-    def of(cls, attempts: Iterable[Attempt], since: int = 0) -> Tried:
+    def of(cls, attempts: Iterable[Attempt], since: int = 0) -> AttemptSummary:
         """A summary of attempts, oldest first; those after number ``since`` count."""
         tried = cls(since=since)
         for attempt in attempts:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from loki.base.log import tell
+from loki.base.log import log_event
 from loki.base.markdown import code
 from loki.memory import suggestion, task_record
 from loki.memory.attempt import Attempt
@@ -153,11 +153,11 @@ class DeadLetterLog:
         tried = frozenset.intersection(*(frozenset(one.strategies) for one, _ in alike_ones))
         entry = pattern_learning.draw(failures, self._others(failures), self._patterns, tried)
         if entry is None:
-            tell(letter.task_id, "no pattern could be drawn")
+            log_event(letter.task_id, "no pattern could be drawn")
             return None
         made = candidates.propose(Candidate.pattern(entry, sources, letter.at, body=WHY))
         if made:
-            tell(letter.task_id, f"proposed pattern={made.name}")
+            log_event(letter.task_id, f"proposed pattern={made.name}")
         return made
 
     def _unmatched(

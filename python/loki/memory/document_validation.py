@@ -22,10 +22,10 @@ T = TypeVar("T")
 ASIDE = "set-aside"
 """Where damaged files are kept, in ``.loki/``, before something is written in their place."""
 
-FLAWS = "damaged"
+DAMAGES = "damaged"
 """The field of a damaged document, while it is read, that says what is wrong with it."""
 
-SHOWN = 3
+MAX_SHOWN = 3
 """Flaws of a file that are told; chosen, not measured."""
 
 
@@ -41,7 +41,7 @@ def _form(name: str) -> type | None:
     return next((form for pattern, form in FORMS.items() if re.fullmatch(pattern, name)), None)
 
 
-def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+def validated_document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     """What a document says, in the form that it must have, and what is wrong with it.
 
     Args:
@@ -52,11 +52,11 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
         Its object, None where it holds none; and sentences about what does not fit in it.
 
     Example:
-        >>> document("tasks/a/task.json", '{"title": 5}')[1]
+        >>> validated_document("tasks/a/task.json", '{"title": 5}')[1]
         ('title: found 5, expected text',)
     """
     try:
-        data = parsed(text)
+        data = parsed_json(text)
     except ValueError as error:
         return None, (f"it is no JSON: {error}",)
     if not isinstance(data, dict):
@@ -65,20 +65,20 @@ def document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ..
     if form is None:
         return data, ()
     value, flaws = codec.read(form, data)
-    return None if value is None else codec.write(value), flaws[:SHOWN]
+    return None if value is None else codec.write(value), flaws[:MAX_SHOWN]
 
 
 def read(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
     """The same of a document whose form is a dataclass (`loki.base.codec`)."""
     try:
-        data = parsed(text)
+        data = parsed_json(text)
     except ValueError as error:
         return None, (f"it is no JSON: {error}",)
     value, flaws = codec.read(cls, data)
-    return value, flaws[:SHOWN]
+    return value, flaws[:MAX_SHOWN]
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed_json(text: str | bytes) -> Any:
     """JSON, by the quicker parser where that can read it.
 
     Raises:

@@ -37,7 +37,7 @@ class Intervention:
     status: str = ""
 
 
-def said(context: str) -> str:
+def intervention_text(context: str) -> str:
     """What a person said, as it is kept.
 
     Args:
@@ -47,7 +47,7 @@ def said(context: str) -> str:
         UsageError: they are too many for every later briefing.
 
     Example:
-        >>> said("  The sign is wrong.\\n")
+        >>> intervention_text("  The sign is wrong.\\n")
         'The sign is wrong.'
     """
     text = mask_secrets(context.strip())

@@ -14,7 +14,7 @@ from loki.memory.attempt_summary import Approach
 from loki.memory.front_matter import front_matter
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
-from loki.memory.task_progress import Course
+from loki.memory.task_progress import TaskProgress
 
 FOLDER = "memory/ledgers/"
 
@@ -64,7 +64,7 @@ class Ledger:
 def of(
     task_id: str,
     goal: str,
-    course: Course,
+    progress: TaskProgress,
     *,
     state: str = "running",
     reason: str = "",
@@ -77,16 +77,18 @@ def of(
 
     Args:
         task_id, goal, state, reason, said, files: as of `Ledger`.
-        course: the attempts of the task's life, summed up.
+        progress: the attempts of the task's life, summed up.
         at: when it is written, ISO 8601 UTC.
         reflections: notes on the last attempts, oldest first.
     """
     last = reflections[-1] if reflections else None
-    questions = [f"Not mended yet: {course.error}"] if course.error and state not in DONE else []
+    questions = (
+        [f"Not mended yet: {progress.error}"] if progress.error and state not in DONE else []
+    )
     if last is not None and last.why:
         questions.append(f"Likely why, unproven: {last.why}")
-    approaches = course.tried.approaches
-    otherwise = f"go about it by {course.strategy}" if course.strategy else ""
+    approaches = progress.tried.approaches
+    otherwise = f"go about it by {progress.strategy}" if progress.strategy else ""
     return Ledger(
         task_id,
         goal,
@@ -94,9 +96,9 @@ def of(
         reason,
         at,
         tuple(said),
-        course.decisions[-len(approaches) or None :],
+        progress.decisions[-len(approaches) or None :],
         approaches,
-        course.tried.attempts,
+        progress.tried.attempts,
         tuple(files),
         tuple(questions),
         (last.instead if last else "") or otherwise,

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from loki.base.markdown import code, fence
 from loki.base.secret import mask_secrets
-from loki.base.token_estimate import clip, clip_line, clip_lines
+from loki.base.token_estimate import clip_line, clip_lines, clip_to_tokens
 from loki.recognition.text import visible
 
 LINE = 200
@@ -78,7 +78,7 @@ def block(text: str, limit_tokens: int, *, tail: float = 0.0) -> str:
         tail: share of them for its end; the rest is for its beginning.
     """
     lines = clip_lines(plain(text).strip("\n"), LONGEST_LINE)
-    return fence(clip(lines, limit_tokens, tail=tail))
+    return fence(clip_to_tokens(lines, limit_tokens, tail=tail))
 
 
 def whole(text: str) -> str:

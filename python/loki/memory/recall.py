@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierFailure:
     """An attempt, or an agent's tool call, that failed the same way.
 
     Attributes:
@@ -51,14 +51,16 @@ class Earlier:
         return f"a tool call of {self.agent}{f' for {self.task}' if self.task else ''}"
 
 
-def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure) -> list[Earlier]:
+def recall(
+    histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure
+) -> list[EarlierFailure]:
     """The attempts that failed the same way, oldest first.
 
     Args:
         histories: ids of tasks, each with its attempts in order.
         failure: what is asked for; of an unspecific one nothing is said, for it is like any other.
     """
-    found: list[Earlier] = []
+    found: list[EarlierFailure] = []
     if not failure.is_specific:
         return found
     for task, attempts in histories:
@@ -68,7 +70,7 @@ def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure)
                 continue
             cure = next((a for a in attempts[index + 1 :] if a.result == "success"), None)
             found.append(
-                Earlier(
+                EarlierFailure(
                     task,
                     attempt.attempt,
                     attempt.timestamp,
@@ -82,7 +84,7 @@ def recall(histories: Iterable[tuple[str, Sequence[Attempt]]], failure: Failure)
     return sorted(found, key=lambda one: one.timestamp)
 
 
-def recall_calls(calls: Iterable[ToolFailure], failure: Failure) -> list[Earlier]:
+def recall_calls(calls: Iterable[ToolFailure], failure: Failure) -> list[EarlierFailure]:
     """The tool calls that failed the same way, oldest first.
 
     Args:
@@ -92,7 +94,7 @@ def recall_calls(calls: Iterable[ToolFailure], failure: Failure) -> list[Earlier
     if not failure.is_specific:
         return []
     return [
-        Earlier(
+        EarlierFailure(
             one.task,
             0,
             one.at,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loki.base.token_estimate import clip, tokens
+from loki.base.token_estimate import clip_to_tokens, tokens
 from loki.memory import front_matter, handoff, ledger
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import DONE, Ledger
@@ -33,7 +33,7 @@ SUFFIXES = (".md", ".markdown", ".mdx", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SessionNote:
     """A ledger or handoff, whoever wrote it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Note:
     text: str
 
 
-def read(document: str, text: str) -> Note | None:
+def read(document: str, text: str) -> SessionNote | None:
     """A page as a note; None where it says nothing.
 
     Args:
@@ -83,10 +83,12 @@ def read(document: str, text: str) -> Note | None:
         "",
     )
     kind = "ledger" if document.startswith(ledger.FOLDER) else "handoff"
-    return Note(document, kind, str(said), at or name, str(fields.get("state") or ""), body.strip())
+    return SessionNote(
+        document, kind, str(said), at or name, str(fields.get("state") or ""), body.strip()
+    )
 
 
-def is_for(note: Note, task: str) -> bool:
+def is_for(note: SessionNote, task: str) -> bool:
     """Whether a note is for a task: its own, or one that names none."""
     if note.task_id:
         return note.task_id == task
@@ -94,19 +96,19 @@ def is_for(note: Note, task: str) -> bool:
     return True
 
 
-def shown(ledgers: list[Note], handoffs: list[Note]) -> str:
+def context_text(ledgers: list[SessionNote], handoffs: list[SessionNote]) -> str:
     """What a briefing tells of them, the ledgers first; "" where there is none."""
     parts = []
     room = LEDGER_TOKENS
     for note in ledgers:
         if room > 0:
-            parts.append(clip(note.text, room))
+            parts.append(clip_to_tokens(note.text, room))
             room -= tokens(note.text)
-    parts += [clip(note.text, HANDOFF_TOKENS) for note in handoffs]
+    parts += [clip_to_tokens(note.text, HANDOFF_TOKENS) for note in handoffs]
     return "\n\n".join(parts)
 
 
-class Carried:
+class SessionContext:
     """The ledger and the handoffs of a task.
 
     Args:
@@ -133,9 +135,9 @@ class Carried:
         ledgers = [n for n in self._notes(ledger.FOLDER) if n.state not in DONE]
         ledgers.sort(key=lambda note: (note.task_id != self._task, note.document))
         handoffs = sorted(self._notes(handoff.FOLDER), key=lambda note: (note.at, note.document))
-        return shown(ledgers, handoffs[-RECENT:])
+        return context_text(ledgers, handoffs[-RECENT:])
 
-    def _notes(self, folder: str) -> list[Note]:
+    def _notes(self, folder: str) -> list[SessionNote]:
         found = []
         for name in self._store.names(folder):
             if name.endswith(SUFFIXES):

@@ -24,7 +24,7 @@ PAGE = "anti-repeat.md"
 
 def render_sign(sighting: Sighting) -> str:
     """A sign as an agent reads it: the failure, how often, what led there, what it forbids."""
-    lines = [f"- Seen {sighting.count} times: {told(sighting.failure)}"]
+    lines = [f"- Seen {sighting.count} times: {render_failure(sighting.failure)}"]
     for approach in reversed(sighting.approaches):
         times = f" ({approach.count} times)" if approach.count > 1 else ""
         lines.append(f"  - led there{times}: {quoted(approach.text, APPROACH_LENGTH)}")
@@ -92,7 +92,7 @@ def render_page(branch: str, seen: Seen) -> str:
     )
 
 
-def told(failure: Failure) -> str:
+def render_failure(failure: Failure) -> str:
     """A failure in a line: where, what, and which test."""
     rest = f" and {len(failure.tests) - 1} more" if len(failure.tests) > 1 else ""
     tests = f" in {quoted(failure.tests[0], 100)}{rest}" if failure.tests else ""

@@ -283,6 +283,6 @@ def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None
 
     if text is None:
         return None
-    data, flaws = document_validation.document(document, text)
+    data, flaws = document_validation.validated_document(document, text)
     _tell(store, document, flaws)
-    return data if data is None or not flaws else {**data, document_validation.FLAWS: flaws}
+    return data if data is None or not flaws else {**data, document_validation.DAMAGES: flaws}

@@ -9,7 +9,7 @@ from typing import Any
 
 from loki.base import codec
 from loki.base.codec import kept
-from loki.base.html import card
+from loki.base.html import html_card
 from loki.base.time import isoformat
 
 EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
@@ -61,7 +61,7 @@ class Outcome:
         return EXIT_CODES.get(self.status, 1)
 
     def _repr_html_(self) -> str:
-        return card(
+        return html_card(
             f"Outcome: {self.status}",
             [
                 ("task", self.task_id),

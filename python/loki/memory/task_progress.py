@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from loki.memory.attempt import DRIFT, Attempt
-from loki.memory.attempt_summary import MOST, Tried
+from loki.memory.attempt_summary import MOST, AttemptSummary
 
 MOST_DRIFTS = 3
 """Drifts that are told of, the newest. Chosen, not measured."""
@@ -16,7 +16,7 @@ MOST_FILES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class TaskProgress:
     """The attempts of a task's life, summed up.
 
     Attributes:
@@ -29,12 +29,12 @@ class Course:
         last: the last attempt, or None.
 
     Example:
-        >>> course = Course.of(Attempt(n, "", "guard", "failed", f"E{n}") for n in (1, 2, 3))
+        >>> course = TaskProgress.of(Attempt(n, "", "guard", "failed", f"E{n}") for n in (1, 2, 3))
         >>> course.tried.attempts, course.error, course.last.attempt
         (3, 'E3', 3)
     """
 
-    tried: Tried = field(default_factory=Tried)
+    tried: AttemptSummary = field(default_factory=AttemptSummary)
     decisions: tuple[str, ...] = ()
     error: str | None = None
     strategy: str | None = None
@@ -42,7 +42,7 @@ class Course:
     files: dict[str, None] = field(default_factory=dict)
     last: Attempt | None = None
 
-    def after(self, attempt: Attempt) -> Course:
+    def after(self, attempt: Attempt) -> TaskProgress:
         """The same after one more attempt."""
         decision = attempt.decision or {}
         decided = self.decisions
@@ -69,9 +69,9 @@ class Course:
         )
 
     @classmethod
-    def of(cls, attempts: Iterable[Attempt]) -> Course:
+    def of(cls, attempts: Iterable[Attempt]) -> TaskProgress:
         """A summary of attempts, oldest first."""
-        course = cls()
+        progress = cls()
         for attempt in attempts:
-            course = course.after(attempt)
-        return course
+            progress = progress.after(attempt)
+        return progress

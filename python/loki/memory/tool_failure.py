@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base import codec
 from loki.base.codec import kept
-from loki.base.token_estimate import clip
+from loki.base.token_estimate import clip_to_tokens
 from loki.memory.log_trimming import trimmed
 from loki.recognition.failure import Failure
 
@@ -88,7 +88,7 @@ def bounded(failure: Failure) -> Failure:
         normalized=failure.normalized[:MESSAGE],
         tests=tuple(test[:MESSAGE] for test in failure.tests[:MOST_TESTS]),
         frames=failure.frames[-MOST_FRAMES:],
-        excerpt=clip(failure.excerpt, EXCERPT_TOKENS),
+        excerpt=clip_to_tokens(failure.excerpt, EXCERPT_TOKENS),
         matches=failure.matches[:3],
     )
 

@@ -34,7 +34,7 @@ TOLD_FEATURE = (
 )
 
 
-def told(kind: str) -> str:
+def signal_instructions(kind: str) -> str:
     """What agents are told of signals: those that a task of a kind can need.
 
     Args:
@@ -44,7 +44,7 @@ def told(kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class EmittedSignal:
     """A signal that an agent gives; `loki.people.signals.Signals.give` takes it."""
 
     kind: str
@@ -52,7 +52,7 @@ class Given:
     data: Mapping[str, Any]
 
 
-def refused(path: str, content: bytes | None) -> str:
+def why_refused(path: str, content: bytes | None) -> str:
     """Why an agent may not write a file among the signals, in a sentence; "" where it may.
 
     Args:
@@ -60,9 +60,9 @@ def refused(path: str, content: bytes | None) -> str:
         content: what it would hold; None: it would be deleted.
 
     Example:
-        >>> refused(".loki/signals/HUMAN_APPROVED", b"{}")
+        >>> why_refused(".loki/signals/HUMAN_APPROVED", b"{}")
         'is a signal that agents may not give: it is given by a person'
-        >>> refused(".loki/signals/FEATURE_READY_login", b"")
+        >>> why_refused(".loki/signals/FEATURE_READY_login", b"")
         ''
     """
     file = path.removeprefix(".loki/")
@@ -83,18 +83,20 @@ def refused(path: str, content: bytes | None) -> str:
     return next((one.problem for one in signals if one.problem), "")
 
 
-def is_persons(path: str) -> bool:
+def is_for_people(path: str) -> bool:
     """Whether a file is a signal that only a person gives; arguments: `refused`.
 
     Example:
-        >>> is_persons(".loki/signals/HUMAN_APPROVED"), is_persons(".loki/signals/DOCS_NEEDED")
+        >>> is_for_people(".loki/signals/HUMAN_APPROVED"), is_for_people(".loki/signals/DOCS_NEEDED")
         (True, False)
     """
     found = named(path.removeprefix(".loki/"))
     return found is not None and KINDS[found[0]].producer == "a person"
 
 
-def given(path: str, content: bytes, *, agent: str, task_id: str, goal: str) -> tuple[Given, ...]:
+def emitted_signals(
+    path: str, content: bytes, *, agent: str, task_id: str, goal: str
+) -> tuple[EmittedSignal, ...]:
     """The signals in a file that `refused` has nothing against.
 
     Args:
@@ -105,7 +107,7 @@ def given(path: str, content: bytes, *, agent: str, task_id: str, goal: str) -> 
     Example:
         >>> text = b'{"reason": "keys", "agent": "ann", "task_id": "other"}'
         >>> path = ".loki/signals/HUMAN_REVIEW_NEEDED"
-        >>> (one,) = given(path, text, agent="claude", task_id="t1", goal="")
+        >>> (one,) = emitted_signals(path, text, agent="claude", task_id="t1", goal="")
         >>> dict(one.data)
         {'reason': 'keys', 'severity': 'high', 'blocking': True, 'agent': 'claude', 'task_id': 't1'}
     """
@@ -118,7 +120,7 @@ def given(path: str, content: bytes, *, agent: str, task_id: str, goal: str) -> 
         if one.about.form == "notice" and one.about.queues:
             # Said once more by the next attempt, it still is the same.
             data["id"] = hashlib.sha256(f"{one.kind}{render(data)}".encode()).hexdigest()[:12]
-        found.append(Given(one.kind, one.name, data))
+        found.append(EmittedSignal(one.kind, one.name, data))
     return tuple(found)
 
 

@@ -93,9 +93,9 @@ class Approvals:
         >>> from loki.stores.memory_store import MemoryStore
         >>> approvals = Approvals(MemoryStore(), "t")
         >>> approvals.add(Approval("the text reads well", True, "ann", "2026-04-04T10:00:00Z", "d1"))
-        >>> approvals.standing("the text reads well", "d1").by
+        >>> approvals.current("the text reads well", "d1").by
         'ann'
-        >>> approvals.standing("the text reads well", "d2") is None
+        >>> approvals.current("the text reads well", "d2") is None
         True
         >>> approvals.ask(["make", "install"])
         >>> approvals.undecided()
@@ -130,7 +130,7 @@ class Approvals:
                 logger.warning("%s: skipped a record: %s", self._log, error)
         return found
 
-    def standing(self, criterion: str, digest: str) -> Approval | None:
+    def current(self, criterion: str, digest: str) -> Approval | None:
         """The last decision about a criterion that is about this content; None where there is none.
 
         Args:

@@ -17,15 +17,15 @@ DONE = "**Answered Task ID:** "
 """What the line of a task that is answered begins with, where others of its page are not."""
 
 
-def sentence(intervention: Intervention) -> str:
+def answer_sentence(intervention: Intervention) -> str:
     """A person's answer as the page has it, Markdown."""
     if intervention.kind == ABORT:
         what = "a person aborted the task; its changes were undone"
-        return said(intervention.at, what, intervention.context)
-    return said(intervention.at, "a person resumed the task", intervention.context)
+        return answer_text(intervention.at, what, intervention.context)
+    return answer_text(intervention.at, "a person resumed the task", intervention.context)
 
 
-def said(at: str, what: str, words: str = "") -> str:
+def answer_text(at: str, what: str, words: str = "") -> str:
     """What was done at a moment, and what was said with it, Markdown.
 
     Args:
@@ -34,7 +34,7 @@ def said(at: str, what: str, words: str = "") -> str:
         words: what somebody said, or "".
 
     Example:
-        >>> said("2026-01-25T10:30:00.000Z", "a person retried the task")
+        >>> answer_text("2026-01-25T10:30:00.000Z", "a person retried the task")
         '2026-01-25T10:30:00.000Z: a person retried the task.'
     """
     if not words.strip():
@@ -66,7 +66,7 @@ def with_answer(page: str, answer: str, task_id: str | None = None) -> str:
 
     Example:
         >>> page = "## Escalation: a\\n\\n**Task ID:** t\\n\\n### Awaiting\\n\\nDecide."
-        >>> is_open(with_answer(page, said("2026-01-25T10:30:00.000Z", "a person retried it"), "t"))
+        >>> is_open(with_answer(page, answer_text("2026-01-25T10:30:00.000Z", "a person retried it"), "t"))
         False
     """
     left = open_tasks(page)

@@ -15,7 +15,14 @@ from loki.base.markdown import inline
 from loki.base.time import Clock, isoformat
 from loki.memory.store import Store
 from loki.people.escalation import Escalation, file_name, render
-from loki.people.escalation_answer import head, is_open, open_tasks, said, with_answer, with_task
+from loki.people.escalation_answer import (
+    answer_text,
+    head,
+    is_open,
+    open_tasks,
+    with_answer,
+    with_task,
+)
 from loki.people.request_page import AWAITING
 
 FOLDER = "escalations/"
@@ -135,7 +142,7 @@ class Escalations:
         Raises:
             StoreError: an answer could not be kept.
         """
-        return self.answer_with(task_id, said(isoformat(self._clock.now()), what, words))
+        return self.answer_with(task_id, answer_text(isoformat(self._clock.now()), what, words))
 
     def answer_with(self, task_id: str, answer: str) -> list[str]:
         """The same with an answer as the page is to have it, Markdown."""
@@ -146,7 +153,7 @@ class Escalations:
 
     def _settle_others(self, page: str, tasks: Sequence[str]) -> None:
         """One open escalation to a task: what older ones ask about these tasks is asked here now."""
-        what = said(isoformat(self._clock.now()), f"asked anew, in {page}")
+        what = answer_text(isoformat(self._clock.now()), f"asked anew, in {page}")
         for task_id in tasks:
             for one in self.open():
                 if one.page != page and one.names(task_id):

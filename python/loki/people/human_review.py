@@ -138,7 +138,7 @@ def id_of(data: Mapping[str, Any]) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 
-class Standing(str, Enum):
+class ReviewStatus(str, Enum):
     """Where a request stands."""
 
     NEW = "new"
@@ -166,7 +166,7 @@ class Answered:
         note: why, or what the agent has to know.
     """
 
-    answer: Standing
+    answer: ReviewStatus
     by: str
     note: str = ""
 
@@ -223,12 +223,12 @@ class Notify:
 
 Event: TypeAlias = Asked | Answered | TimePassed
 Effect: TypeAlias = Block | Resume | GiveUp | MakeDeadLetter | Notify
-Step: TypeAlias = "tuple[Standing, tuple[Effect, ...]]"
+Step: TypeAlias = "tuple[ReviewStatus, tuple[Effect, ...]]"
 
 
 def step(
     review: HumanReview,
-    standing: Standing,
+    standing: ReviewStatus,
     event: Event,
     now: datetime,
     timeout: timedelta = TIMEOUT,
@@ -249,14 +249,14 @@ def step(
         >>> from datetime import timezone
         >>> noon = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
         >>> review = HumanReview("review-1", isoformat(noon), "cost", "t")
-        >>> step(review, Standing.OPEN, Answered(Standing.APPROVED, "ann"), noon)[1]
+        >>> step(review, ReviewStatus.OPEN, Answered(ReviewStatus.APPROVED, "ann"), noon)[1]
         (Resume(task_id='t', told=''),)
-        >>> step(review, Standing.OPEN, TimePassed(), noon + TIMEOUT)[0].value
+        >>> step(review, ReviewStatus.OPEN, TimePassed(), noon + TIMEOUT)[0].value
         'expired'
     """
-    if standing is Standing.NEW and isinstance(event, Asked):
-        return Standing.OPEN, (*_on_task(review, Block, _why(review)), _asked(review))
-    if standing is not Standing.OPEN:
+    if standing is ReviewStatus.NEW and isinstance(event, Asked):
+        return ReviewStatus.OPEN, (*_on_task(review, Block, _why(review)), _asked(review))
+    if standing is not ReviewStatus.OPEN:
         return standing, ()
     until = review.until(timeout)
     if isinstance(event, TimePassed) and until is not None and now >= until:
@@ -269,13 +269,13 @@ def step(
 def _expired(review: HumanReview, timeout: timedelta) -> Step:
     hours = timeout.total_seconds() / 3600
     reason = f"nobody answered {review.id} within {hours:g} h: {_why(review)}"
-    return Standing.EXPIRED, (
+    return ReviewStatus.EXPIRED, (
         *_on_task(review, MakeDeadLetter, reason),
         Notify("human_review_expired", reason),
     )
 
 
-def told(review: HumanReview, answer: Standing, by: str, note: str) -> str:
+def notice(review: HumanReview, answer: ReviewStatus, by: str, note: str) -> str:
     """What whoever works on the task is told of an answer; "" where it holds no word for them.
 
     Args:
@@ -284,19 +284,19 @@ def told(review: HumanReview, answer: Standing, by: str, note: str) -> str:
         by: who did; note: why, or what the agent has to know.
 
     Example:
-        >>> print(told(HumanReview("r", "", "cost", context="Go on?"), Standing.REJECTED, "ann", ""))
+        >>> print(notice(HumanReview("r", "", "cost", context="Go on?"), ReviewStatus.REJECTED, "ann", ""))
         A person (ann) was asked, and said no: Go on?
     """
-    if answer is Standing.APPROVED:
+    if answer is ReviewStatus.APPROVED:
         return f"A person ({by}) approved: {note}" if note else ""
-    if answer is Standing.REJECTED:
+    if answer is ReviewStatus.REJECTED:
         no = f"A person ({by}) was asked, and said no: {review.asked}"
         return f"{no}\nTheir reason: {note}" if note else no
-    return note if answer is Standing.CLARIFIED else ""
+    return note if answer is ReviewStatus.CLARIFIED else ""
 
 
 def _goes_on(review: HumanReview, event: Answered) -> Step:
-    words = told(review, event.answer, event.by, event.note)
+    words = notice(review, event.answer, event.by, event.note)
     return event.answer, _on_task(review, Resume, words)
 
 
@@ -309,15 +309,15 @@ def _rejected(review: HumanReview, event: Answered) -> Step:
 
 def _aborted(review: HumanReview, event: Answered) -> Step:
     reason = f"{event.by} gave it up: {event.note or 'no reason given'}"
-    return Standing.ABORTED, _on_task(review, GiveUp, reason)
+    return ReviewStatus.ABORTED, _on_task(review, GiveUp, reason)
 
 
-_ANSWERS: Mapping[Standing, Callable[[HumanReview, Answered], Step]] = {
-    Standing.APPROVED: _goes_on,
-    Standing.CLARIFIED: _goes_on,
-    Standing.REJECTED: _rejected,
-    Standing.ABORTED: _aborted,
-    Standing.CANCELLED: _goes_on,
+_ANSWERS: Mapping[ReviewStatus, Callable[[HumanReview, Answered], Step]] = {
+    ReviewStatus.APPROVED: _goes_on,
+    ReviewStatus.CLARIFIED: _goes_on,
+    ReviewStatus.REJECTED: _rejected,
+    ReviewStatus.ABORTED: _aborted,
+    ReviewStatus.CANCELLED: _goes_on,
 }
 
 ANSWERS = tuple(_ANSWERS)

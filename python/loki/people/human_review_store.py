@@ -25,7 +25,7 @@ from loki.people.human_review import (
     TIMEOUT,
     Answered,
     HumanReview,
-    Standing,
+    ReviewStatus,
     TimePassed,
     id_of,
     step,
@@ -62,7 +62,7 @@ class Decision:
     """
 
     id: str
-    answer: Standing
+    answer: ReviewStatus
     by: str
     at: str
     note: str
@@ -82,7 +82,7 @@ class Decision:
             raise ValueError("no decision: expected an id, a time and the request")
         return cls(
             str(record["id"]),
-            Standing(record.get("answer")),
+            ReviewStatus(record.get("answer")),
             str(record.get("by") or NOBODY),
             isoformat(at),
             str(record.get("note") or ""),
@@ -166,7 +166,7 @@ class HumanReviews:
         asked = HumanReview(
             id_, now, reason, task_id, said["context"], severity, agent, blocking, others, extra
         )
-        self._signals.give(HUMAN_REVIEW_NEEDED, data=asked.to_dict())
+        self._signals.emit(HUMAN_REVIEW_NEEDED, data=asked.to_dict())
         return self._by_id(id_) or asked
 
     def open(self) -> list[HumanReview]:
@@ -200,7 +200,7 @@ class HumanReviews:
         by: str,
         approved: bool = True,
         note: str = "",
-        answer: Standing | None = None,
+        answer: ReviewStatus | None = None,
     ) -> Decision:
         """Keep an answer; what follows from it is `loki.people.human_review.step`.
 
@@ -217,7 +217,7 @@ class HumanReviews:
         """
         if not by.strip():
             raise UsageError(f"{id_}: expected who decides")
-        said = answer or (Standing.APPROVED if approved else Standing.REJECTED)
+        said = answer or (ReviewStatus.APPROVED if approved else ReviewStatus.REJECTED)
         return self._keep(id_, Answered(said, by, note), by, note)
 
     def expired(self, now: datetime) -> list[HumanReview]:
@@ -225,7 +225,8 @@ class HumanReviews:
         return [
             one
             for one in self.open()
-            if step(one, Standing.OPEN, TimePassed(), now, self._timeout)[0] is Standing.EXPIRED
+            if step(one, ReviewStatus.OPEN, TimePassed(), now, self._timeout)[0]
+            is ReviewStatus.EXPIRED
         ]
 
     def expire(self, id_: str) -> Decision:
@@ -262,7 +263,7 @@ class HumanReviews:
         told = self._log.ids("told")
         return [one for one in self.open() if one.id not in told]
 
-    def told(self, id_: str) -> None:
+    def mark_notified(self, id_: str) -> None:
         """People were told of a request."""
         self._log.add("told", id_)
 
@@ -307,8 +308,8 @@ class HumanReviews:
         review, now = self._by_id(id_), self._clock.now()
         if review is None:
             raise UsageError(self._not_open(id_))
-        status, _ = step(review, Standing.OPEN, event, now, self._timeout)
-        if status is Standing.OPEN:
+        status, _ = step(review, ReviewStatus.OPEN, event, now, self._timeout)
+        if status is ReviewStatus.OPEN:
             raise UsageError(f"{id_} is waited for still")
         at = isoformat(now)
         mine = Decision(review.id, status, by, at, note.strip()[:LONGEST], review, token_hex(8))
@@ -329,7 +330,7 @@ class HumanReviews:
         if decided is not None:
             how = (
                 "nobody answered it in time"
-                if decided.answer is Standing.EXPIRED
+                if decided.answer is ReviewStatus.EXPIRED
                 else (f"{decided.answer.value} by {decided.by}")
             )
             return f"{id_} is answered already: {how}, at {decided.at}"
@@ -340,7 +341,7 @@ class HumanReviews:
         """(the decision that a file is, or None; what is wrong with it, or "")."""
         if signal.standing == "unreadable":
             return None, signal.problem
-        named, by = signal.said("request_id"), signal.said("by").strip()
+        named, by = signal.string_field("request_id"), signal.string_field("by").strip()
         review = self._by_id(named) if named else None
         decided = self._decided().get(named)
         if decided is not None and by == decided.by:
@@ -352,7 +353,7 @@ class HumanReviews:
         if signal.given_at is not None and isoformat(signal.given_at) < review.timestamp:
             return None, f"it is older than the request {named}"
         approved = signal.data.get("approved") is True
-        return self.decide(named, approved=approved, by=by, note=signal.said("note")), ""
+        return self.decide(named, approved=approved, by=by, note=signal.string_field("note")), ""
 
 
 def _same(review: HumanReview, said: Mapping[str, Any]) -> bool:

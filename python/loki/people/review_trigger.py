@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 from loki.people.human_review import HumanReview
 from loki.people.irreversible import irreversible
 
@@ -127,7 +127,7 @@ def of_commands(
         operation = irreversible(words, root)
         if operation is None or decided(words):
             continue
-        shown = written_out(shlex.join(words))
+        shown = escape_control_characters(shlex.join(words))
         return Trigger(
             IRREVERSIBLE,
             f"{who} `{shown}`: {operation.why}, and `loki undo` cannot restore that. Decide whether "
@@ -146,7 +146,7 @@ def _low_confidence(proposed: Proposed, rules: Rules, root: str) -> Trigger | No
     why = _critical(proposed, root)
     if not why:
         return None
-    does = written_out(proposed.description.strip())
+    does = escape_control_characters(proposed.description.strip())
     return Trigger(
         LOW_CONFIDENCE,
         f"The agent is {confidence:.0%} sure of its proposal, less than {rules.min_confidence:.0%}, "
@@ -165,12 +165,12 @@ def _critical(proposed: Proposed, root: str) -> str:
     if proposed.complexity == "high":
         return "the task is of high complexity"
     if proposed.removes:
-        listed = ", ".join(map(written_out, proposed.removes[:MANY]))
+        listed = ", ".join(map(escape_control_characters, proposed.removes[:MANY]))
         more = len(proposed.removes) - MANY
         return f"it removes {listed}{f' and {more} more' if more > 0 else ''}"
     for words in proposed.commands:
         if operation := irreversible(words, root):
-            return f"it runs `{written_out(shlex.join(words))}`: {operation.why}"
+            return f"it runs `{escape_control_characters(shlex.join(words))}`: {operation.why}"
     return ""
 
 
@@ -188,7 +188,7 @@ def of_failed_runs(count: int, rules: Rules, last: str = "") -> Trigger | None:
     """
     if not rules.failed_runs or count < rules.failed_runs:
         return None
-    failed = f" The last one: {written_out(last)}." if last else ""
+    failed = f" The last one: {escape_control_characters(last)}." if last else ""
     return Trigger(
         FAILED_RUNS,
         f"{count} runs of this task in a row have failed.{failed} Decide whether it is to be tried "
@@ -205,7 +205,7 @@ def of_question(question: str, rules: Rules) -> Trigger | None:
         return None
     return Trigger(
         AMBIGUITY,
-        f"The agent asks: {written_out(question.strip())} Answer it.",
+        f"The agent asks: {escape_control_characters(question.strip())} Answer it.",
         "medium",
     )
 
@@ -244,10 +244,10 @@ def is_about_done(review: HumanReview) -> bool:
 
 def of_security(title: str, files: Sequence[str]) -> Trigger:
     """What a person is asked before the change of a security task counts as done."""
-    listed = ", ".join(map(written_out, files[:MANY])) or "nothing"
+    listed = ", ".join(map(escape_control_characters, files[:MANY])) or "nothing"
     return Trigger(
         SECURITY,
-        f"“{written_out(title)}” is about security, and every other check passes. It changed "
+        f"“{escape_control_characters(title)}” is about security, and every other check passes. It changed "
         f"{listed}. Look at the change, and decide whether it counts as done.",
         "critical",
     )

@@ -128,7 +128,7 @@ class Signal:
         """Kind and name, as a person reads them: ``FEATURE_READY login form``."""
         return f"{self.kind} {self.name}".rstrip()
 
-    def said(self, key: str) -> str:
+    def string_field(self, key: str) -> str:
         """A field as text, "" where it says no such thing."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""

@@ -28,7 +28,7 @@ MOST_DONE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFile:
     """A text that stood in a file, or is just being written there.
 
     Attributes:
@@ -46,17 +46,17 @@ class Seen:
 class _File:
     """What is known of a file: what stood there, the newest last, and ids of what was acted on."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenFile] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
 
-    def add(self, one: Seen, instead: str = "") -> None:
+    def add(self, one: SeenFile, instead: str = "") -> None:
         gone = {one.digest, instead}
         self.seen = [other for other in self.seen if other.digest not in gone]
         if one.id not in self.done:
             self.seen.append(one)
 
 
-class Overwritten:
+class SignalOverwrites:
     """What stood in files of signals, and was not acted on.
 
     Args:
@@ -65,7 +65,7 @@ class Overwritten:
     Example:
         >>> from loki.testing import MemoryStore
         >>> store = MemoryStore()
-        >>> known = Overwritten(store)
+        >>> known = SignalOverwrites(store)
         >>> store.put("signals/HUMAN_REVIEW_NEEDED", "May I?")
         >>> known.look("signals/HUMAN_REVIEW_NEEDED")
         []
@@ -77,7 +77,7 @@ class Overwritten:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def look(self, file: str) -> list[Seen]:
+    def look(self, file: str) -> list[SeenFile]:
         """Look what stands in a file; what stood there before, and another program wrote over.
 
         Each is told again until it is `kept`: whoever keeps it may be killed before.
@@ -90,7 +90,7 @@ class Overwritten:
             return []
         if known.seen and known.seen[-1].stood and now and known.seen[-1].digest == _digest(now):
             return known.seen[:-1]
-        found: list[Seen] = []
+        found: list[SeenFile] = []
 
         def change(known: _File) -> None:
             now = self._store.get(file)  # whoever removes it does so under the same lock
@@ -115,7 +115,7 @@ class Overwritten:
         one = _seen(file, text, stood=bool(instead))
         self._change(file, lambda known: known.add(one, _digest(instead)))
 
-    def kept(self, file: str, one: Seen) -> None:
+    def remember(self, file: str, one: SeenFile) -> None:
         """What was written over is kept elsewhere."""
 
         def change(known: _File) -> None:
@@ -155,14 +155,14 @@ class Overwritten:
     def _table(self, text: str | None) -> dict[str, _File]:
         """What is known of each file."""
         return {
-            file: _File([Seen(*one) for one in known["seen"]], known["done"])
+            file: _File([SeenFile(*one) for one in known["seen"]], known["done"])
             for file, known in (read(self._store, DOCUMENT, text) or {}).get("files", {}).items()
         }
 
 
-def _seen(file: str, text: str, *, stood: bool = True) -> Seen:
+def _seen(file: str, text: str, *, stood: bool = True) -> SeenFile:
     (signal,) = parse(file, text)
-    return Seen(signal.id, _digest(text), mask_secrets(text[:MAX_SIZE]), stood)
+    return SeenFile(signal.id, _digest(text), mask_secrets(text[:MAX_SIZE]), stood)
 
 
 def _digest(text: str) -> str:

@@ -33,7 +33,7 @@ from loki.people.signal import (
     parse,
     render,
 )
-from loki.people.signal_overwrites import Overwritten
+from loki.people.signal_overwrites import SignalOverwrites
 
 if TYPE_CHECKING:
     from loki.base.time import Clock
@@ -57,8 +57,8 @@ class Signals:
     Example:
         >>> from loki.testing import ManualClock, MemoryStore
         >>> signals = Signals(MemoryStore(), ManualClock())
-        >>> ready = signals.give("FEATURE_READY", "login form", {"task_id": "t1"})
-        >>> [(one.label, one.said("task_id")) for one in signals.pending()]
+        >>> ready = signals.emit("FEATURE_READY", "login form", {"task_id": "t1"})
+        >>> [(one.label, one.string_field("task_id")) for one in signals.pending()]
         [('FEATURE_READY login form', 't1')]
         >>> signals.consume(ready), signals.pending()
         (True, [])
@@ -69,9 +69,9 @@ class Signals:
         self.store = store
         self.clock = clock
         self._told: set[str] = set()
-        self._seen = Overwritten(store)
+        self._seen = SignalOverwrites(store)
 
-    def give(self, kind: str, name: str = "", data: Mapping[str, Any] = NOTHING) -> Signal:
+    def emit(self, kind: str, name: str = "", data: Mapping[str, Any] = NOTHING) -> Signal:
         """Give a signal; it is on disk when this returns.
 
         Args:
@@ -189,7 +189,7 @@ class Signals:
         cleared = []
         for one in self.all():
             belongs = one.about.belongs
-            of = one.name if belongs == "branch" else one.said("run") or branch
+            of = one.name if belongs == "branch" else one.string_field("run") or branch
             is_kept = belongs == "request" or one.about.form == "log"
             if of == branch and not is_kept and self.consume(one):
                 cleared.append(one)
@@ -236,7 +236,7 @@ class Signals:
         belongs = signal.about.belongs
         if belongs == "request":
             return "pending", ""
-        of = signal.name if belongs == "branch" else signal.said("run") or self.branch
+        of = signal.name if belongs == "branch" else signal.string_field("run") or self.branch
         if of not in ends:
             ends[of] = ended_at(self.store, of)
         ended = ends[of]
@@ -273,7 +273,7 @@ class Signals:
             self.store.update(file, lambda old: Masked(several[0]) if old == text else old)
         for gone in self._seen.look(file):
             self._keep_behind(file, gone.text)
-            self._seen.kept(file, gone)
+            self._seen.remember(file, gone)
 
     def _keep_behind(self, file: str, text: str) -> None:
         (signal,) = parse(file, text, self.clock.now())

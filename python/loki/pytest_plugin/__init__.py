@@ -93,7 +93,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
             if _is_wanted(early_config, said):
                 from loki.pytest_plugin import startup_failure
 
-                startup_failure.tell(early_config, said, error)
+                startup_failure.report_startup_failure(early_config, said, error)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -102,7 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     from loki.pytest_plugin import activation
 
-    activation.on(config)
+    activation.activate(config)
 
 
 def _is_wanted(config: pytest.Config, options: Mapping[str, object]) -> bool:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from loki.pytest_plugin import traceback_text
 from loki.pytest_plugin.error_guard import Guard
-from loki.pytest_plugin.project_root import place_of
+from loki.pytest_plugin.project_root import project_root_of
 
 if TYPE_CHECKING:
     import pytest
 
-    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.project_root import ProjectRoot
 
 
-def on(config: pytest.Config) -> None:
+def activate(config: pytest.Config) -> None:
     """Register what listens to the run: the controller's side, or that of a worker of pytest-xdist."""
     guard = Guard()
     place = place_in(config)
@@ -35,9 +35,9 @@ def on(config: pytest.Config) -> None:
     traceback_text.register(config, guard)
 
 
-def place_in(config: pytest.Config) -> Place:
+def place_in(config: pytest.Config) -> ProjectRoot:
     """The place of the run that pytest was configured for."""
-    return place_of(
+    return project_root_of(
         config.rootpath,
         is_configured=config.inipath is not None,
         started_in=config.invocation_params.dir,

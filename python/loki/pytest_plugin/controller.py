@@ -13,16 +13,16 @@ from loki.pytest_plugin.results_tally import Tally
 from loki.pytest_plugin.run_journal import Journal
 from loki.pytest_plugin.run_record import RunRecord
 from loki.pytest_plugin.run_trace import Trace
-from loki.pytest_plugin.xdist_worker import OUTPUT, Witness, has_failed
+from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_failed
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Member, TestSummary
-    from loki.memory.suites.suite_history import TestHistory
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.decision.suites.suite_summary import Member, SuiteSummary
+    from loki.memory.suites.suite_history import SuiteHistory
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.junit_properties import Junit
     from loki.pytest_plugin.options import Options
-    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.project_root import ProjectRoot
     from loki.recognition.shared_callees import Assertions
 
 
@@ -36,13 +36,15 @@ class Controller:
         options: what the run was asked for.
     """
 
-    def __init__(self, config: pytest.Config, guard: Guard, place: Place, options: Options) -> None:
+    def __init__(
+        self, config: pytest.Config, guard: Guard, place: ProjectRoot, options: Options
+    ) -> None:
         self._config = config
         self._guard = guard
         self._place = place
         self._options = options
         self._process = os.getpid()
-        self._witness = Witness(guard, place)
+        self._witness = XdistWorkerPlugin(guard, place)
         self._tally = Tally()
         self._record = RunRecord(place, options.reports)
         self._journal = Journal()
@@ -50,7 +52,7 @@ class Controller:
         self._junit: Junit | None = None
         self._died: list[str] = []
         config.pluginmanager.register(self._trace, "loki-trace")
-        self._summary: TestSummary | None = None
+        self._summary: SuiteSummary | None = None
         self._is_cut_short = False
         self._excused: tuple[Member, ...] = ()
         self._broken_files: set[str] = set()
@@ -133,14 +135,14 @@ class Controller:
             test = self._place.test(report.nodeid)
             self._tally.rerun(test, int(getattr(report, "rerun", 0)) + 1)
 
-    def _count(self, failing: TestFailure) -> None:
+    def _count(self, failing: SuiteFailure) -> None:
         self._tally.failed(failing)
         self._journal.failed(failing)
         if self._junit is not None:
             self._junit.failed(failing)
 
     def _finish(self, session: pytest.Session) -> None:
-        from loki.memory.suites.suite_history import TestHistory
+        from loki.memory.suites.suite_history import SuiteHistory
         from loki.pytest_plugin.crashed_runs import keep_unfinished
 
         tally = self._tally
@@ -150,14 +152,14 @@ class Controller:
             interrupted=self._is_cut_short or bool(session.shouldfail or session.shouldstop),
             exit_code=int(session.exitstatus),
         )
-        history = TestHistory(self._record.store(self._guard.warn))
+        history = SuiteHistory(self._record.store(self._guard.warn))
         self._died = keep_unfinished(self._record.folder, history, lambda: self._witness.recognizer)
         if run.failures or run.reruns or self._options.reports:
             self._summarize(session, run, history)
         history.keep(run)
         self._journal.remove()
 
-    def _summarize(self, session: pytest.Session, run: TestRun, history: TestHistory) -> None:
+    def _summarize(self, session: pytest.Session, run: SuiteRun, history: SuiteHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
         from loki.action.changes.changed_files import files_since
         from loki.decision.suites.suite_changes import with_changes
@@ -169,7 +171,7 @@ class Controller:
         self._tell(self._summary)
         self._judge(session, self._summary)
 
-    def _assertions(self, run: TestRun, history: TestHistory) -> Assertions:
+    def _assertions(self, run: SuiteRun, history: SuiteHistory) -> Assertions:
         """What failing tests assert on, by their source; without it the run is summed up all the same."""
         from loki.pytest_plugin.source.assertion_reader import assertions_of
         from loki.recognition.shared_callees import NO_ASSERTIONS
@@ -182,7 +184,7 @@ class Controller:
             self._guard.warn(f"what tests assert on could not be read: {error!r}")
             return NO_ASSERTIONS
 
-    def _judge(self, session: pytest.Session, summary: TestSummary) -> None:
+    def _judge(self, session: pytest.Session, summary: SuiteSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
         from loki.decision.suites.suite_exit_code import excused, exit_code
 
@@ -198,7 +200,7 @@ class Controller:
         if decided != code:
             session.exitstatus = decided
 
-    def _tell(self, summary: TestSummary) -> None:
+    def _tell(self, summary: SuiteSummary) -> None:
         """Write the reports, and what GitHub shows."""
         from loki.pytest_plugin import report_publishing
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from loki.pytest_plugin.report_wording import counted, day, ending, plain
 
 if TYPE_CHECKING:
-    from loki.memory.suites.suite_history import TestHistory
-    from loki.memory.suites.suite_journal import Unfinished
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_history import SuiteHistory
+    from loki.memory.suites.suite_journal import UnfinishedRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.pytest_plugin.failure_recognition import Recognizer
 
 UNKNOWN = -1
@@ -23,7 +23,7 @@ NAMED, WIDTH = 3, 200
 
 
 def keep_unfinished(
-    folder: Path, history: TestHistory, recognizer: Callable[[], Recognizer]
+    folder: Path, history: SuiteHistory, recognizer: Callable[[], Recognizer]
 ) -> list[str]:
     """Keep the runs whose process is gone; what to say of each, one line.
 
@@ -44,7 +44,7 @@ def keep_unfinished(
     return said
 
 
-def ended_run(found: Unfinished, recognizer: Recognizer) -> TestRun:
+def ended_run(found: UnfinishedRun, recognizer: Recognizer) -> SuiteRun:
     """The run as it is kept: what failed, and what was running when its process died.
 
     Args:
@@ -67,7 +67,7 @@ def ended_run(found: Unfinished, recognizer: Recognizer) -> TestRun:
     )
 
 
-def line_of(found: Unfinished, run: TestRun) -> str:
+def line_of(found: UnfinishedRun, run: SuiteRun) -> str:
     """What is said of a run whose process died.
 
     Args:
@@ -93,11 +93,11 @@ def line_of(found: Unfinished, run: TestRun) -> str:
     return f"loki: {said}{after}"
 
 
-def _timed_out(found: Unfinished) -> bool:
+def _timed_out(found: UnfinishedRun) -> bool:
     return any(test in found.timeouts for test in found.running)
 
 
-def _culprits(found: Unfinished, recognizer: Recognizer) -> list[TestFailure]:
+def _culprits(found: UnfinishedRun, recognizer: Recognizer) -> list[SuiteFailure]:
     """The test that the process died in, where it ran in that process."""
     if found.has_workers:
         return []

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from loki.memory.suites.suite_run import Outcome, Phase, TestFailure
+from loki.memory.suites.suite_run import Outcome, Phase, SuiteFailure
 from loki.pytest_plugin.report_text import CRASHED, crashed_text, first_line, text_of
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -18,7 +18,7 @@ from loki.recognition.underlying_kind import underlying
 if TYPE_CHECKING:
     import pytest
 
-    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.project_root import ProjectRoot
 
 PROPERTY = "loki"
 """Name of the property of a report that carries a failing test from a worker to the controller."""
@@ -36,7 +36,7 @@ class Recognizer:
         worker: name of this process among others, ``gw0``; "" where there are no others.
     """
 
-    def __init__(self, place: Place, worker: str = "") -> None:
+    def __init__(self, place: ProjectRoot, worker: str = "") -> None:
         self._place = place
         self._worker = worker
 
@@ -45,7 +45,7 @@ class Recognizer:
         own = self._place.project / ".loki" / PATTERNS
         return PatternSet.load(own) if own.exists() else PatternSet.default()
 
-    def failing(self, report: pytest.TestReport | pytest.CollectReport) -> TestFailure:
+    def failing(self, report: pytest.TestReport | pytest.CollectReport) -> SuiteFailure:
         """The failing test that a failing report tells of.
 
         Raises:
@@ -54,7 +54,7 @@ class Recognizer:
         phase, outcome = _what(report)
         test = self._place.test(report.nodeid)
         rerun = int(getattr(report, "rerun", 0)) + 1 if outcome == "rerun" else 0
-        return TestFailure(
+        return SuiteFailure(
             test,
             phase,
             outcome,
@@ -65,7 +65,7 @@ class Recognizer:
             rerun=rerun,
         )
 
-    def crashed(self, test: str, phase: Phase) -> TestFailure:
+    def crashed(self, test: str, phase: Phase) -> SuiteFailure:
         """A test, or a file, that the process died in: nobody is left to say more.
 
         Args:
@@ -74,7 +74,7 @@ class Recognizer:
         """
         return self._ended(test, phase, "crashed", crashed_text(test))
 
-    def timed_out(self, test: str, text: str) -> TestFailure:
+    def timed_out(self, test: str, text: str) -> SuiteFailure:
         """A test that pytest-timeout ended the process for.
 
         Args:
@@ -83,11 +83,11 @@ class Recognizer:
         """
         return self._ended(test, "timeout", "timeout", text)
 
-    def _ended(self, test: str, phase: Phase, outcome: Outcome, text: str) -> TestFailure:
+    def _ended(self, test: str, phase: Phase, outcome: Outcome, text: str) -> SuiteFailure:
         failure = self._read(text)
         if failure.path is None:
             failure = failure.at(test.partition("::")[0], None)
-        return TestFailure(test, phase, outcome, failure, worker=self._worker)
+        return SuiteFailure(test, phase, outcome, failure, worker=self._worker)
 
     def _recognized(self, report: pytest.TestReport | pytest.CollectReport, test: str) -> Failure:
         found = self._read(text_of(report, test))
@@ -109,7 +109,7 @@ class Recognizer:
         return dataclasses.replace(found, path=self._place.path(found.path), frames=frames)
 
 
-def properties_of(failing: TestFailure) -> list[tuple[str, object]]:
+def properties_of(failing: SuiteFailure) -> list[tuple[str, object]]:
     """What reports about tests (JUnit's XML and others) say of a failing one."""
     failure = failing.failure
     shown = underlying(failure) or failure.match
@@ -121,21 +121,21 @@ def properties_of(failing: TestFailure) -> list[tuple[str, object]]:
     ]
 
 
-def packed(failing: TestFailure) -> tuple[str, object]:
+def packed(failing: SuiteFailure) -> tuple[str, object]:
     """A failing test as a property of its report, as plain ASCII: it has to reach the controller."""
     return PROPERTY, json.dumps(failing.to_dict())
 
 
-def unpacked(report: pytest.TestReport) -> TestFailure | None:
+def unpacked(report: pytest.TestReport) -> SuiteFailure | None:
     """The failing test that a worker sent with a report, taken out of it; None where there is none."""
     kept = [entry for entry in report.user_properties if entry[0] != PROPERTY]
     sent = [entry[1] for entry in report.user_properties if entry[0] == PROPERTY]
     report.user_properties[:] = kept
-    return TestFailure.from_dict(json.loads(str(sent[-1]))) if sent else None
+    return SuiteFailure.from_dict(json.loads(str(sent[-1]))) if sent else None
 
 
 def _at_test(
-    failure: Failure, report: pytest.TestReport | pytest.CollectReport, place: Place
+    failure: Failure, report: pytest.TestReport | pytest.CollectReport, place: ProjectRoot
 ) -> Failure:
     """The failure at the test that it is of, where its output names no file."""
     file, line, _ = report.location or ("", None, "")

@@ -15,7 +15,7 @@ from loki.pytest_plugin.report_file import sections
 from loki.pytest_plugin.report_wording import affected, counted, message_of, messages_of, plain
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Cause, TestSummary
+    from loki.decision.suites.suite_summary import Cause, SuiteSummary
 
 MOST_ANNOTATIONS = 10
 """Errors of a step, and as many warnings, that GitHub shows. Source: its documentation, limits."""
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?$")
 _MILD = frozenset({"flaky", "infrastructure"})
 
 
-def annotate(summary: TestSummary) -> list[str]:
+def annotate(summary: SuiteSummary) -> list[str]:
     """Workflow commands, one a line of standard output: one for each cause, most tests first.
 
     What does not blame the code (flaky, infrastructure) is a warning.
@@ -41,7 +41,7 @@ def annotate(summary: TestSummary) -> list[str]:
     return [_command(cause) for cause in summary.causes[:MOST_ANNOTATIONS]]
 
 
-def step_summary(summary: TestSummary, room: int = LARGEST_SUMMARY) -> str:
+def step_summary(summary: SuiteSummary, room: int = LARGEST_SUMMARY) -> str:
     """What is appended to the file that ``GITHUB_STEP_SUMMARY`` names.
 
     Args:

@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 import pytest
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import TestSummary
-    from loki.memory.suites.suite_run import TestFailure
+    from loki.decision.suites.suite_summary import SuiteSummary
+    from loki.memory.suites.suite_run import SuiteFailure
 
 
 class Junit:
@@ -31,10 +31,10 @@ class Junit:
 
     def __init__(self, xml: Any) -> None:
         self._xml = xml
-        self._failing: TestFailure | None = None
-        self._held: list[tuple[TestFailure, Any]] = []
+        self._failing: SuiteFailure | None = None
+        self._held: list[tuple[SuiteFailure, Any]] = []
 
-    def failed(self, failing: TestFailure) -> None:
+    def failed(self, failing: SuiteFailure) -> None:
         """The report that is being told of is of this failure."""
         self._failing = failing
 
@@ -48,7 +48,7 @@ class Junit:
         """A file was collected, or could not be."""
         return (yield from self._watch(report))
 
-    def complete(self, summary: TestSummary) -> None:
+    def complete(self, summary: SuiteSummary) -> None:
         """Add what is known of each failure to its element.
 
         Args:

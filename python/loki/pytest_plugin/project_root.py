@@ -14,7 +14,7 @@ FOLDER = ".loki"
 
 
 @dataclass(frozen=True)
-class Place:
+class ProjectRoot:
     """A run's project.
 
     Attributes:
@@ -31,7 +31,7 @@ class Place:
         """A node id as it is called in the project.
 
         Example:
-            >>> Place(Path("/p"), "sub/", ()).test("test_a.py::test_x")
+            >>> ProjectRoot(Path("/p"), "sub/", ()).test("test_a.py::test_x")
             'sub/test_a.py::test_x'
         """
         return self.prefix + nodeid
@@ -50,7 +50,7 @@ class Place:
         return path
 
 
-def place_of(rootpath: Path, *, is_configured: bool, started_in: Path) -> Place:
+def project_root_of(rootpath: Path, *, is_configured: bool, started_in: Path) -> ProjectRoot:
     """The place of a run.
 
     The project is the nearest folder at or above pytest's root that has a ``.loki/``, as far as the
@@ -68,7 +68,7 @@ def place_of(rootpath: Path, *, is_configured: bool, started_in: Path) -> Place:
     known = next((folder for folder in own if (folder / FOLDER).is_dir()), None)
     project = known or (rootpath if is_configured else top or rootpath)
     prefix = rootpath.relative_to(project).as_posix()
-    return Place(project, "" if prefix == "." else f"{prefix}/", (started_in, rootpath))
+    return ProjectRoot(project, "" if prefix == "." else f"{prefix}/", (started_in, rootpath))
 
 
 def _inside(path: Path, project: Path) -> str | None:

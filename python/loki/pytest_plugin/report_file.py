@@ -24,7 +24,7 @@ from loki.pytest_plugin.report_wording import (
 )
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Cause, TestSummary
+    from loki.decision.suites.suite_summary import Cause, SuiteSummary
 
 SUFFIXES = (".json", ".md", ".markdown")
 """What a report's name may end with."""
@@ -36,7 +36,7 @@ EXCERPT = 2_000
 """Characters of an excerpt that Markdown quotes, its last lines. Chosen."""
 
 
-def render(summary: TestSummary, suffix: str) -> str:
+def render(summary: SuiteSummary, suffix: str) -> str:
     """The report in the form that a suffix asks for.
 
     Args:
@@ -53,12 +53,12 @@ def render(summary: TestSummary, suffix: str) -> str:
     return markdown(summary)
 
 
-def markdown(summary: TestSummary) -> str:
+def markdown(summary: SuiteSummary) -> str:
     """The report as Markdown, as GitHub shows it; texts from outside stay texts."""
     return "\n\n".join(sections(summary)) + "\n"
 
 
-def sections(summary: TestSummary) -> list[str]:
+def sections(summary: SuiteSummary) -> list[str]:
     """The same in parts, most important first: who has little room leaves the last ones out."""
     if not summary.causes and not summary.rescued:
         passed = counted(summary.run.counts.get("passed", len(summary.run.passed)), "test")
@@ -80,7 +80,7 @@ def sections(summary: TestSummary) -> list[str]:
     return parts
 
 
-def _table(summary: TestSummary) -> str:
+def _table(summary: SuiteSummary) -> str:
     rows = ["| | label | kind | where | tests | message |", "|--:|---|---|---|--:|---|"]
     for number, cause in enumerate(summary.causes, 1):
         cells = (

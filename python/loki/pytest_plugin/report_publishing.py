@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import TestSummary
+    from loki.decision.suites.suite_summary import SuiteSummary
 
 Warn = Callable[[str], None]
 
 
-def write_reports(summary: TestSummary, paths: Iterable[Path], warn: Warn) -> None:
+def write_reports(summary: SuiteSummary, paths: Iterable[Path], warn: Warn) -> None:
     """Write each report; one that cannot be written is a line of warning.
 
     Args:
@@ -31,7 +31,7 @@ def write_reports(summary: TestSummary, paths: Iterable[Path], warn: Warn) -> No
             warn(f"could not write the report {path}: {error.strerror or error}")
 
 
-def tell_github(summary: TestSummary, environment: Mapping[str, str], warn: Warn) -> None:
+def tell_github(summary: SuiteSummary, environment: Mapping[str, str], warn: Warn) -> None:
     """Annotations and a step summary, where this is a step of GitHub Actions and something failed.
 
     Args:

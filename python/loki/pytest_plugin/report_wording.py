@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 from loki.base.secret import mask_secrets
 from loki.decision.suites.suite_labels import LABELS
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Cause, TestSummary
+    from loki.decision.suites.suite_summary import Cause, SuiteSummary
 
 MESSAGE = 300
 """Characters of a failure's message that are shown. Chosen."""
@@ -27,7 +27,7 @@ def plain(text: str, width: int | None = None) -> str:
         >>> plain("a\n\x1b[2J b", 40), plain("password=hunter2")
         ('a \\x1b[2J b', 'password=<secret>')
     """
-    line = written_out(" ".join(mask_secrets(text).split()))
+    line = escape_control_characters(" ".join(mask_secrets(text).split()))
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
 
 
@@ -62,7 +62,7 @@ def affected(cause: Cause) -> str:
     return " and ".join(counted(n, name) for n, name in ((tests, "test"), (files, "file")) if n)
 
 
-def headline(summary: TestSummary) -> str:
+def headline(summary: SuiteSummary) -> str:
     """How many failures, of how many causes, with which labels; "" where nothing failed."""
     if not summary.causes:
         return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loki.memory.suites.suite_run import TestFailure
+    from loki.memory.suites.suite_run import SuiteFailure
 
 
 class Tally:
@@ -20,14 +20,14 @@ class Tally:
 
     def __init__(self) -> None:
         self._passed: dict[str, None] = {}
-        self.failures: list[TestFailure] = []
-        self.reruns: list[TestFailure] = []
+        self.failures: list[SuiteFailure] = []
+        self.reruns: list[SuiteFailure] = []
 
     def passed(self, nodeid: str) -> None:
         """A test's call passed: it may yet fail when it is torn down, or be tried again."""
         self._passed[nodeid] = None
 
-    def failed(self, failing: TestFailure) -> None:
+    def failed(self, failing: SuiteFailure) -> None:
         """A test failed, or one of its tries did."""
         if failing.outcome != "rerun":
             self.failures.append(failing)

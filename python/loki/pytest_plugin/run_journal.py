@@ -18,8 +18,8 @@ from loki.base import locks
 from loki.memory.suites.suite_journal import journal_line, opening, timeouts_of, unfinished
 
 if TYPE_CHECKING:
-    from loki.memory.suites.suite_journal import Entry, Unfinished
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_journal import Entry, UnfinishedRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 
 FOLDER = "state/test-runs"
 """Where journals are in a project's ``.loki/``."""
@@ -39,7 +39,7 @@ class Journal:
         self._failures = 0
         self._is_torn = False
 
-    def open(self, folder: Path, run: TestRun, *, has_workers: bool) -> None:
+    def open(self, folder: Path, run: SuiteRun, *, has_workers: bool) -> None:
         """Begin it; no journal where the folder cannot be written to.
 
         Args:
@@ -86,7 +86,7 @@ class Journal:
         except OSError:
             self._is_torn = True  # the lock stays: the run goes on
 
-    def failed(self, failing: TestFailure) -> None:
+    def failed(self, failing: SuiteFailure) -> None:
         """A test failed, or one of its tries."""
         from loki.base.secret import masked
 
@@ -116,7 +116,7 @@ class Journal:
         self._handle = -1
 
 
-def left_behind(folder: Path) -> Iterator[Unfinished]:
+def left_behind(folder: Path) -> Iterator[UnfinishedRun]:
     """Runs whose process is gone; each is removed when the next is asked for.
 
     Args:
@@ -151,6 +151,6 @@ def _remove(folder: Path, name: str) -> None:
         os.unlink(last, dir_fd=above)
 
 
-def _lasted(found: Unfinished, ended: float) -> Unfinished:
+def _lasted(found: UnfinishedRun, ended: float) -> UnfinishedRun:
     took = round(1000 * max(0.0, ended - found.began)) if found.began else 0
     return replace(found, run=replace(found.run, duration_ms=took))

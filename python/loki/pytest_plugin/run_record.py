@@ -1,4 +1,4 @@
-"""A run of a test suite on its way to becoming a `loki.memory.suites.suite_run.TestRun`."""
+"""A run of a test suite on its way to becoming a `loki.memory.suites.suite_run.SuiteRun`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from loki.action.changes.code_state import CodeState
     from loki.memory.store import ForgivingStore
-    from loki.memory.suites.suite_run import TestRun
-    from loki.pytest_plugin.project_root import Place
+    from loki.memory.suites.suite_run import SuiteRun
+    from loki.pytest_plugin.project_root import ProjectRoot
     from loki.pytest_plugin.results_tally import Tally
     from loki.pytest_plugin.run_journal import Journal
 
@@ -37,7 +37,7 @@ class RunRecord:
         reports: files that the run writes itself, which are no part of the code.
     """
 
-    def __init__(self, place: Place, reports: Iterable[Path] = ()) -> None:
+    def __init__(self, place: ProjectRoot, reports: Iterable[Path] = ()) -> None:
         self._place = place
         self._id = secrets.token_hex(8)
         self._ignored = frozenset(os.path.abspath(path) for path in reports)
@@ -55,11 +55,11 @@ class RunRecord:
         """
         from loki.base.manual_clock import clock_of
         from loki.base.time import isoformat
-        from loki.memory.suites.suite_run import TestRun
+        from loki.memory.suites.suite_run import SuiteRun
 
         self._started = clock_of(os.environ).now()
         self._began = time.perf_counter()
-        known = TestRun(
+        known = SuiteRun(
             id=self._id, started_at=isoformat(self._started), environment=_environment()
         )
         journal.open(self.folder, known, has_workers=has_workers)
@@ -68,7 +68,7 @@ class RunRecord:
 
     def finish(
         self, tally: Tally, *, counts: Mapping[str, int], interrupted: bool, exit_code: int
-    ) -> TestRun:
+    ) -> SuiteRun:
         """The run as it is kept.
 
         Args:
@@ -78,12 +78,12 @@ class RunRecord:
             exit_code: pytest's.
         """
         from loki.base.time import isoformat
-        from loki.memory.suites.suite_run import TestRun
+        from loki.memory.suites.suite_run import SuiteRun
 
         if self._asking is not None:
             self._asking.join()
         code = self._code
-        return TestRun(
+        return SuiteRun(
             id=self._id,
             started_at=isoformat(self._started) if self._started else "",
             duration_ms=round(1000 * (time.perf_counter() - self._began)),

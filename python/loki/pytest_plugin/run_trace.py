@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.project_root import ProjectRoot
     from loki.pytest_plugin.run_journal import Journal
 
 PATH = "loki_journal"
@@ -63,7 +63,7 @@ class TimerWatch:
 class Trace(TimerWatch):
     """Writes the journal in the process that a person started; pytest calls its hooks."""
 
-    def __init__(self, config: pytest.Config, journal: Journal, place: Place) -> None:
+    def __init__(self, config: pytest.Config, journal: Journal, place: ProjectRoot) -> None:
         super().__init__(self._timed_out)
         self._journal = journal
         self._place = place
@@ -108,7 +108,7 @@ class Trace(TimerWatch):
         self._journal.write("timeout", masked({"test": self._place.test(test), "text": text}))
 
 
-def worker_watch(path: str, place: Place) -> TimerWatch:
+def worker_watch(path: str, place: ProjectRoot) -> TimerWatch:
     """What watches the timers of a worker of pytest-xdist.
 
     Args:

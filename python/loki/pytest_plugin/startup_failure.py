@@ -26,8 +26,8 @@ from loki.pytest_plugin.error_guard import Guard
 if TYPE_CHECKING:
     from _pytest._code.code import Traceback
 
-    from loki.decision.suites.suite_summary import TestSummary
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.decision.suites.suite_summary import SuiteSummary
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.pytest_plugin.run_record import RunRecord
 
 _CONFTEST = "ConftestImportFailure"  # pytest has no public name for it, nor for the next
@@ -78,7 +78,9 @@ class _Asked:
         return f"{self.path}:{self.line}: in <module>\n    {source}\n"
 
 
-def tell(config: pytest.Config, said: Mapping[str, object], error: Exception) -> None:
+def report_startup_failure(
+    config: pytest.Config, said: Mapping[str, object], error: Exception
+) -> None:
     """Keep the run and say what ended it, unless that is something else than an import.
 
     Args:
@@ -127,7 +129,7 @@ def _tell(
     guard: Guard,
 ) -> None:
     from loki.decision.suites.suite_summary import summarize
-    from loki.memory.suites.suite_history import TestHistory
+    from loki.memory.suites.suite_history import SuiteHistory
     from loki.pytest_plugin import report_publishing
     from loki.pytest_plugin.activation import place_in
     from loki.pytest_plugin.crashed_runs import keep_unfinished
@@ -139,7 +141,7 @@ def _tell(
     recognizer = Recognizer(place)
     record = RunRecord(place, options.reports)
     run = _run(record, recognizer.failing(report), exit_code)
-    history = TestHistory(record.store(guard.warn))
+    history = SuiteHistory(record.store(guard.warn))
     died = keep_unfinished(record.folder, history, lambda: recognizer)
     summary = summarize(run, history)
     report_publishing.write_reports(summary, options.reports, guard.warn)
@@ -149,7 +151,7 @@ def _tell(
     history.keep(run)
 
 
-def _run(record: RunRecord, failing: TestFailure, exit_code: int) -> TestRun:
+def _run(record: RunRecord, failing: SuiteFailure, exit_code: int) -> SuiteRun:
     """A run of one error, in which no test had its turn."""
     from loki.pytest_plugin.results_tally import Tally
     from loki.pytest_plugin.run_journal import Journal
@@ -163,7 +165,7 @@ def _run(record: RunRecord, failing: TestFailure, exit_code: int) -> TestRun:
         journal.remove()
 
 
-def _show(summary: TestSummary, died: list[str]) -> None:
+def _show(summary: SuiteSummary, died: list[str]) -> None:
     from loki.pytest_plugin.terminal import show
 
     page = Page(sys.stderr)

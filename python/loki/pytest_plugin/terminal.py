@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from loki.decision.suites.suite_labels import LabelName
-    from loki.decision.suites.suite_summary import Cause, Member, TestSummary
+    from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
 
 CAUSES, TESTS, RESCUED = 20, 3, 5
 """Causes that are shown, tests of each, and tests that passed when tried again. Chosen."""
@@ -57,7 +57,7 @@ class Writer(Protocol):
 
 
 def show(
-    summary: TestSummary, writer: Writer, *, excused: Collection[Member] = (), width: int = 0
+    summary: SuiteSummary, writer: Writer, *, excused: Collection[Member] = (), width: int = 0
 ) -> None:
     """Write the summary of a run.
 
@@ -96,7 +96,7 @@ def show(
     _rescued(summary, writer, columns)
 
 
-def _common(summary: TestSummary) -> str:
+def _common(summary: SuiteSummary) -> str:
     """Which files changed, where that is the same of several causes: it is said once."""
     said = {changed(cause) for cause in summary.causes}
     return next(iter(said)) if len(summary.causes) > 1 and len(said) == 1 else ""
@@ -134,7 +134,7 @@ def _tests(cause: Cause, width: int) -> Iterator[str]:
         yield f"{_INDENT}  … and {len(cause.tests) - TESTS} more"
 
 
-def _rescued(summary: TestSummary, writer: Writer, width: int) -> None:
+def _rescued(summary: SuiteSummary, writer: Writer, width: int) -> None:
     if not summary.rescued:
         return
     tests = counted(len(summary.rescued), "test")

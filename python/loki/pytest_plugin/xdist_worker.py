@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from loki.memory.suites.suite_run import TestFailure
+    from loki.memory.suites.suite_run import SuiteFailure
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.failure_recognition import Recognizer
-    from loki.pytest_plugin.project_root import Place
+    from loki.pytest_plugin.project_root import ProjectRoot
 
 OUTPUT = "loki"
 """Key under which a worker tells the controller at its end what went wrong."""
 
 
-class Witness:
+class XdistWorkerPlugin:
     """Sees the reports where the tests ran: all that both sides have in common.
 
     Args:
@@ -27,7 +27,7 @@ class Witness:
         worker: name of this process among others.
     """
 
-    def __init__(self, guard: Guard, place: Place, worker: str = "") -> None:
+    def __init__(self, guard: Guard, place: ProjectRoot, worker: str = "") -> None:
         self.guard = guard
         self.place = place
         self._worker = worker
@@ -40,7 +40,7 @@ class Witness:
 
         return Recognizer(self.place, self._worker)
 
-    def recognized(self, report: pytest.TestReport, timed_out: str = "") -> TestFailure:
+    def recognized(self, report: pytest.TestReport, timed_out: str = "") -> SuiteFailure:
         """The failing test of a failing report, which gets properties that say what was found.
 
         Args:
@@ -60,7 +60,7 @@ class Witness:
             self._said[report.nodeid] = properties
         return failing
 
-    def collected(self, report: pytest.CollectReport) -> TestFailure:
+    def collected(self, report: pytest.CollectReport) -> SuiteFailure:
         """The same of what could not be collected."""
         return self.recognizer.failing(report)
 
@@ -77,10 +77,10 @@ class Witness:
 class Worker:
     """Listens in a worker; pytest calls its hooks."""
 
-    def __init__(self, config: pytest.Config, guard: Guard, place: Place) -> None:
+    def __init__(self, config: pytest.Config, guard: Guard, place: ProjectRoot) -> None:
         self._output: dict[str, object] = config.workeroutput  # type: ignore[attr-defined]
         name = str(config.workerinput.get("workerid", ""))  # type: ignore[attr-defined]
-        self._witness = Witness(guard, place, name)
+        self._witness = XdistWorkerPlugin(guard, place, name)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
         _use_core(arguments[1])
         from loki.recognition import definition_validation
 
-        verdicts = (definition_validation.of_tool, definition_validation.of_patterns)
+        verdicts = (definition_validation.tool_errors, definition_validation.pattern_errors)
     try:
         definitions = compile_definitions(_HERE, *verdicts)
     except ConfigError as error:

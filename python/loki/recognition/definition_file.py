@@ -178,19 +178,19 @@ def _kind(node: yaml.Node) -> str:
     return str(node.tag).removeprefix("tag:yaml.org,2002:")
 
 
-def near(word: str, names: Iterable[str]) -> str:
+def closest(word: str, names: Iterable[str]) -> str:
     """The name that a word is a slip of; empty where it is none's.
 
     Example:
-        >>> near("signls", ["signals", "strategy"])
+        >>> closest("signls", ["signals", "strategy"])
         'signals'
     """
     return next(iter(difflib.get_close_matches(word[:_SHOWN], list(names), n=1)), "")
 
 
-def hint(word: str, names: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str]) -> str:
     """A question that ends an error: what may have been meant."""
-    meant = near(word, names)
+    meant = closest(word, names)
     return f"; did you mean {meant!r}?" if meant else ""
 
 

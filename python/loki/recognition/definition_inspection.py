@@ -120,13 +120,13 @@ def _is_tool(document: Document) -> bool:
 
 def _problems(document: Document, kind: str) -> list[ConfigError]:
     if document.problems:
-        return definition_validation.in_order(
-            [*document.problems, *definition_validation.of_regexes(document).values()]
+        return definition_validation.ordered_errors(
+            [*document.problems, *definition_validation.regex_errors(document).values()]
         )
     return (
-        definition_validation.of_tool(document)
+        definition_validation.tool_errors(document)
         if kind == "tool"
-        else definition_validation.of_patterns(document)
+        else definition_validation.pattern_errors(document)
     )
 
 
@@ -235,7 +235,7 @@ def _tool_warnings(document: Document) -> Iterator[ConfigError]:
             if name not in known:
                 reason = f"found {name!r}, expected the name of a tool"
                 yield document.error(
-                    f"{where}/{number}", reason + definition_file.hint(name, known)
+                    f"{where}/{number}", reason + definition_file.did_you_mean(name, known)
                 )
     kinds = {pattern.kind for pattern in PatternSet.default().patterns.values()}
     said = [("/kind", value.get("kind"))]
@@ -243,7 +243,7 @@ def _tool_warnings(document: Document) -> Iterator[ConfigError]:
     for where, kind in said:
         if kind is not None and kind not in kinds:
             reason = f"found {kind!r}, expected a kind of failure that a built-in pattern is of"
-            yield document.error(where, reason + definition_file.hint(kind, sorted(kinds)))
+            yield document.error(where, reason + definition_file.did_you_mean(kind, sorted(kinds)))
     for index, block in enumerate(blocks):
         if "opens" in block and not block.get("closes"):
             reason = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 from loki.recognition.schema_shapes import (
     any_text,
     exactly_one,
@@ -213,7 +213,7 @@ def _weight(cursor: Cursor) -> str | float:
     try:
         number = float(value)
     except ValueError:
-        raise cursor.wrong(expected + hint(value, ("strong", "weak"))) from None
+        raise cursor.wrong(expected + did_you_mean(value, ("strong", "weak"))) from None
     if not 0 < number <= 1:  # also where it is no number (.nan)
         raise cursor.wrong(expected)
     return number

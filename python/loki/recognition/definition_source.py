@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from loki.base.error import ConfigError
-from loki.recognition.yaml_error import in_plain_words
+from loki.recognition.yaml_error import plain_yaml_error
 
 MAX_BYTES = 4 * 1024 * 1024
 """Of one file. Chosen, not measured: the built-in set has 40 KB."""
@@ -98,7 +98,7 @@ class Source:
             _Census(self).take()
             node = yaml.compose(self.text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
-            index, reason = in_plain_words(error, self.text, self.place)
+            index, reason = plain_yaml_error(error, self.text, self.place)
             raise self.error(index, reason) from None
         except yaml.YAMLError:
             raise self.error(0, "found text that is no YAML, expected YAML") from None

@@ -24,7 +24,7 @@ _Refused = tuple[str, str]
 """JSON pointer and reason."""
 
 
-def of_regexes(document: Document) -> dict[str, ConfigError]:
+def regex_errors(document: Document) -> dict[str, ConfigError]:
     """JSON pointer to what RE2 refuses there; also where the shape of the file is wrong.
 
     At most 100 are found. A regex of version 1 is not seen as one here.
@@ -35,7 +35,7 @@ def of_regexes(document: Document) -> dict[str, ConfigError]:
     }
 
 
-def of_patterns(document: Document) -> list[ConfigError]:
+def pattern_errors(document: Document) -> list[ConfigError]:
     """What is refused in a pattern file whose shape is right, in the order of the text.
 
     Every regex is compiled once, so that nothing fails later.
@@ -43,30 +43,30 @@ def of_patterns(document: Document) -> list[ConfigError]:
     own: dict[str, Any] = document.value
     if _pattern(own, own.get("patterns", [])) is None:
         return []
-    found = of_regexes(document)
+    found = regex_errors(document)
     for where, reason in islice(_patterns(own), regex.MOST_REFUSALS):
         if where not in found:
             found[where] = _version1(document, where) or document.error(
                 where, _in(document, where, reason)
             )
-    return in_order(found.values())
+    return ordered_errors(found.values())
 
 
-def of_tool(document: Document) -> list[ConfigError]:
+def tool_errors(document: Document) -> list[ConfigError]:
     """What is refused in a tool file whose shape is right, in the order of the text."""
     tool = {key: entry for key, entry in document.value.items() if key != "samples"}
     if _tool(tool) is None:
         return []
-    found = of_regexes(document)
+    found = regex_errors(document)
     for where, reason in _tools(tool):
         # A regex that stands alone is no list in the file; the core always has one.
         pointer = where if where in document.regexes else re.sub(r"/0$", "", where)
         if pointer not in found:
             found[pointer] = _worded(document, pointer, reason)
-    return in_order(found.values())
+    return ordered_errors(found.values())
 
 
-def in_order(problems: Iterable[ConfigError]) -> list[ConfigError]:
+def ordered_errors(problems: Iterable[ConfigError]) -> list[ConfigError]:
     """Problems in the order of the text."""
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loki import _core
 from loki.base.argument_checks import listed, thread_count
 from loki.base.secret import unnamed
-from loki.recognition.html_repr import failure_card
+from loki.recognition.html_repr import failure_html
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
 from loki.recognition.stack_frame import Frame, as_json, match_of, must_fit
 
@@ -269,7 +269,7 @@ class Failure:
         return f"<Failure {self.pattern_id} ({self.confidence:.2f}) {self}>"
 
     def _repr_html_(self) -> str:
-        return failure_card(self)
+        return failure_html(self)
 
 
 _FIELDS = tuple(entry.name for entry in dataclasses.fields(Failure) if entry.name != "match")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.base.html import card
+from loki.base.html import html_card
 
 if TYPE_CHECKING:
     from loki.recognition.failure import Failure
@@ -14,13 +14,13 @@ MOST_TESTS = 5
 """Failing tests that are named; the others are counted. Chosen, not measured."""
 
 
-def failure_card(failure: Failure) -> str:
+def failure_html(failure: Failure) -> str:
     """A failure: what failed, where, what kind that is, and the lines that say so."""
     match = failure.match
     tests = ", ".join(failure.tests[:MOST_TESTS])
     more = len(failure.tests) - MOST_TESTS
     said = failure.said
-    return card(
+    return html_card(
         f"Failure: {failure.pattern_id}",
         [
             ("where", failure.place),
@@ -38,9 +38,9 @@ def failure_card(failure: Failure) -> str:
     )
 
 
-def match_card(match: Match) -> str:
+def match_html(match: Match) -> str:
     """A match: the pattern, how sure it is, and the signals that hit."""
-    return card(
+    return html_card(
         f"Match: {match.pattern}",
         [
             ("kind", match.kind if match.kind != match.pattern else None),

@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class SignalTrial:
+class SignalExplanation:
     """One signal against one text.
 
     Attributes:
@@ -48,7 +48,7 @@ class SignalTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class PatternTrial:
+class PatternExplanation:
     """One pattern against one text.
 
     Attributes:
@@ -61,13 +61,13 @@ class PatternTrial:
 
     pattern: Pattern
     match: Match | None
-    signals: tuple[SignalTrial, ...]
+    signals: tuple[SignalExplanation, ...]
     score: float
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class MatchExplanation:
     """A set against one text.
 
     Attributes:
@@ -81,13 +81,13 @@ class Trial:
     failure: Failure
     lines: tuple[int, int]
     is_excerpt: bool
-    matches: tuple[PatternTrial, ...]
-    close: tuple[PatternTrial, ...]
+    matches: tuple[PatternExplanation, ...]
+    close: tuple[PatternExplanation, ...]
 
 
-def try_out(
+def explain_match(
     patterns: PatternSet, text: str, command: str | None = None, language: str | None = None
-) -> Trial:
+) -> MatchExplanation:
     """Which patterns match a text, and why.
 
     Args:
@@ -97,7 +97,7 @@ def try_out(
         language: of the project, where it is known.
 
     Example:
-        >>> tried = try_out(PatternSet.default(), "ModuleNotFoundError: No module named 'flask'")
+        >>> tried = explain_match(PatternSet.default(), "ModuleNotFoundError: No module named 'flask'")
         >>> tried.matches[0].pattern.id
         'import-not-found'
     """
@@ -116,10 +116,14 @@ def try_out(
         match = found.get(entry["id"])
         score = match.confidence if match else _score(signals)
         reason = "" if match else _reason(patterns.patterns[entry["id"]], signals, score, failure)
-        tried.append(PatternTrial(patterns.patterns[entry["id"]], match, signals, score, reason))
+        tried.append(
+            PatternExplanation(patterns.patterns[entry["id"]], match, signals, score, reason)
+        )
     order = list(found)
     matches = sorted((t for t in tried if t.match), key=lambda t: order.index(t.pattern.id))
-    return Trial(failure, subject.lines, subject.is_excerpt, tuple(matches), _closest(tried, found))
+    return MatchExplanation(
+        failure, subject.lines, subject.is_excerpt, tuple(matches), _closest(tried, found)
+    )
 
 
 class _Subject:
@@ -199,10 +203,10 @@ def _signal_trials(
     numbers: range,
     hits: Mapping[int, Span],
     almost: Mapping[int, Span],
-) -> tuple[SignalTrial, ...]:
+) -> tuple[SignalExplanation, ...]:
     shown = patterns.patterns[entry["id"]].signals
     return tuple(
-        SignalTrial(
+        SignalExplanation(
             signal=shown[index],
             weight=weight(signal),
             excludes=not isinstance(signal, str) and "not" in signal,
@@ -225,7 +229,7 @@ def _missed(signal: Any) -> str:
     return "it is a part of a longer word, or in another letter case"
 
 
-def _score(signals: Sequence[SignalTrial]) -> float:
+def _score(signals: Sequence[SignalExplanation]) -> float:
     """What the hits come to, as the core scores them where no hit lies in another."""
     speaking = [signal for signal in signals if not signal.excludes]
     hits = [signal.weight for signal in speaking if signal.span is not None]
@@ -239,7 +243,7 @@ def _score(signals: Sequence[SignalTrial]) -> float:
 
 
 def _reason(
-    pattern: Pattern, signals: Sequence[SignalTrial], score: float, failure: Failure
+    pattern: Pattern, signals: Sequence[SignalExplanation], score: float, failure: Failure
 ) -> str:
     against = [s for s in signals if s.excludes and s.span is not None]
     if against:
@@ -249,7 +253,9 @@ def _reason(
     return f"{score:.2f} is under {LEAST:.2f}"
 
 
-def _closest(tried: Sequence[PatternTrial], found: Mapping[str, Match]) -> tuple[PatternTrial, ...]:
+def _closest(
+    tried: Sequence[PatternExplanation], found: Mapping[str, Match]
+) -> tuple[PatternExplanation, ...]:
     if found:
         return ()
     near = [t for t in tried if t.score > 0 or any(s.almost for s in t.signals)]

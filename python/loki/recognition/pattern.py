@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki import _core
 from loki.recognition import builtin
-from loki.recognition.html_repr import match_card
+from loki.recognition.html_repr import match_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Match:
         return self.kind in INFRASTRUCTURE_KINDS and self.confidence >= MEDIUM
 
     def _repr_html_(self) -> str:
-        return match_card(self)
+        return match_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class PatternSet:
         from loki.recognition import definition_schema, definition_validation
 
         document = definition.read(yaml, name, definition_schema.pattern_file)
-        for problem in definition_validation.of_patterns(document):
+        for problem in definition_validation.pattern_errors(document):
             raise problem
         return PatternSet.of(document.value)
 

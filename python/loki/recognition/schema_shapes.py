@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.definition_file import hint, near
+from loki.recognition.definition_file import closest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +70,7 @@ def one_of(*names: str) -> Check:
     def check(cursor: Cursor) -> str:
         value = cursor.scalar(("str",), expected)
         if value not in names:
-            raise cursor.wrong(expected + hint(value, names))
+            raise cursor.wrong(expected + did_you_mean(value, names))
         return value
 
     return check
@@ -124,7 +124,7 @@ def record(required: dict[str, Check], optional: dict[str, Check], what: str) ->
                 result[key] = entry.gather(known[key])
             else:
                 cursor.document.note(_unknown(cursor, node, known))
-                meant.add(near(key, known))
+                meant.add(closest(key, known))
         # A key that was misspelt is not missing, too.
         missing = [repr(key) for key in required if key not in entries and key not in meant]
         if missing:
@@ -137,7 +137,7 @@ def record(required: dict[str, Check], optional: dict[str, Check], what: str) ->
 
 def _unknown(cursor: Cursor, node: Any, names: Iterable[str]) -> ConfigError:
     shown = node.value[:_LONGEST_KEY]
-    expected = f"one of {', '.join(names)}{hint(shown, names)}"
+    expected = f"one of {', '.join(names)}{did_you_mean(shown, names)}"
     return cursor.error(f"found unknown key {shown!r}, expected {expected}", node)
 
 

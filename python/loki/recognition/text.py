@@ -7,7 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TypeAlias
 
 from loki import _core
-from loki.base.control_characters import written_out
+from loki.base.control_characters import escape_control_characters
 
 Text: TypeAlias = str | bytes | bytearray | memoryview
 """Output of a tool: text, or bytes in any encoding: UTF-16 where they begin with its byte order mark,
@@ -56,7 +56,7 @@ def visible(text: Text) -> str:
         >>> print(visible("\x1b[31mexpected 'ab', got 'a\u200bb'"))
         expected 'ab', got 'a\u200bb'
     """
-    return written_out(clean(text))
+    return escape_control_characters(clean(text))
 
 
 class Cleaned:

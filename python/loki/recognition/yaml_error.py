@@ -61,7 +61,7 @@ _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
 )  # fmt: skip
 
 
-def in_plain_words(error: Any, text: str, place: Place) -> tuple[int, str]:
+def plain_yaml_error(error: Any, text: str, place: Place) -> tuple[int, str]:
     """Where a person should look, and what stands there and what was expected.
 
     Args:

@@ -213,7 +213,7 @@ class FileStore:
                 data = path.read_bytes()
             except OSError:  # there is none, as often
                 return
-            if document_validation.document(document, data.decode("utf-8", "replace"))[1]:
+            if document_validation.validated_document(document, data.decode("utf-8", "replace"))[1]:
                 self._keep(document, data)
 
     def _keep(self, document: str, data: bytes | None) -> None:
@@ -266,7 +266,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: there is none.
     """
-    record = document_validation.parsed(line)
+    record = document_validation.parsed_json(line)
     if not isinstance(record, dict):
         raise ValueError(f"found {type(record).__name__}, expected an object")
     return record

@@ -33,7 +33,7 @@ class Stopped(Exception):
 
 
 @contextmanager
-def held(folder: Path, cancelled: threading.Event) -> Iterator[None]:
+def hold_project(folder: Path, cancelled: threading.Event) -> Iterator[None]:
     """Hold the project, whole, once no other run and no other worker does.
 
     Args:
@@ -92,7 +92,7 @@ def recover(folder: Path) -> None:
 
 
 @contextmanager
-def landing(folder: Path, task: str) -> Iterator[None]:
+def merging(folder: Path, task: str) -> Iterator[None]:
     """Say that a task's change is landing, for whoever comes after a crash. Needs the project."""
     atomic_file.write_atomic(folder / MARK, json.dumps({"task": task}).encode() + b"\n")
     yield  # what raises has been rolled back, or is by whoever comes next

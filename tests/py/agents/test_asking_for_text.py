@@ -8,7 +8,7 @@ import pytest
 
 import loki
 from loki.action.question_protocol import Question, Said
-from loki.agents.endpoint import LocalBreakers, Ways
+from loki.agents.endpoint import ChainOptions, LocalBreakers
 from loki.agents.fallback_agent import ask
 from loki.agents.model_agent import ModelAgent
 from loki.base.error import AgentError
@@ -16,9 +16,9 @@ from loki.testing import ManualClock, ScriptedLLM
 
 
 @pytest.fixture
-def ways() -> Ways:
+def ways() -> ChainOptions:
     clock = ManualClock()
-    return Ways(LocalBreakers(clock), clock)
+    return ChainOptions(LocalBreakers(clock), clock)
 
 
 @pytest.fixture
@@ -36,6 +36,6 @@ def test_a_model_is_told_its_instructions(project: Path) -> None:
     assert llm.requests[0].tool is None
 
 
-def test_a_function_cannot_be_asked_for_text(project: Path, ways: Ways) -> None:
+def test_a_function_cannot_be_asked_for_text(project: Path, ways: ChainOptions) -> None:
     with pytest.raises(AgentError, match="text alone"):
         ask([dict], Question("Why?", "t", project), ways)

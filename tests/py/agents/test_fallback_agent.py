@@ -11,7 +11,7 @@ import pytest
 import loki
 from loki.action.loop.agent_call import AnyAgent, as_event, as_failure_of
 from loki.action.loop.loop_events import AgentFailed, Malformed, Refused
-from loki.agents.endpoint import LocalBreakers, Ways
+from loki.agents.endpoint import ChainOptions, LocalBreakers
 from loki.agents.fallback_agent import FallbackAgent
 from loki.agents.model_agent import ModelAgent
 from loki.agents.resilient_llm import ResilientLLM
@@ -35,7 +35,7 @@ def calls() -> Kept:
 
 def chain(clock: ManualClock, calls: Kept, *agents: AnyAgent) -> FallbackAgent:
     backoff = Backoff("5s", cap="5m", jitter=0)
-    return FallbackAgent(agents, Ways(LocalBreakers(clock), clock, backoff, calls=calls))
+    return FallbackAgent(agents, ChainOptions(LocalBreakers(clock), clock, backoff, calls=calls))
 
 
 def brief(tmp_path: Path, **more: Any) -> loki.Briefing:
@@ -95,7 +95,7 @@ def test_where_no_call_went_out_nothing_failed(
     tmp_path: Path, clock: ManualClock, calls: Kept
 ) -> None:
     """Models whose breakers are open are refused: that is a pause, and no attempt."""
-    ways = Ways(LocalBreakers(clock), clock, calls=calls)
+    ways = ChainOptions(LocalBreakers(clock), clock, calls=calls)
     models = [ScriptedLLM(name, [], clock) for name in "ab"]
     agents = [ModelAgent(ResilientLLM(model, ways=ways)) for model in models]
     for model in models:

@@ -85,7 +85,7 @@ def test_time_lost_is_that_of_repeats_with_their_waits() -> None:
         )
     )
     assert (found.again_ms, found.again, found.total_ms) == (540, 1, 11547)
-    assert found.signatures == {"a:py:x": aggregates.Lost(first_ms=2000, again_ms=540, again=1)}
+    assert found.signatures == {"a:py:x": aggregates.LostTime(first_ms=2000, again_ms=540, again=1)}
 
 
 def test_without_costs_tokens_are_counted() -> None:

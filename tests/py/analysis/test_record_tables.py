@@ -11,8 +11,8 @@ import pytest
 import loki
 from loki import analysis
 from loki.memory.call_log import Call, Calls
-from loki.memory.suites.suite_history import TestHistory
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import SuiteHistory
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.testing import ManualClock
 
@@ -100,11 +100,11 @@ def test_calls_tool_calls_test_runs_and_signs(folder: Path) -> None:
     store = loki.Workspace(folder.parent).store
     Calls(store).add(Call(AT, "openai", "gpt-5", "error", cost=0.25, status=503, latency_ms=900))
     ToolFailures(store).add(ToolFailure(AT, "bash", "pytest -q", FAILURE, exit_code=1))
-    failed = TestFailure("t.py::test_a", "call", "failed", FAILURE, duration_ms=5)
-    tried = TestFailure("t.py::test_a", "call", "rerun", FAILURE, AT, rerun=1)
+    failed = SuiteFailure("t.py::test_a", "call", "failed", FAILURE, duration_ms=5)
+    tried = SuiteFailure("t.py::test_a", "call", "rerun", FAILURE, AT, rerun=1)
     counts = {"failed": 1, "passed": 3}
-    run = TestRun(id="r", started_at=AT, failures=(failed,), reruns=(tried,), counts=counts)
-    TestHistory(store).keep(run)
+    run = SuiteRun(id="r", started_at=AT, failures=(failed,), reruns=(tried,), counts=counts)
+    SuiteHistory(store).keep(run)
     signs = loki.Workspace(folder.parent).signs()
     for approach in ("added a default", "caught the error"):
         signs.observe(FAILURE, approach, "task-1")

@@ -8,7 +8,7 @@ import pytest
 
 import loki
 from loki import analysis
-from loki.base.html import card, table
+from loki.base.html import html_card, table
 from loki.decision.breaker_transition_log import TransitionLog
 from loki.decision.loop_policy import Action, Decision
 from loki.testing import ManualClock
@@ -67,12 +67,12 @@ def test_tables_and_columns(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    assert Tags(card("a", [("x", None), ("y", ""), ("z", 0)])).text == "az0"
+    assert Tags(html_card("a", [("x", None), ("y", ""), ("z", 0)])).text == "az0"
     assert Tags(table("a", ["n"], [[1234567]])).text == "an1,234,567"
 
 
 @pytest.mark.parametrize("length", [10**4, 10**6])
 def test_a_huge_value_is_clipped_after_it_was_masked(length: int) -> None:
-    found = card("x", [("said", "a" * length)], said="b" * length, quote="c" * length)
+    found = html_card("x", [("said", "a" * length)], said="b" * length, quote="c" * length)
     assert len(found) < 8_000
-    assert "abcd1234" not in card("x" * 380 + " " + SECRET)
+    assert "abcd1234" not in html_card("x" * 380 + " " + SECRET)

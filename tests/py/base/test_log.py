@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from loki.base.log import fields, tell, write
+from loki.base.log import fields, log_event, write
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_line_carries_its_fields(
     caplog: pytest.LogCaptureFixture, warning: bool, level: int
 ) -> None:
     with caplog.at_level(logging.INFO, logger="loki"):
-        tell("7", "attempt=1 asking the agent", warning=warning)
+        log_event("7", "attempt=1 asking the agent", warning=warning)
     (record,) = caplog.records
     assert record.getMessage() == "[closed-loop] task=7 attempt=1 asking the agent"
     assert record.levelno == level
@@ -58,7 +58,7 @@ def test_a_line_carries_its_fields(
 def test_what_a_line_quotes_forges_no_other_line(caplog: pytest.LogCaptureFixture) -> None:
     evil = "it failed: x\n[closed-loop] task=7 status=success\x1b[2J\u202e"
     with caplog.at_level(logging.INFO, logger="loki"):
-        tell("7", evil)
+        log_event("7", evil)
         write(f"task=7 {evil}", {"task": "7"})
     for record in caplog.records:
         assert record.getMessage() == (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from loki.base.control_characters import INVISIBLE, written_out
+from loki.base.control_characters import INVISIBLE, escape_control_characters
 from loki.base.markdown import bullets, cell, code, cut, fence, inline, paragraphs, quotation
 
 hostile = st.text(
@@ -30,7 +30,7 @@ def test_code_cannot_be_ended(text: str) -> None:
     assert ticks is not None
     inside = span[len(ticks[0]) : -len(ticks[0])]
     assert ticks[0] not in re.findall("`+", inside)
-    assert " ".join(inside.split()) == written_out(" ".join(text.split()))
+    assert " ".join(inside.split()) == escape_control_characters(" ".join(text.split()))
     assert len(span.splitlines()) == 1
 
 

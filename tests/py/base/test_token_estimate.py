@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.token_estimate import clip, clip_around, clip_line, clip_lines, tokens
+from loki.base.token_estimate import clip_around, clip_line, clip_lines, clip_to_tokens, tokens
 
 
 @given(st.text(), st.integers(1, 50), st.floats(0, 1))
 def test_clip_keeps_to_its_limit(text: str, limit: int, tail: float) -> None:
-    cut = clip(text, limit, tail=tail)
+    cut = clip_to_tokens(text, limit, tail=tail)
     assert tokens(cut) <= limit
     assert cut == text or "…" in cut
     assert (cut == text) is (tokens(text) <= limit) or text == "…"
@@ -19,8 +19,8 @@ def test_clip_keeps_to_its_limit(text: str, limit: int, tail: float) -> None:
 
 def test_clip_keeps_whole_lines_of_both_ends() -> None:
     text = "\n".join(f"line {number}" for number in range(100))
-    assert clip(text, 12).splitlines() == [*(f"line {n}" for n in range(6)), "…"]
-    both = clip(text, 20, tail=0.5).splitlines()
+    assert clip_to_tokens(text, 12).splitlines() == [*(f"line {n}" for n in range(6)), "…"]
+    both = clip_to_tokens(text, 20, tail=0.5).splitlines()
     assert both[0] == "line 0"
     assert both[-1] == "line 99"
     assert both.count("…") == 1
@@ -60,5 +60,5 @@ def test_a_long_line_loses_its_middle(most: int) -> None:
 
 
 def test_what_fits_stays_as_it_is() -> None:
-    assert clip("a\n" * 8, 4) == "a\n" * 8
+    assert clip_to_tokens("a\n" * 8, 4) == "a\n" * 8
     assert clip_line("x" * 32, 32) == "x" * 32

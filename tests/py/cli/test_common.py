@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import typer
 
-from loki.cli.common import INTERRUPTED, speaks_plainly
+from loki.cli.common import INTERRUPTED, errors_as_sentences
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, typer.Abort])
 def test_ctrl_c_is_an_interrupt_also_at_a_question(
     end: type[BaseException], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @speaks_plainly
+    @errors_as_sentences
     def command() -> None:
         raise end
 

@@ -50,7 +50,7 @@ def test_an_empty_queue_says_how_to_begin(tmp_path: Path) -> None:
 
 def test_tells_what_waits_for_what_and_who_has_what(tmp_path: Path, queue: Queue) -> None:
     with Worker(tmp_path / ".loki") as worker:
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         told = run(tmp_path).stdout
         held = next(one for one in told.splitlines() if one.startswith("  first"))
         assert f"{worker.id} has had it for" in held
@@ -102,7 +102,7 @@ def test_a_hand_in_it(tmp_path: Path, queue: Queue) -> None:
 
 def test_release_is_for_what_others_left(tmp_path: Path, queue: Queue) -> None:
     with Worker(tmp_path / ".loki") as worker:
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         refused = run(tmp_path, "release", "first")
         assert (refused.exit_code, f"{worker.id} works on 'first'" in refused.stderr) == (2, True)
     assert data(tmp_path, "release", "first")["list"] == "pending"

@@ -6,11 +6,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from loki.cli.app import app
-from loki.cli.command_table import COMMANDS, Rooms
+from loki.cli.command_table import COMMANDS, CommandGroup
 
 
 def test_each_command_is_there_by_its_name() -> None:
-    rooms = Rooms()
+    rooms = CommandGroup()
     assert list(rooms) == list(COMMANDS)
     assert {command.name for command in rooms.values()} == set(COMMANDS)
     assert get_command(app).name == "loki"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from loki.base.log import tell
+from loki.base.log import log_event
 from loki.base.time import SystemClock
 from loki.cli.common import log_to_console
 from loki.cli.run import report
@@ -29,7 +29,7 @@ def test_names_of_files_and_reasons_move_no_cursor(capsys: pytest.CaptureFixture
 
 def test_log_lines_and_warnings_move_none_either(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_console()
-    tell("t", "strategy auto_fix failed: \x1b[2J", warning=True)
+    log_event("t", "strategy auto_fix failed: \x1b[2J", warning=True)
     logging.getLogger("loki").warning("%s: skipped", "a\x1b[2J.jsonl")
     told = capsys.readouterr().err
     assert "\x1b" not in told

@@ -57,7 +57,7 @@ def test_a_task_that_a_worker_has_is_not_to_be_run_again(tmp_path: Path) -> None
     queue.submit_all([QueuedTask("fix-login", "Fix the login")])
     task_record.save(workspace.store, task_of({"id": "fix-login", "title": "Fix the login"}))
     with Worker(tmp_path / ".loki") as worker:
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         told = show("fix-login", "--project", str(tmp_path))
         assert f"in progress: {worker.id} has had it for" in told
         assert "loki resume" not in told

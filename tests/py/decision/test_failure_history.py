@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.decision.failure_history import REMEMBERED, Past, PastFailure
+from loki.decision.failure_history import REMEMBERED, FailureHistory, PastFailure
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 
@@ -61,7 +61,7 @@ def streak(failures: list[PastFailure], holds: str) -> int:
 def test_it_equals_a_look_at_every_failure(
     failures: list[PastFailure], amended: str | None
 ) -> None:
-    past = Past.of(failures)
+    past = FailureHistory.of(failures)
     if amended and failures:
         last = failures[-1]
         failures = [*failures[:-1], PastFailure(last.failure, amended, last.infrastructure)]
@@ -85,7 +85,7 @@ def test_counts_stay_exact_and_the_newest_failures_are_known_however_many_there_
         )
         for n in range(3 * REMEMBERED)
     ]
-    past = Past.of(many)
+    past = FailureHistory.of(many)
     assert past.work == 3 * REMEMBERED
     assert past.answers == {"context_expand": 3 * REMEMBERED}
     assert past.answers_to(many[-1].failure) == {"context_expand"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.decision.failure_history import Past, PastFailure
+from loki.decision.failure_history import FailureHistory, PastFailure
 from loki.decision.loop_policy import (
     Action,
     Decision,
@@ -29,7 +29,9 @@ OTHER = "Cannot assign 'undefined' to a value of type 'Preferences' in strict mo
 def situation(
     failure: Failure, *patterns: Pattern, past: Sequence[PastFailure] = (), **more: Any
 ) -> Situation:
-    return Situation(failure, Past.of(past), {pattern.id: pattern for pattern in patterns}, **more)
+    return Situation(
+        failure, FailureHistory.of(past), {pattern.id: pattern for pattern in patterns}, **more
+    )
 
 
 # --- rule 1 -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.decision.failure_history import Past, PastFailure
+from loki.decision.failure_history import FailureHistory, PastFailure
 from loki.decision.loop_policy import Action, Limits, Situation, decide
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ OTHER = "Cannot assign 'undefined' to a value of type 'Preferences' in strict mo
 def situation(
     failure: Failure, *patterns: Pattern, past: Sequence[PastFailure] = (), **more: Any
 ) -> Situation:
-    return Situation(failure, Past.of(past), {pattern.id: pattern for pattern in patterns}, **more)
+    return Situation(
+        failure, FailureHistory.of(past), {pattern.id: pattern for pattern in patterns}, **more
+    )
 
 
 @pytest.mark.parametrize(

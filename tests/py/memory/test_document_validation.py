@@ -23,7 +23,7 @@ RECORD = {
 
 
 def test_what_fits_comes_as_it_is() -> None:
-    data, flaws = document_validation.document(TASK, json.dumps(RECORD))
+    data, flaws = document_validation.validated_document(TASK, json.dumps(RECORD))
     assert flaws == ()
     assert data is not None
     assert {name: data[name] for name in ("title", "newer")} == {
@@ -35,7 +35,7 @@ def test_what_fits_comes_as_it_is() -> None:
 
 def test_what_does_not_fit_spoils_only_itself() -> None:
     damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
-    data, flaws = document_validation.document(TASK, json.dumps({**damaged, "title": 5}))
+    data, flaws = document_validation.validated_document(TASK, json.dumps({**damaged, "title": 5}))
     assert data is not None
     assert flaws == (
         "title: found 5, expected text",
@@ -54,10 +54,10 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
     for value in changed(RECORD):
-        data, flaws = document_validation.document(name, json.dumps(value))
+        data, flaws = document_validation.validated_document(name, json.dumps(value))
         assert data is None or all(isinstance(flaw, str) for flaw in flaws)
         if data is not None:
-            assert document_validation.document(name, json.dumps(data))[1] == (), (
+            assert document_validation.validated_document(name, json.dumps(data))[1] == (), (
                 "what was made of it fits"
             )
 
@@ -66,7 +66,7 @@ def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> N
     "text", ["", "[]", "null", "[" * 5_000, '{"a":' * 5_000, "9" * 5_000, '"\\ud800"', "NaN", "\0"]
 )
 def test_what_is_no_object_is_none_with_a_sentence(text: str) -> None:
-    data, flaws = document_validation.document(TASK, text)
+    data, flaws = document_validation.validated_document(TASK, text)
     assert data is None
     assert len(flaws) == 1
 
@@ -81,7 +81,7 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     for _ in range(3):
         damaged = store.load(files, TASK)
     assert damaged is not None
-    assert damaged[document_validation.FLAWS] == ("title: found 5, expected text",)
+    assert damaged[document_validation.DAMAGES] == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
     files.put(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
@@ -101,7 +101,7 @@ def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> Non
 def test_of_a_table_only_what_does_not_fit_goes() -> None:
     """A number that was shown never comes to mean something else, whatever stands beside it."""
     text = '{"next": 3, "given": {"a": [1, "x"], "b": 5, "c": [true, "x"]}, "left": ["a", 5]}'
-    data, flaws = document_validation.document("state/waiting.json", text)
+    data, flaws = document_validation.validated_document("state/waiting.json", text)
     assert data == {"next": 3, "given": {"a": [1, "x"]}, "left": ["a"]}
     assert len(flaws) == 3
 

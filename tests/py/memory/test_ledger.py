@@ -8,7 +8,7 @@ from loki.memory import front_matter, ledger
 from loki.memory.attempt import Attempt
 from loki.memory.ledger import Ledger
 from loki.memory.reflection import Reflection
-from loki.memory.task_progress import Course
+from loki.memory.task_progress import TaskProgress
 
 
 def attempt(number: int) -> Attempt:
@@ -27,7 +27,7 @@ def attempt(number: int) -> Attempt:
 def made(**fields: Any) -> Ledger:
     attempts = [attempt(1), attempt(2)]
     notes = [Reflection(why="the mock hides it", instead="run it for real", attempt=2)]
-    return ledger.of("t1", "fix it", Course.of(attempts), reflections=notes, **fields)
+    return ledger.of("t1", "fix it", TaskProgress.of(attempts), reflections=notes, **fields)
 
 
 def test_a_ledger_tells_goal_state_decisions_tries_questions_and_the_next_step() -> None:

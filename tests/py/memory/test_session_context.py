@@ -12,8 +12,8 @@ from loki.memory import handoff, ledger
 from loki.memory.attempt import Attempt
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import Ledger
-from loki.memory.session_context import KEPT, Carried, is_for, read
-from loki.memory.task_progress import Course
+from loki.memory.session_context import KEPT, SessionContext, is_for, read
+from loki.memory.task_progress import TaskProgress
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE
 
@@ -22,7 +22,7 @@ def made(**fields: Any) -> Ledger:
     return ledger.of(
         "t1",
         "fix it",
-        Course.of([Attempt(1, "2026-04-04T12:00:00Z", "a try", "failed", "E1")]),
+        TaskProgress.of([Attempt(1, "2026-04-04T12:00:00Z", "a try", "failed", "E1")]),
         **fields,
     )
 
@@ -41,22 +41,24 @@ def test_hostile_texts_stay_data() -> None:
 
 
 def test_the_ledger_and_recent_handoffs_are_loaded(tmp_path: Path) -> None:
-    carried = Carried(FileStore(tmp_path), "t1")
-    assert carried.load() == ""
+    session_context = SessionContext(FileStore(tmp_path), "t1")
+    assert session_context.load() == ""
     for hour in range(3):
-        carried.keep(made(), Handoff("t1", "fix it", f"2026-04-04T1{hour}:00:00Z", f"why {hour}"))
-    told = carried.load()
+        session_context.keep(
+            made(), Handoff("t1", "fix it", f"2026-04-04T1{hour}:00:00Z", f"why {hour}")
+        )
+    told = session_context.load()
     assert told.index("# Ledger") < told.index("why 1") < told.index("why 2")
     assert "why 0" not in told
-    carried.keep_ledger(made(state="success"))
-    assert "# Ledger" not in carried.load()
+    session_context.keep_ledger(made(state="success"))
+    assert "# Ledger" not in session_context.load()
 
 
 def test_old_handoffs_of_a_task_go(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     for number in range(KEPT + 3):
         at = f"2026-04-{number + 1:02}T12:00:00Z"
-        Carried(store, "t1").keep(made(), Handoff("t1", "fix it", at, "x"))
+        SessionContext(store, "t1").keep(made(), Handoff("t1", "fix it", at, "x"))
     names = store.names(handoff.FOLDER)
     assert len(names) == KEPT
     assert "20260401" not in names[0]
@@ -92,11 +94,11 @@ def test_notes_of_other_tasks_are_not_for_this_one(tmp_path: Path) -> None:
     (folder / "CONTINUITY.md").write_text("for all")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / "torn.md").write_bytes(b"\xff\xfe not utf-8")
-    assert "for all" in Carried(FileStore(tmp_path), "t1").load()
+    assert "for all" in SessionContext(FileStore(tmp_path), "t1").load()
 
 
 def test_a_long_page_is_cut(tmp_path: Path) -> None:
     folder = tmp_path / "memory" / "handoffs"
     folder.mkdir(parents=True)
     (folder / "x.md").write_text("word " * 100_000)
-    assert len(Carried(FileStore(tmp_path), "t1").load()) < 2_000
+    assert len(SessionContext(FileStore(tmp_path), "t1").load()) < 2_000

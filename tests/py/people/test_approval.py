@@ -30,22 +30,22 @@ def no(note: str = "the title is wrong", digest: str = "d1") -> Approval:
 
 
 def test_what_is_added_stands(approvals: Approvals) -> None:
-    assert approvals.standing("reads well", "d1") is None
+    assert approvals.current("reads well", "d1") is None
     approvals.add(yes(note="fine"))
-    assert approvals.standing("reads well", "d1") == yes(note="fine")
+    assert approvals.current("reads well", "d1") == yes(note="fine")
 
 
 @pytest.mark.parametrize(("criterion", "digest"), [("reads well", "d2"), ("is fast", "d1")])
 def test_it_stands_for_nothing_else(approvals: Approvals, criterion: str, digest: str) -> None:
     approvals.add(yes())
-    assert approvals.standing(criterion, digest) is None
+    assert approvals.current(criterion, digest) is None
 
 
 def test_the_last_decision_about_the_same_content_counts(approvals: Approvals) -> None:
     for decision in (yes(), no(), yes(digest="d2")):
         approvals.add(decision)
-    assert approvals.standing("reads well", "d1") == no()
-    assert approvals.standing("reads well", "d2") == yes(digest="d2")
+    assert approvals.current("reads well", "d1") == no()
+    assert approvals.current("reads well", "d2") == yes(digest="d2")
     assert len(approvals.all()) == 3
 
 
@@ -68,5 +68,5 @@ def test_a_damaged_record_approves_nothing(
     ]
     log.write_text("".join(json.dumps(record) + "\n" for record in records))
     with caplog.at_level(logging.WARNING, "loki"):
-        assert approvals.standing("reads well", "d1") is None
+        assert approvals.current("reads well", "d1") is None
     assert caplog.text.count("skipped a record") == 3

@@ -8,7 +8,7 @@ import loki
 from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention
 from loki.people.escalation import Escalation, options, render
-from loki.people.escalation_answer import sentence, with_answer
+from loki.people.escalation_answer import answer_sentence, with_answer
 from loki.recognition.stack_frame import Frame
 from support.hostile import HOSTILE, headings_of
 
@@ -120,7 +120,7 @@ def test_output_of_tools_stays_in_its_fence() -> None:
     page = render(replace(ESCALATION, failure=hostile))
     fence = "`" * 7
     assert page.count(f"{fence}text\n") == 1
-    answered = with_answer(page, sentence(Intervention("2026-01-25T11:00:00.000Z")))
+    answered = with_answer(page, answer_sentence(Intervention("2026-01-25T11:00:00.000Z")))
     assert answered.count("a person resumed the task") == 1
     assert "**Task ID:**" in answered
     assert f"\n{fence}\n" in answered, "the fence is still closed"
@@ -145,12 +145,12 @@ def test_no_word_of_tools_agents_or_titles_breaks_out_of_its_place() -> None:
         *("Agent Analysis", "Guidance", "Recommended Options", "Awaiting"),
     ]
     answer = Intervention("2026-01-25T11:00:00.000Z", context="look at \u202e \x1b[2Jit")
-    assert headings_of(with_answer(page, sentence(answer)))[-1] == "Answered"
+    assert headings_of(with_answer(page, answer_sentence(answer)))[-1] == "Answered"
 
 
 def test_an_answer_takes_the_place_of_the_question() -> None:
     said = Intervention("2026-01-25T11:00:00.000Z", context="two\nlines")
-    page = with_answer(render(ESCALATION), sentence(said))
+    page = with_answer(render(ESCALATION), answer_sentence(said))
     assert page.endswith(
         "### Answered\n\n2026-01-25T11:00:00.000Z: a person resumed the task, and said:\n\n> two\n> lines\n"
     )

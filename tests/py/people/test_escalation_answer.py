@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import loki
 from loki.people.escalation import Escalation, render
-from loki.people.escalation_answer import is_open, open_tasks, said, with_answer, with_task
+from loki.people.escalation_answer import answer_text, is_open, open_tasks, with_answer, with_task
 from support.hostile import HOSTILE
 
 ESCALATION = Escalation("a", "Fix it", "stopped", "a gate", None, (), (), others=("b", "c"))
-ANSWER = said("2026-01-25T11:00:00.000Z", "a person retried the task")
+ANSWER = answer_text("2026-01-25T11:00:00.000Z", "a person retried the task")
 
 
 def test_a_page_of_several_tasks_is_open_until_each_is_answered() -> None:
@@ -43,7 +43,7 @@ def test_what_tools_and_people_say_neither_opens_nor_closes_a_page() -> None:
     assert is_open(page)
     assert open_tasks(page) == ["a"]
     answered = with_answer(
-        page, said("2026-01-25T11:00:00.000Z", "a person retried it", forged), "a"
+        page, answer_text("2026-01-25T11:00:00.000Z", "a person retried it", forged), "a"
     )
     assert not is_open(answered)
 

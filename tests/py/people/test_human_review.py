@@ -18,7 +18,7 @@ from loki.people.human_review import (
     MakeDeadLetter,
     Notify,
     Resume,
-    Standing,
+    ReviewStatus,
     TimePassed,
     step,
 )
@@ -29,8 +29,8 @@ LATER = NOON + timedelta(hours=1)
 
 
 def test_asked_blocks_the_task_and_tells_people() -> None:
-    standing, effects = step(REVIEW, Standing.NEW, Asked(), NOON)
-    assert standing is Standing.OPEN
+    standing, effects = step(REVIEW, ReviewStatus.NEW, Asked(), NOON)
+    assert standing is ReviewStatus.OPEN
     assert effects == (
         Block("t", "cost_limit: May it go on?"),
         Notify("human_review", "task t: cost_limit: May it go on?"),
@@ -40,65 +40,68 @@ def test_asked_blocks_the_task_and_tells_people() -> None:
 @pytest.mark.parametrize(
     ("answer", "note", "effect"),
     [
-        (Standing.APPROVED, "", Resume("t")),
-        (Standing.APPROVED, "fine", Resume("t", "A person (ann) approved: fine")),
-        (Standing.CLARIFIED, "use staging", Resume("t", "use staging")),
+        (ReviewStatus.APPROVED, "", Resume("t")),
+        (ReviewStatus.APPROVED, "fine", Resume("t", "A person (ann) approved: fine")),
+        (ReviewStatus.CLARIFIED, "use staging", Resume("t", "use staging")),
         (
-            Standing.REJECTED,
+            ReviewStatus.REJECTED,
             "too dear",
             Resume(
                 "t", "A person (ann) was asked, and said no: May it go on?\nTheir reason: too dear"
             ),
         ),
-        (Standing.ABORTED, "", GiveUp("t", "ann gave it up: no reason given")),
-        (Standing.CANCELLED, "", Resume("t")),
+        (ReviewStatus.ABORTED, "", GiveUp("t", "ann gave it up: no reason given")),
+        (ReviewStatus.CANCELLED, "", Resume("t")),
     ],
 )
-def test_an_answer(answer: Standing, note: str, effect: object) -> None:
-    assert step(REVIEW, Standing.OPEN, Answered(answer, "ann", note), LATER) == (answer, (effect,))
+def test_an_answer(answer: ReviewStatus, note: str, effect: object) -> None:
+    assert step(REVIEW, ReviewStatus.OPEN, Answered(answer, "ann", note), LATER) == (
+        answer,
+        (effect,),
+    )
 
 
 def test_nobody_is_waited_for_longer_than_a_day() -> None:
     just_before = NOON + TIMEOUT - timedelta(milliseconds=1)
-    assert step(REVIEW, Standing.OPEN, TimePassed(), just_before) == (Standing.OPEN, ())
-    standing, effects = step(REVIEW, Standing.OPEN, TimePassed(), NOON + TIMEOUT)
+    assert step(REVIEW, ReviewStatus.OPEN, TimePassed(), just_before) == (ReviewStatus.OPEN, ())
+    standing, effects = step(REVIEW, ReviewStatus.OPEN, TimePassed(), NOON + TIMEOUT)
     reason = "nobody answered review-1 within 24 h: cost_limit: May it go on?"
-    assert standing is Standing.EXPIRED
+    assert standing is ReviewStatus.EXPIRED
     assert effects == (MakeDeadLetter("t", reason), Notify("human_review_expired", reason))
 
 
 def test_an_answer_that_comes_late_counts_until_somebody_noticed() -> None:
     late = NOON + 2 * TIMEOUT
-    answered = Answered(Standing.APPROVED, "ann")
-    assert step(REVIEW, Standing.OPEN, answered, late)[0] is Standing.APPROVED
-    assert step(REVIEW, Standing.EXPIRED, answered, late) == (Standing.EXPIRED, ())
+    answered = Answered(ReviewStatus.APPROVED, "ann")
+    assert step(REVIEW, ReviewStatus.OPEN, answered, late)[0] is ReviewStatus.APPROVED
+    assert step(REVIEW, ReviewStatus.EXPIRED, answered, late) == (ReviewStatus.EXPIRED, ())
 
 
-@pytest.mark.parametrize("standing", [one for one in Standing if one is not Standing.OPEN])
-def test_nothing_happens_twice(standing: Standing) -> None:
+@pytest.mark.parametrize("standing", [one for one in ReviewStatus if one is not ReviewStatus.OPEN])
+def test_nothing_happens_twice(standing: ReviewStatus) -> None:
     for answer in ANSWERS:
         event = Answered(answer, "ann")
         assert step(REVIEW, standing, event, NOON + 2 * TIMEOUT) == (standing, ())
     assert step(REVIEW, standing, TimePassed(), NOON + 2 * TIMEOUT) == (standing, ())
-    if standing is not Standing.NEW:
+    if standing is not ReviewStatus.NEW:
         assert step(REVIEW, standing, Asked(), NOON) == (standing, ())
 
 
 def test_asked_twice_is_asked_once() -> None:
-    assert step(REVIEW, Standing.OPEN, Asked(), LATER) == (Standing.OPEN, ())
+    assert step(REVIEW, ReviewStatus.OPEN, Asked(), LATER) == (ReviewStatus.OPEN, ())
 
 
 def test_what_nobody_says_is_no_answer() -> None:
-    event = Answered(Standing.APPROVED, " ")
-    assert step(REVIEW, Standing.OPEN, event, LATER) == (Standing.OPEN, ())
+    event = Answered(ReviewStatus.APPROVED, " ")
+    assert step(REVIEW, ReviewStatus.OPEN, event, LATER) == (ReviewStatus.OPEN, ())
 
 
 def test_one_that_blocks_nothing_does_nothing_to_the_task() -> None:
     review = HumanReview("review-1", isoformat(NOON), "cost_limit", "t", blocking=False)
-    assert [type(e) for e in step(review, Standing.NEW, Asked(), NOON)[1]] == [Notify]
-    event = Answered(Standing.ABORTED, "ann")
-    assert step(review, Standing.OPEN, event, LATER) == (Standing.ABORTED, ())
-    assert [type(e) for e in step(review, Standing.OPEN, TimePassed(), NOON + TIMEOUT)[1]] == [
+    assert [type(e) for e in step(review, ReviewStatus.NEW, Asked(), NOON)[1]] == [Notify]
+    event = Answered(ReviewStatus.ABORTED, "ann")
+    assert step(review, ReviewStatus.OPEN, event, LATER) == (ReviewStatus.ABORTED, ())
+    assert [type(e) for e in step(review, ReviewStatus.OPEN, TimePassed(), NOON + TIMEOUT)[1]] == [
         Notify
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
-from loki.people.human_review import Standing
+from loki.people.human_review import ReviewStatus
 from loki.people.human_review_store import HumanReviews
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
@@ -68,7 +68,7 @@ def test_an_answer_is_kept_and_the_first_one_counts(folder: Path) -> None:
     here = reviews(folder)
     asked = here.ask(reason="cost_limit", task_id="t")
     decision = here.decide(asked.id, by="ann", approved=False, note="no")
-    assert (decision.answer, decision.by, decision.note) == (Standing.REJECTED, "ann", "no")
+    assert (decision.answer, decision.by, decision.note) == (ReviewStatus.REJECTED, "ann", "no")
     with pytest.raises(UsageError, match=f"{asked.id} is answered already: rejected by ann"):
         here.decide(asked.id, by="bob")
     assert [one.by for one in here.decisions("t")] == ["ann"]
@@ -131,7 +131,7 @@ def test_an_approval_that_names_one_is_a_decision(folder: Path, yes: bool) -> No
     clock.advance(60)
     approved(folder, request_id=asked.id, approved=yes, by="ann", note="so")
     (decision,) = here.answers()
-    assert decision.answer is (Standing.APPROVED if yes else Standing.REJECTED)
+    assert decision.answer is (ReviewStatus.APPROVED if yes else ReviewStatus.REJECTED)
     assert (decision.by, decision.note) == ("ann", "so")
     assert here.open() == []
     assert here.answers() == []
@@ -161,7 +161,7 @@ def test_a_day_is_waited_and_no_longer(folder: Path) -> None:
     assert here.expired(clock.now()) == []
     clock.advance(1)
     assert here.expired(clock.now()) == [asked]
-    assert here.expire(asked.id).answer is Standing.EXPIRED
+    assert here.expire(asked.id).answer is ReviewStatus.EXPIRED
     assert here.expired(clock.now()) == here.open() == []
     with pytest.raises(UsageError, match="nobody answered it in time"):
         here.decide(asked.id, by="ann")

@@ -12,7 +12,7 @@ import pytest
 from loki.base.error import StoreError
 from loki.memory.document_validation import ASIDE
 from loki.people.human_review_store import HumanReviews
-from loki.people.signal_overwrites import DOCUMENT, Overwritten
+from loki.people.signal_overwrites import DOCUMENT, SignalOverwrites
 from loki.people.signals import Signals
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
@@ -160,7 +160,7 @@ def test_other_signals_that_queue_are_kept_likewise(folder: Path) -> None:
         assert signals(folder).pending("DOCS_NEEDED")
     here = signals(folder)
     found = here.pending("DOCS_NEEDED")
-    assert sorted(one.said("description") for one in found) == [
+    assert sorted(one.string_field("description") for one in found) == [
         "limits",
         "the API",
         "the login form",
@@ -209,5 +209,5 @@ def test_a_damaged_record_of_what_was_seen_is_told_and_begun_anew(
 
 def test_secrets_of_what_was_seen_are_masked(folder: Path) -> None:
     cat(folder / NEEDED, asked("t0", note="password=hunter2hunter2"))
-    assert Overwritten(FileStore(folder)).look(NEEDED) == []
+    assert SignalOverwrites(FileStore(folder)).look(NEEDED) == []
     assert "hunter2hunter2" not in (folder / DOCUMENT).read_text()

@@ -48,7 +48,7 @@ def end_run(store: Store, clock: ManualClock, branch: str) -> None:
 def test_a_signal_is_given_waits_and_is_gone_when_it_is_consumed(
     signals: Signals, clock: ManualClock, tmp_path: Path
 ) -> None:
-    given = signals.give("MERGE_REQUESTED", "feature/login", {"task_id": "t"})
+    given = signals.emit("MERGE_REQUESTED", "feature/login", {"task_id": "t"})
     file = tmp_path / "signals/MERGE_REQUESTED_feature%2Flogin"
     said = json.loads(file.read_text())
     assert said == {
@@ -83,9 +83,9 @@ def test_what_other_programs_write_is_pending(signals: Signals, tmp_path: Path) 
 def test_a_signal_given_anew_while_it_is_handled_waits_again(
     signals: Signals, clock: ManualClock, tmp_path: Path
 ) -> None:
-    first = signals.give("FEATURE_READY", "auth")
+    first = signals.emit("FEATURE_READY", "auth")
     clock.advance("1s")
-    signals.give("FEATURE_READY", "auth")
+    signals.emit("FEATURE_READY", "auth")
     assert not signals.consume(first)
     assert labels(signals) == ["FEATURE_READY auth"]
     bare = tmp_path / "signals/CONTEXT_CLEAR_REQUESTED"
@@ -100,9 +100,9 @@ def test_requests_wait_behind_the_first_and_move_up(
     signals: Signals, clock: ManualClock, tmp_path: Path
 ) -> None:
     for reason in ("one", "two", "three"):
-        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+        signals.emit("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
         clock.advance("1s")
-    signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": "two", "id": "two"})  # said again
+    signals.emit("HUMAN_REVIEW_NEEDED", "", {"reason": "two", "id": "two"})  # said again
     first = tmp_path / "signals/HUMAN_REVIEW_NEEDED"
     for reason, left in (("one", 2), ("two", 1), ("three", 0)):
         assert json.loads(first.read_text())["reason"] == reason
@@ -115,7 +115,7 @@ def test_requests_wait_behind_the_first_and_move_up(
 
 def test_one_that_waits_can_be_consumed_before_the_first(signals: Signals) -> None:
     for reason in ("one", "two", "three"):
-        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+        signals.emit("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
     second = signals.find("two")
     assert second is not None
     assert signals.consume(second)
@@ -124,7 +124,7 @@ def test_one_that_waits_can_be_consumed_before_the_first(signals: Signals) -> No
 
 def test_one_that_was_killed_while_moving_up_stands_once(signals: Signals, tmp_path: Path) -> None:
     first, _ = (
-        signals.give("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
+        signals.emit("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
         for reason in ("one", "two")
     )
     waiting = tmp_path / "signals/HUMAN_REVIEW_NEEDED.d/two.json"
@@ -154,7 +154,7 @@ def test_what_is_consumed_while_it_moves_up_does_not_come_back(
 ) -> None:
     store = Shared(tmp_path)
     signals = Signals(store, clock)
-    first, _ = (signals.give("DOCS_NEEDED", "", {"id": id_}) for id_ in ("one", "two"))
+    first, _ = (signals.emit("DOCS_NEEDED", "", {"id": id_}) for id_ in ("one", "two"))
     store.armed = True
     assert signals.consume(first)
     assert signals.pending() == []
@@ -164,17 +164,17 @@ def test_the_drift_log_stays_and_each_line_is_handled_once(
     signals: Signals, tmp_path: Path
 ) -> None:
     for n in range(3):
-        signals.give("DRIFT_DETECTED", "", {"task_id": "t", "detected_drift": f"d{n}"})
+        signals.emit("DRIFT_DETECTED", "", {"task_id": "t", "detected_drift": f"d{n}"})
     first, second, third = signals.pending()
     signals.consume(second)
-    assert [one.said("detected_drift") for one in signals.pending()] == ["d2"]
+    assert [one.string_field("detected_drift") for one in signals.pending()] == ["d2"]
     assert [one.standing for one in signals.all()] == ["handled", "handled", "pending"]
     signals.consume(third)
     signals.consume(first)
     assert signals.pending() == []
     assert len((tmp_path / "signals/DRIFT_DETECTED").read_text().splitlines()) == 3
     (tmp_path / "signals/DRIFT_DETECTED").write_text('{"detected_drift": "begun anew"}\n')
-    assert [one.said("detected_drift") for one in signals.pending()] == ["begun anew"]
+    assert [one.string_field("detected_drift") for one in signals.pending()] == ["begun anew"]
 
 
 def test_a_signal_of_a_run_that_is_over_is_ignored_told_once_and_removed(
@@ -184,15 +184,15 @@ def test_a_signal_of_a_run_that_is_over_is_ignored_told_once_and_removed(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    signals.give("FEATURE_READY", "old")
+    signals.emit("FEATURE_READY", "old")
     bare = tmp_path / "signals/PLAN_APPROVED"
     bare.touch()
     before = clock.now() - timedelta(hours=1)
     os.utime(bare, (before.timestamp(), before.timestamp()))
-    signals.give("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
+    signals.emit("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
     clock.advance("1s")
     end_run(store, clock, "main")
-    signals.give("FEATURE_READY", "new")
+    signals.emit("FEATURE_READY", "new")
     assert labels(signals) == ["HUMAN_APPROVED", "FEATURE_READY new"]
     caplog.set_level(logging.INFO, "loki")
     for _ in range(2):
@@ -207,8 +207,8 @@ def test_a_signal_of_a_run_that_is_over_is_ignored_told_once_and_removed(
 
 def test_a_signal_of_another_branch_waits_for_it(store: Store, clock: ManualClock) -> None:
     here, there = Signals(store, clock, branch="main"), Signals(store, clock, branch="feature/x")
-    there.give("FEATURE_READY", "x")
-    there.give("MERGE_REQUESTED", "feature/x")
+    there.emit("FEATURE_READY", "x")
+    there.emit("MERGE_REQUESTED", "feature/x")
     assert labels(here) == ["MERGE_REQUESTED feature/x"]
     assert labels(there) == ["FEATURE_READY x", "MERGE_REQUESTED feature/x"]
     assert [one.standing for one in here.all("FEATURE_READY")] == ["elsewhere"]
@@ -219,10 +219,10 @@ def test_a_signal_of_another_branch_waits_for_it(store: Store, clock: ManualCloc
 
 def test_the_end_of_a_run_clears_its_signals_and_no_other(store: Store, clock: ManualClock) -> None:
     here, there = Signals(store, clock, branch="main"), Signals(store, clock, branch="feature/x")
-    there.give("FEATURE_READY", "x")
-    there.give("MERGE_REQUESTED", "feature/x")
-    there.give("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
-    here.give("FEATURE_READY", "y")
+    there.emit("FEATURE_READY", "x")
+    there.emit("MERGE_REQUESTED", "feature/x")
+    there.emit("HUMAN_APPROVED", "", {"request_id": "r", "by": "ann"})
+    here.emit("FEATURE_READY", "y")
     assert len(here.clear_run("feature/x")) == 2
     assert sorted(labels(here)) == ["FEATURE_READY y", "HUMAN_APPROVED"]
 
@@ -242,12 +242,12 @@ def test_damaged_signals_are_told_once_and_left(
 
 
 def test_secrets_are_masked_and_size_is_bounded(signals: Signals, tmp_path: Path) -> None:
-    signals.give("DOCS_NEEDED", "", {"description": "password=hunter2"})
+    signals.emit("DOCS_NEEDED", "", {"description": "password=hunter2"})
     assert "hunter2" not in (tmp_path / "signals/DOCS_NEEDED").read_text()
     with pytest.raises(UsageError, match="characters"):
-        signals.give("DOCS_NEEDED", "", {"description": "x" * MAX_SIZE})
+        signals.emit("DOCS_NEEDED", "", {"description": "x" * MAX_SIZE})
     with pytest.raises(UsageError, match="severity"):
-        signals.give("DRIFT_DETECTED", "", {"detected_drift": "x", "severity": "odd"})
+        signals.emit("DRIFT_DETECTED", "", {"detected_drift": "x", "severity": "odd"})
 
 
 def test_an_empty_signal_goes_although_its_time_is_finer_than_microseconds(
@@ -267,9 +267,9 @@ def test_two_who_consume_the_same_signal_lose_none_that_waits_behind_it(
 ) -> None:
     """One lets the next stand in its place just before the other would: it stays there."""
     one, other = Signals(store, clock), Signals(store, clock)
-    first = one.give("HUMAN_REVIEW_NEEDED", data={"id": "r1", "reason": "a", "question": "which?"})
+    first = one.emit("HUMAN_REVIEW_NEEDED", data={"id": "r1", "reason": "a", "question": "which?"})
     clock.advance("1s")
-    one.give("HUMAN_REVIEW_NEEDED", data={"id": "r2", "reason": "b", "question": "which?"})
+    one.emit("HUMAN_REVIEW_NEEDED", data={"id": "r2", "reason": "b", "question": "which?"})
     expect = other._seen.expect
 
     def meanwhile(file: str, text: str) -> None:
@@ -279,7 +279,7 @@ def test_two_who_consume_the_same_signal_lose_none_that_waits_behind_it(
 
     monkeypatch.setattr(other._seen, "expect", meanwhile)
     other.consume(first)
-    assert [signal.said("reason") for signal in one.all()] == ["b"]
+    assert [signal.string_field("reason") for signal in one.all()] == ["b"]
 
 
 def test_what_is_consumed_at_once_was_given_all_the_same(
@@ -298,15 +298,15 @@ def test_what_is_consumed_at_once_was_given_all_the_same(
 
     signals = Signals(Quick(tmp_path), clock)
     for kind, name in (("FEATURE_READY", "login"), ("HUMAN_REVIEW_NEEDED", "")):
-        assert signals.give(kind, name, {"reason": "x"}).kind == kind
+        assert signals.emit(kind, name, {"reason": "x"}).kind == kind
 
 
 def test_one_that_queues_behind_another_is_known_by_one_id(
     signals: Signals, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was taken for one that another program had written over: it waited twice."""
-    first = signals.give("HUMAN_REVIEW_NEEDED", data={"reason": "a"})
-    second = signals.give("HUMAN_REVIEW_NEEDED", data={"reason": "b"})
+    first = signals.emit("HUMAN_REVIEW_NEEDED", data={"reason": "a"})
+    second = signals.emit("HUMAN_REVIEW_NEEDED", data={"reason": "b"})
     assert [one.id for one in signals.all()] == [first.id, second.id]
     behind = tmp_path / "signals/HUMAN_REVIEW_NEEDED.d"
     assert [one.name for one in behind.iterdir() if one.suffix == ".json"] == [f"{second.id}.json"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, TestSummary
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.pytest_plugin.github import MOST_ANNOTATIONS, annotate, step_summary
 from loki.recognition.failure import Failure
 
@@ -19,14 +19,14 @@ def cause(
     failure = Failure.of(said, error_type="ValueError", excerpt=said)
     why = Label(label, "why")
     members = tuple(
-        Member(TestFailure(f"t{n}::{said}", "call", "failed", failure), why) for n in range(tests)
+        Member(SuiteFailure(f"t{n}::{said}", "call", "failed", failure), why) for n in range(tests)
     )
     return Cause(failure, why, where, "runtime-error", members, 1, "", "Look.")
 
 
 def test_an_annotation() -> None:
     """File, line, title, and what a person has to know, in one line."""
-    (line,) = annotate(TestSummary(TestRun(id="r"), (cause(tests=7),)))
+    (line,) = annotate(SuiteSummary(SuiteRun(id="r"), (cause(tests=7),)))
     head, _, text = line.partition("::ValueError")
     assert head == "::error file=app/a.py,line=6,title=new%3A runtime-error%2C 7 tests"
     assert text.startswith(": x%0Awhy%0ALook.%0A%0At0::x%0A")
@@ -37,7 +37,7 @@ def test_hostile_texts() -> None:
     """No text ends its command or begins another."""
     said = "100%0A\n::stop-commands::x\r::error::,a=b: c"
     for where in ("a,b:c.py:3", "", "a\n::error::b.py:1"):
-        (line,) = annotate(TestSummary(TestRun(id="r"), (cause(said=said, where=where),)))
+        (line,) = annotate(SuiteSummary(SuiteRun(id="r"), (cause(said=said, where=where),)))
         assert COMMAND.fullmatch(line), line
         assert "100%250A" in line
 
@@ -45,20 +45,20 @@ def test_hostile_texts() -> None:
 def test_what_blames_no_code_is_a_warning() -> None:
     """Flaky tests and outages are no errors of a line."""
     causes = tuple(cause(name) for name in ("broken", "flaky", "infrastructure"))
-    lines = annotate(TestSummary(TestRun(id="r"), causes))
+    lines = annotate(SuiteSummary(SuiteRun(id="r"), causes))
     assert [line[2:7] for line in lines] == ["error", "warni", "warni"]
 
 
 def test_at_most_ten() -> None:
     """GitHub shows no more of a step."""
-    lines = annotate(TestSummary(TestRun(id="r"), tuple(cause() for _ in range(30))))
+    lines = annotate(SuiteSummary(SuiteRun(id="r"), tuple(cause() for _ in range(30))))
     assert len(lines) == MOST_ANNOTATIONS
 
 
 def test_step_summary_fits() -> None:
     """A larger one would not be shown at all: the last causes are left out, and said to be."""
     causes = tuple(cause(said="ä" * 1_000) for _ in range(400))
-    whole = TestSummary(TestRun(id="r"), causes)
+    whole = SuiteSummary(SuiteRun(id="r"), causes)
     text = step_summary(whole)
     assert len(text.encode()) <= 1024 * 1024
     small = step_summary(whole, room=200_000)

@@ -9,8 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from loki.decision.suites.suite_labels import Label
-from loki.decision.suites.suite_summary import Cause, Member, TestSummary
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.pytest_plugin.report_file import markdown, render
 from loki.recognition.failure import Failure
 from support.paths import ROOT
@@ -18,15 +18,17 @@ from support.paths import ROOT
 HOSTILE = "a | b `c` </details><script>x</script> [l](http://x) ::error::\n# head"
 
 
-def summary(said: str = "negative amount: 3", test: str = "tests/test_a.py::test_x") -> TestSummary:
+def summary(
+    said: str = "negative amount: 3", test: str = "tests/test_a.py::test_x"
+) -> SuiteSummary:
     failure = Failure.of(
         said, error_type="ValueError", path="app/a.py", line=6, excerpt=f"E   {said}"
     )
     label = Label("new", f"passed before; {said}")
-    failing = TestFailure(test, "call", "failed", failure)
+    failing = SuiteFailure(test, "call", "failed", failure)
     member = Member(failing, label)
     cause = Cause(failure, label, "app/a.py:6", "runtime-error", (member,), 1, "", f"Look: {said}")
-    return TestSummary(TestRun(id="r", counts={"passed": 3}), (cause,), (member,))
+    return SuiteSummary(SuiteRun(id="r", counts={"passed": 3}), (cause,), (member,))
 
 
 def test_json_has_the_documented_fields() -> None:
@@ -60,7 +62,7 @@ def test_markdown_holds_hostile_texts() -> None:
 
 def test_a_green_run() -> None:
     """A report that was asked for is there, and short."""
-    green = TestSummary(TestRun(id="r", counts={"passed": 3}))
+    green = SuiteSummary(SuiteRun(id="r", counts={"passed": 3}))
     assert render(green, ".md") == "### loki: 3 tests passed\n"
     assert json.loads(render(green, ".JSON"))["causes"] == []
 

@@ -9,8 +9,8 @@ from _pytest._io import TerminalWriter
 
 from loki.decision.suites.suite_exit_code import excused
 from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, TestSummary
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.pytest_plugin.terminal import CAUSES, show
 from loki.recognition.failure import Failure
 
@@ -41,16 +41,16 @@ class Reporter:
 def cause(label: LabelName, said: str, *tests: str, where: str = "app/money.py:6") -> Cause:
     failure = Failure.of(said, error_type="ValueError", path="app/money.py", line=6)
     why = Label(label, "passed in the last 12 runs, 2026-04-04 10:15 UTC (commit 1a2b3c4)")
-    members = tuple(Member(TestFailure(test, "call", "failed", failure), why) for test in tests)
+    members = tuple(Member(SuiteFailure(test, "call", "failed", failure), why) for test in tests)
     todo = f"Look at {where}; run it alone: pytest {tests[0]}"
     return Cause(failure, why, where, "runtime-error", members, 3, "2026-04-04T10:15:30.000Z", todo)
 
 
-def summary(*causes: Cause, rescued: tuple[Member, ...] = ()) -> TestSummary:
-    return TestSummary(TestRun(id="r"), causes, rescued)
+def summary(*causes: Cause, rescued: tuple[Member, ...] = ()) -> SuiteSummary:
+    return SuiteSummary(SuiteRun(id="r"), causes, rescued)
 
 
-def shown(what: TestSummary, **options: object) -> str:
+def shown(what: SuiteSummary, **options: object) -> str:
     reporter = Reporter()
     show(what, reporter, **options)  # type: ignore[arg-type]
     return reporter.text
@@ -139,7 +139,7 @@ def test_many_causes() -> None:
 
 def test_rescued() -> None:
     """Tests that passed when tried again, also on a run that is green."""
-    failing = TestFailure("t1", "call", "rerun", Failure.of("x"), rerun=1)
+    failing = SuiteFailure("t1", "call", "rerun", Failure.of("x"), rerun=1)
     text = shown(summary(rescued=(Member(failing, Label("flaky", "failed once in this run")),)))
     assert text.splitlines() == [
         "loki: 1 test passed only when tried again",

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 import loki
-from loki.recognition.match_explanation import PatternTrial, try_out
+from loki.recognition.match_explanation import PatternExplanation, explain_match
 
 
-def only(signals: str, text: str, version: int = 2, **more: Any) -> PatternTrial:
+def only(signals: str, text: str, version: int = 2, **more: Any) -> PatternExplanation:
     """The one pattern of a set, matching or close."""
     known = loki.PatternSet.loads(
         f"version: {version}\npatterns:\n  - id: p\n    strategy: escalate\n    description: d\n"
         f"    signals: {signals}\n"
     )
-    tried = try_out(known, text, **more)
+    tried = explain_match(known, text, **more)
     (one,) = tried.matches or tried.close
     return one
 
@@ -61,7 +61,7 @@ def test_spans_index_the_text_also_where_only_its_excerpt_is_looked_at() -> None
         "version: 2\npatterns: [{id: p, strategy: escalate, description: d, "
         "signals: [{word: böom}, {literal: noïse}]}]"
     )
-    tried = try_out(known, text)
+    tried = explain_match(known, text)
     assert tried.is_excerpt
     hit, missed = tried.matches[0].signals
     assert hit.span is not None
@@ -75,5 +75,5 @@ def test_at_most_three_come_close() -> None:
         f"signals: [{{literal: boom, w: {i / 100}}}]}}\n"
         for i in range(1, 9)
     )
-    tried = try_out(loki.PatternSet.loads(f"version: 2\npatterns:\n{entries}"), "boom")
+    tried = explain_match(loki.PatternSet.loads(f"version: 2\npatterns:\n{entries}"), "boom")
     assert [one.pattern.id for one in tried.close] == ["p8", "p7", "p6"]

@@ -127,7 +127,7 @@ def test_every_bad_regex_is_found_in_one_go() -> None:
       - {{regex: 'abc'}}
 """
     document = definition_file.examine(content, "mine.yml", definition_schema.pattern_file)
-    problems = definition_validation.of_patterns(document)
+    problems = definition_validation.pattern_errors(document)
     assert [(p.line, p.column) for p in problems] == [(7, 28), (7, 49), (8, 28), (9, 17)]
 
 

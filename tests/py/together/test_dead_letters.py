@@ -63,7 +63,7 @@ def test_a_task_that_it_depends_on_is_completed(workspace: loki.Workspace) -> No
     queue.submit(QueuedTask("first", "First"))
     assert review(workspace)["b"].decision.action == "stay"
     with Worker(workspace.folder) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim is not None
         queue.complete(claim)
     found = review(workspace)["b"]

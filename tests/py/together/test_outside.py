@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.disk_journal_storage import DiskJournalStorage
 from loki.action.changes.journal import Journal
 from loki.action.changes.unfinished_work import forget, move_over
 from loki.base.error import LokiError
@@ -102,7 +102,7 @@ def test_a_journal_of_paths_that_lead_out_is_damaged(stage: str, project: Path) 
     folder.mkdir(parents=True)
     (folder / "journal.jsonl").write_text(json.dumps(record) + "\n")
     before = outside(project)
-    records, damaged = DiskShelf(folder).load()
+    records, damaged = DiskJournalStorage(folder).load()
     assert records == []
     assert "expected a relative path" in damaged[0]
     journal = Journal(folder, project)
@@ -156,8 +156,8 @@ def test_a_word_to_a_task_of_a_hostile_id_is_no_file(task: str, project: Path) -
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hash_that_leads_out_has_no_content(name: str, project: Path) -> None:
-    shelf = DiskShelf(project / ".loki" / "tasks" / "t" / "undo")
-    assert (shelf.get(name), shelf.has(name, 6)) == (None, False)
+    storage = DiskJournalStorage(project / ".loki" / "tasks" / "t" / "undo")
+    assert (storage.get(name), storage.has(name, 6)) == (None, False)
 
 
 def test_a_task_s_folder_that_is_a_link_keeps_what_it_leads_to(project: Path) -> None:

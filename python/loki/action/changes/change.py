@@ -15,7 +15,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Change:
         """
         return cls(
             tuple(Edit(_plain(path), _content(path, text)) for path, text in files.items()),
-            tuple(split(c) if isinstance(c, str) else tuple(c) for c in commands),
+            tuple(split_command_line(c) if isinstance(c, str) else tuple(c) for c in commands),
         )
 
     @classmethod

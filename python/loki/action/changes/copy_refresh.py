@@ -24,7 +24,7 @@ _OWN = 0o700
 _ESCAPE = re.compile(rb"\\([0-7]{3})")  # as mountinfo writes blanks: proc(5)
 
 
-def renewed(copied: Tree, now: Tree, aside: str) -> Tree:
+def refresh_copy(copied: Tree, now: Tree, aside: str) -> Tree:
     """Renew a copy.
 
     Args:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from loki.action.changes.journal_record import STAGES, Record, Stage
 from loki.base import atomic_file, locks, path_containment
 from loki.base.error import StoreError
-from loki.memory.document_validation import parsed
+from loki.memory.document_validation import parsed_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ LARGE = 65_536
 _LOST = "what it recorded cannot be undone"
 
 
-class DiskShelf:
+class DiskJournalStorage:
     """Keeps everything in a folder: files 0600, folders 0700, on disk before it is acknowledged."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -95,7 +95,7 @@ class DiskShelf:
         self._catch_up()
         self._append({"record": number, "stage": stage}, durable=False)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Have all on disk that is kept."""
         if not self._is_settled:
             atomic_file.sync(self._log)
@@ -303,7 +303,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
-    data = parsed(line)
+    data = parsed_json(line)
     if not isinstance(data, dict) or not isinstance(data.get("record"), int):
         raise ValueError("not a record of loki")
     return data

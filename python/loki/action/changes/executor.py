@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from loki.action.changes.change import Change
 from loki.action.changes.journal import Journal
-from loki.action.changes.safe_path import State
+from loki.action.changes.safe_path import PathState
 from loki.action.gates.syntax_check import broken_files
 from loki.action.loop.loop_events import Executed
 from loki.action.processes import process
-from loki.action.processes.command_guard import ward_of
-from loki.action.processes.process import Finished
+from loki.action.processes.command_guard import command_guard_of
+from loki.action.processes.process import CommandResult
 from loki.base.error import LokiError, StoreError, UsageError
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.memory.attempt import shorten
 from loki.people.approval import Approvals
 from loki.people.irreversible import irreversible
@@ -64,9 +64,9 @@ class Executor:
         for sentence in recovered.damaged:
             logger.warning("%s", sentence)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Have on disk that what was done to the project is done."""
-        self._journaled(lambda journal: journal.settle())
+        self._journaled(lambda journal: journal.finish())
 
     def changed_files(self) -> tuple[str, ...]:
         """Paths that the task has changed so far."""
@@ -76,7 +76,7 @@ class Executor:
         """The same paths, each with how: created, modified or deleted."""
         return self._journaled(lambda journal: journal.changes())
 
-    def start(self) -> dict[str, tuple[State, bytes] | None]:
+    def start(self) -> dict[str, tuple[PathState, bytes] | None]:
         """What the paths that the task has left different were before it; see `Journal.start`."""
         return self._journaled(lambda journal: journal.start())
 
@@ -158,7 +158,7 @@ class Executor:
             exit_code=finished.exit_code,
             root=str(self.root),
             patterns=self.patterns,
-            exists=there(self.root),
+            exists=path_exists(self.root),
         )
         if not failure.message:
             failure = Failure.of(f"`{shown}` ended with exit code {finished.exit_code}")
@@ -189,11 +189,11 @@ class Executor:
         self.approvals.ask(command)
         return f"{message}; a person can approve it"
 
-    def run(self, command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
+    def run(self, command: tuple[str, ...]) -> tuple[CommandResult, tuple[str, ...]]:
         """Run a command in the project; what it changes is recorded and can be undone."""
         close = self.watch()
         try:
-            with ward_of(self.root).over(command, self.root, "command") as box:
+            with command_guard_of(self.root).over(command, self.root, "command") as box:
                 finished = process.run(
                     command,
                     cwd=self.root,

@@ -140,8 +140,8 @@ def _signal(edit: Edit) -> str:
     """Why it is refused as a signal; those that agents may give are none of a change's edits any more."""
     if not edit.path.startswith(agent_signal.PREFIX) or edit.mode == "symlink":
         return ""
-    reason = agent_signal.refused(edit.path, edit.after)
-    return Breach(reason) if reason and agent_signal.is_persons(edit.path) else reason
+    reason = agent_signal.why_refused(edit.path, edit.after)
+    return Breach(reason) if reason and agent_signal.is_for_people(edit.path) else reason
 
 
 # --- by name alone -------------------------------------------------------------------------------

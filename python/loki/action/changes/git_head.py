@@ -12,7 +12,7 @@ _PLACES = ("HEAD", "packed-refs", "reftable/tables.list")
 """What git writes anew when a branch or commit becomes another; the branch's own file comes to it."""
 
 
-class Position:
+class GitHead:
     """Branch and commit of a project.
 
     Two questions to git take some milliseconds, which is much for each attempt's record.
@@ -22,7 +22,7 @@ class Position:
 
     Example:
         >>> import tempfile
-        >>> Position(tempfile.mkdtemp())()
+        >>> GitHead(tempfile.mkdtemp())()
         (None, None)
     """
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from loki.action.changes.change import UNKNOWN, Change
-from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.disk_journal_storage import DiskJournalStorage
 from loki.action.changes.journal_record import Record, Step
-from loki.action.changes.journal_storage import MemoryShelf, Shelf
-from loki.action.changes.safe_path import Place, State, ancestors
+from loki.action.changes.journal_storage import JournalStorage, MemoryJournalStorage
+from loki.action.changes.safe_path import PathState, SafeFolder, ancestors
 from loki.action.changes.transaction import (
     ApplyError,
     Conflict,
@@ -28,7 +28,7 @@ from loki.action.changes.transaction import (
     unexpected,
 )
 from loki.action.changes.tree import Tree
-from loki.action.changes.undo import Undone, before, diff, kinds, net, steps_to_start
+from loki.action.changes.undo import UndoResult, before, diff, kinds, net, steps_to_start
 from loki.base import path_containment
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Applied", "ApplyError", "Conflict", "EditConflict", "External", "Journal", "Recovered",
-    "Undone",
+    "UndoResult",
 ]  # fmt: skip
 
 MAX_KEPT = 100_000_000
@@ -105,10 +105,12 @@ class Journal:
             observe: called with the name of each step before it is made; what it raises counts as
                 a failure of the step. For tests of crashes and full disks.
         """
-        self._shelf: Shelf = MemoryShelf() if folder is None else DiskShelf(folder)
-        self._place = Place(root)
+        self._storage: JournalStorage = (
+            MemoryJournalStorage() if folder is None else DiskJournalStorage(folder)
+        )
+        self._place = SafeFolder(root)
         self._observe = observe or (lambda _: None)
-        self._transaction = Transaction(self._shelf, self._place, self._observe)
+        self._transaction = Transaction(self._storage, self._place, self._observe)
         self._tree: Tree | None = None
 
     # --- changes -------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Journal:
             ApplyError: the files cannot be written; nothing was changed.
             StoreError: the journal cannot be written; nothing was changed.
         """
-        with self._shelf.lock():
+        with self._storage.lock():
             contents: dict[str, bytes] = {}
             try:
                 steps = self._plan(change, contents)
@@ -139,13 +141,13 @@ class Journal:
             self._transaction.carry_out(record, contents, _removable(record, ()))
         return Applied(tuple(step.path for step in steps), record.number)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Have on disk that what was done is done.
 
         Raises:
             StoreError: the journal cannot be written.
         """
-        self._shelf.settle()
+        self._storage.finish()
 
     def _plan(self, change: Change, contents: dict[str, bytes]) -> tuple[Step, ...]:
         steps, conflicts = [], []
@@ -192,17 +194,17 @@ class Journal:
             StoreError: the journal cannot be written.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._shelf.lock())
+            stack.enter_context(self._storage.lock())
             tree = Tree.scan(self._place.root, previous=self._tree)
             states = self._keep(tree, tree.entries)
             steps = tuple(Step(path, state, None) for path, state in states.items())
             folders = {f for path in states for f in ancestors(path)}
             modes = {f: self._place.folder_mode(f) or 0o755 for f in sorted(folders)}
-            number = self._shelf.next_number()
+            number = self._storage.next_number()
             record = Record(number, "command", "running", steps, folders=modes)
             self._observe("begin")
-            self._shelf.save(record)
-            stack.enter_context(_beating(self._shelf, number))
+            self._storage.save(record)
+            stack.enter_context(_beating(self._storage, number))
             self._observe("begun")
             return External(record, tree, _open=stack.pop_all())
 
@@ -217,7 +219,7 @@ class Journal:
             steps, made = self._steps_since(work.record, work.tree, after)
             modes = {f: m for f, m in work.record.folders.items() if _is_above(f, steps)}
             self._observe("end")
-            self._shelf.save(
+            self._storage.save(
                 replace(work.record, stage="applied", steps=steps, made=made, folders=modes)
             )
             self._tree = after
@@ -233,14 +235,14 @@ class Journal:
         folders = {f for step in steps if step.after for f in ancestors(step.path)}
         return steps, tuple(sorted(folders - record.folders.keys()))
 
-    def _keep(self, tree: Tree, paths: Mapping[str, object] | list[str]) -> dict[str, State]:
+    def _keep(self, tree: Tree, paths: Mapping[str, object] | list[str]) -> dict[str, PathState]:
         """Put files of a tree on the shelf unless they are there; their states."""
         states = {path: state_of(tree, path) for path in paths}
         missing = [
             path
             for path, state in states.items()
             if tree.entries[path].size <= MAX_KEPT
-            and not self._shelf.has(state.hash, tree.entries[path].size)
+            and not self._storage.has(state.hash, tree.entries[path].size)
         ]
         read: list[str] = []
 
@@ -253,7 +255,7 @@ class Journal:
                 read.append(path)
                 yield data
 
-        for path, name in zip(read, self._shelf.put(contents()), strict=False):
+        for path, name in zip(read, self._storage.put(contents()), strict=False):
             states[path] = replace(states[path], hash=name)
         return states
 
@@ -265,12 +267,12 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read, or another loki is at work on this task.
         """
-        with self._shelf.lock():
+        with self._storage.lock():
             return self._recover()
 
     def _recover(self) -> Recovered:
-        self._shelf.tidy()
-        records, damaged = self._shelf.load()
+        self._storage.tidy()
+        records, damaged = self._storage.load()
         # Of one that is done, too: that a name is gone may not have come to the disk.
         self._transaction.clear(records)
         restored: list[str] = []
@@ -294,7 +296,7 @@ class Journal:
 
     def _interrupted(self, record: Record) -> tuple[Record, list[Conflict]]:
         """A command's record as if loki had made the steps itself; and what others did since."""
-        until = self._shelf.touched(record.number) + AFTERMATH
+        until = self._storage.touched(record.number) + AFTERMATH
         then = {step.path: step.before for step in record.steps}
         tree = Tree.scan(self._place.root, also=then)
         now = {path: state_of(tree, path) for path in tree.entries}
@@ -312,7 +314,7 @@ class Journal:
         ]
         return replace(record, stage="applying", steps=steps, made=made), conflicts
 
-    def undo(self, *, force: bool = False) -> Undone:
+    def undo(self, *, force: bool = False) -> UndoResult:
         """Bring every file that the task changed back to what it was before the task.
 
         Args:
@@ -323,18 +325,20 @@ class Journal:
             ApplyError: the files cannot be written; nothing was changed.
             StoreError: the journal cannot be written, or another loki is at work on this task.
         """
-        with self._shelf.lock():
+        with self._storage.lock():
             self._recover()
-            records, damaged = self._shelf.load()
-            steps, conflicts, found = steps_to_start(records, self._place, self._shelf, force=force)
+            records, damaged = self._storage.load()
+            steps, conflicts, found = steps_to_start(
+                records, self._place, self._storage, force=force
+            )
             if conflicts and not force:
-                return Undone((), tuple(conflicts), tuple(damaged))
+                return UndoResult((), tuple(conflicts), tuple(damaged))
             if steps:
                 modes = {f: m for record in reversed(records) for f, m in record.folders.items()}
                 record = self._transaction.record("undo", steps)
                 self._transaction.carry_out(record, found, _removable(record, records), modes)
-                self._shelf.settle()
-        return Undone(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
+                self._storage.finish()
+        return UndoResult(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
     def changed(self) -> tuple[str, ...]:
         """Paths that the task has left different from what they were, sorted.
@@ -350,9 +354,9 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return kinds(net(self._shelf.load()[0]))
+        return kinds(net(self._storage.load()[0]))
 
-    def start(self) -> dict[str, tuple[State, bytes] | None]:
+    def start(self) -> dict[str, tuple[PathState, bytes] | None]:
         """What the paths that the task has left different were before it; None: nothing was there.
 
         A path whose content was not kept (it was too large, or is damaged) is left out.
@@ -360,7 +364,7 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return before(net(self._shelf.load()[0]), self._shelf.get)
+        return before(net(self._storage.load()[0]), self._storage.get)
 
     def diff(self) -> str:
         """What the task has changed so far, as a unified diff for people to read.
@@ -368,7 +372,7 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return diff(net(self._shelf.load()[0]), self._shelf.get)
+        return diff(net(self._storage.load()[0]), self._storage.get)
 
 
 def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
@@ -379,12 +383,12 @@ def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
 
 
 @contextlib.contextmanager
-def _beating(shelf: Shelf, number: int) -> Iterator[None]:
+def _beating(storage: JournalStorage, number: int) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(HEARTBEAT):
-            shelf.touch(number)
+            storage.touch(number)
 
     thread = threading.Thread(target=beat, name="loki-heartbeat", daemon=True)
     thread.start()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from loki.action.changes.safe_path import State
+from loki.action.changes.safe_path import PathState
 from loki.base.path_containment import path_in
 
 Kind: TypeAlias = Literal["change", "command", "undo"]
@@ -23,8 +23,8 @@ class Step:
     """What one path was and became; None: nothing was there."""
 
     path: str
-    before: State | None
-    after: State | None
+    before: PathState | None
+    after: PathState | None
 
     def reversed(self) -> Step:
         """The step back."""
@@ -97,15 +97,15 @@ class Record:
             raise ValueError(f"not a record of loki: {error!r}") from error
 
 
-def _from_state(state: State | None) -> dict[str, Any] | None:
+def _from_state(state: PathState | None) -> dict[str, Any] | None:
     if state is None:
         return None
     return {"hash": state.hash, "mode": f"{state.mode:o}", "symlink": state.is_symlink}
 
 
-def _to_state(data: Any) -> State | None:
+def _to_state(data: Any) -> PathState | None:
     if data is None:
         return None
     if not _HASH.fullmatch(data["hash"]):
         raise ValueError(f"found {data['hash']!r}, expected a SHA-256 in hex")
-    return State(data["hash"], int(data["mode"], 8), bool(data["symlink"]))
+    return PathState(data["hash"], int(data["mode"], 8), bool(data["symlink"]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loki.action.changes.journal_record import Record, Stage
 
 
-class Shelf(Protocol):
+class JournalStorage(Protocol):
     """Where records and contents are kept. Methods raise `StoreError` where that fails."""
 
     def lock(self) -> AbstractContextManager[None]:
@@ -39,7 +39,7 @@ class Shelf(Protocol):
     def reach(self, number: int, stage: Stage) -> None:
         """Keep the stage that a record has reached; on disk with the next record, or `settle`."""
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Have all on disk that is kept."""
 
     def load(self) -> tuple[list[Record], list[str]]:
@@ -59,7 +59,7 @@ class Shelf(Protocol):
 
 
 @dataclass
-class MemoryShelf:
+class MemoryJournalStorage:
     """Keeps everything until the process ends."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class MemoryShelf:
         """Keep a stage."""
         self.records[number] = replace(self.records[number], stage=stage)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """There is no disk."""
 
     def load(self) -> tuple[list[Record], list[str]]:

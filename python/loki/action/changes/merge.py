@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Land:
-    """Bring the work into the project, all or none; answered by `Landed`."""
+class Merge:
+    """Bring the work into the project, all or none; answered by `Merged`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class Merged:
     """What came of it.
 
     Attributes:

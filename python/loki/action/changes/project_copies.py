@@ -8,7 +8,7 @@ import threading
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from loki.action.changes.copy_refresh import renewed
+from loki.action.changes.copy_refresh import refresh_copy
 from loki.action.changes.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 
-class Copies:
+class ProjectCopies:
     """Copies of one project; nothing is written before the first is asked for.
 
     Example:
         >>> import tempfile
         >>> from loki.action.changes.tree import Tree
-        >>> copies = Copies()
+        >>> copies = ProjectCopies()
         >>> with copies.copy(Tree.scan(tempfile.mkdtemp())) as copy:
         ...     sorted(copy.entries)
         []
@@ -74,7 +74,7 @@ class Copies:
         given, self._given = self._given, None
         if given is not None:
             try:
-                self._given = renewed(given, tree, os.path.join(self._folder, "aside"))
+                self._given = refresh_copy(given, tree, os.path.join(self._folder, "aside"))
             except OSError as error:
                 logger.debug("the copy of %s is made anew: %s", tree.root, error)
         if self._given is None:

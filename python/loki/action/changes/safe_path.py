@@ -19,7 +19,7 @@ from loki.base.path_containment import parent
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PathState:
     """What is at a path; None stands for nothing.
 
     Attributes:
@@ -35,7 +35,7 @@ class State:
     def __eq__(self, other: object) -> bool:
         # Of the permission bits only the executable one tells two states apart, as in git: a
         # stricter umask elsewhere is no edit.
-        return isinstance(other, State) and self._key() == other._key()
+        return isinstance(other, PathState) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -44,7 +44,7 @@ class State:
         return self.hash, self.is_symlink, bool(self.mode & stat.S_IXUSR) or self.is_symlink
 
 
-class Place:
+class SafeFolder:
     """A folder whose files are read and replaced by paths relative to it.
 
     Every method raises `OSError` where the file system refuses.
@@ -57,22 +57,22 @@ class Place:
     def _parent(self, path: str) -> contextlib.AbstractContextManager[tuple[int, str]]:
         return parent(self.root, path)
 
-    def read(self, path: str) -> tuple[State, bytes] | None:
+    def read(self, path: str) -> tuple[PathState, bytes] | None:
         """State and bytes of a file or link; None where there is nothing."""
         try:
             with self._parent(path) as (folder, name):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISLNK(status.st_mode):
                     data = os.fsencode(os.readlink(name, dir_fd=folder))
-                    return State(_sha256(data), 0o777, is_symlink=True), data
+                    return PathState(_sha256(data), 0o777, is_symlink=True), data
                 with open_regular(name, folder) as file:
                     data = file.read()
                     mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                return State(_sha256(data), mode), data
+                return PathState(_sha256(data), mode), data
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def look(self, path: str) -> State | None:
+    def stat(self, path: str) -> PathState | None:
         """State of a file or link; None where there is nothing."""
         found = self.read(path)
         return found[0] if found else None
@@ -114,7 +114,7 @@ class Place:
             os.rmdir(name, dir_fd=above)
             os.fsync(above)
 
-    def stage(self, temporary: str, data: bytes, state: State) -> None:
+    def stage(self, temporary: str, data: bytes, state: PathState) -> None:
         """Write a file, or create a link, under a temporary path."""
         with self._parent(temporary) as (folder, name):
             if state.is_symlink:
@@ -169,7 +169,7 @@ def ancestors(path: str) -> tuple[str, ...]:
     return tuple("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def umask() -> int:
+def current_umask() -> int:
     """Permission bits that new files do not get."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loki.action.changes.journal_record import Kind, Record, Step
-from loki.action.changes.journal_storage import Shelf
-from loki.action.changes.safe_path import Place, State, ancestors, umask
+from loki.action.changes.journal_storage import JournalStorage
+from loki.action.changes.safe_path import PathState, SafeFolder, ancestors, current_umask
 from loki.base.atomic_file import temporary_name
 from loki.base.error import LokiError, StoreError
 
@@ -71,8 +71,8 @@ class Transaction:
         observe: called with the name of each step before it is made.
     """
 
-    shelf: Shelf
-    place: Place
+    storage: JournalStorage
+    place: SafeFolder
     observe: Callable[[str], None]
 
     def record(self, kind: Kind, steps: Sequence[Step]) -> Record:
@@ -81,7 +81,7 @@ class Transaction:
         gone = {f for step in steps if step.after is None for f in ancestors(step.path)}
         modes = {folder: self.place.folder_mode(folder) for folder in sorted(gone)}
         return Record(
-            number=self.shelf.next_number(),
+            number=self.storage.next_number(),
             kind=kind,
             stage="applying",
             steps=tuple(steps),
@@ -118,12 +118,12 @@ class Transaction:
             StoreError: the record could not be written.
         """
         self.observe("record")
-        self.shelf.save(record, contents)
+        self.storage.save(record, contents)
         try:
             self._stage(record.steps, record.temporaries, contents)
             self._move(record.steps, record.temporaries, modes or {}, removable)
             self.observe("done")
-            self.shelf.reach(record.number, "applied")
+            self.storage.reach(record.number, "applied")
         except BaseException as error:
             # Where somebody's own edit stopped us, it stays, and that is all that is left.
             known = {c.path for c in error.conflicts} if isinstance(error, EditConflict) else ()
@@ -143,7 +143,7 @@ class Transaction:
         if record.kind == "command":
             return False
         try:
-            return all(self.place.look(step.path) == step.after for step in record.steps)
+            return all(self.place.stat(step.path) == step.after for step in record.steps)
         except OSError:
             return False
 
@@ -159,7 +159,7 @@ class Transaction:
         """
         for folder in sorted(removable, reverse=True):
             self.place.remove_folder(folder)
-        self.shelf.reach(record.number, "applied")
+        self.storage.reach(record.number, "applied")
 
     def roll_back(self, record: Record) -> list[Conflict]:
         """Take back what a record has done so far; what somebody else changed stays.
@@ -173,13 +173,13 @@ class Transaction:
             reason = self._obstacle(step)
             if reason:
                 conflicts.append(Conflict(step.path, reason))
-            elif self.place.look(step.path) != step.before:
+            elif self.place.stat(step.path) != step.before:
                 back.append(step.reversed())
         temporaries = self._temporaries(back)
         # Should this be interrupted too, it starts again from the same record. That must not
         # depend on a disk that may be full: the files come first.
         with contextlib.suppress(StoreError):
-            self.shelf.save(replace(record, temporaries=(*record.temporaries, *temporaries)))
+            self.storage.save(replace(record, temporaries=(*record.temporaries, *temporaries)))
         try:
             self._stage(back, temporaries, {})
             self._move(back, temporaries, record.folders, record.made)
@@ -188,7 +188,7 @@ class Transaction:
                 self.place.remove_quietly(temporary)
             return [*conflicts, *(Conflict(step.path, str(error)) for step in back)]
         with contextlib.suppress(StoreError):
-            self.shelf.reach(record.number, "rolled back")
+            self.storage.reach(record.number, "rolled back")
         return conflicts
 
     def clear(self, records: Iterable[Record]) -> None:
@@ -200,14 +200,14 @@ class Transaction:
     def _obstacle(self, step: Step) -> str:
         """Why a step cannot be taken back; "" where it can, or need not."""
         try:
-            present = self.place.look(step.path)
+            present = self.place.stat(step.path)
         except OSError as error:
             return f"cannot be read: {error.strerror or error}"
         if present == step.before:
             return ""
         if present != step.after:
             return "changed since by somebody else"
-        if step.before and self.shelf.get(step.before.hash) is None:
+        if step.before and self.storage.get(step.before.hash) is None:
             return "what it was before is missing or damaged"
         return ""
 
@@ -220,7 +220,7 @@ class Transaction:
     ) -> None:
         """Bring paths from ``before`` to ``after``, which is staged: remove, then put in place."""
         for step in steps:
-            if self.place.look(step.path) != step.before:
+            if self.place.stat(step.path) != step.before:
                 raise EditConflict([Conflict(step.path, "somebody changed it just now")])
         for step in steps:
             if step.after is None:
@@ -242,7 +242,7 @@ class Transaction:
             if step.after is None:
                 continue
             data = contents.get(step.after.hash)
-            data = self.shelf.get(step.after.hash) if data is None else data
+            data = self.storage.get(step.after.hash) if data is None else data
             if data is None:
                 raise OSError(f"{step.path}: the content kept for it is missing or damaged")
             self.observe(f"stage {step.path}")
@@ -255,26 +255,26 @@ def apply_error(error: OSError) -> ApplyError:
     return ApplyError(f"{where}{error.strerror or error}; nothing was changed")
 
 
-def state_of(tree: Tree, path: str) -> State:
+def state_of(tree: Tree, path: str) -> PathState:
     """What a tree saw at a path."""
     entry, seen = tree.entries[path], tree.stamp(path)
     mode = stat.S_IMODE(seen[4]) if seen and not entry.is_symlink else 0o777
-    return State(entry.hash, mode, entry.is_symlink)
+    return PathState(entry.hash, mode, entry.is_symlink)
 
 
-def state_after(edit: Edit, present: State | None) -> State | None:
+def state_after(edit: Edit, present: PathState | None) -> PathState | None:
     """What an edit makes of what is there; new files are made as the umask says."""
     if edit.after is None:
         return None
     name = hashlib.sha256(edit.after).hexdigest()
     if edit.mode == "symlink":
-        return State(name, 0o777, is_symlink=True)
+        return PathState(name, 0o777, is_symlink=True)
     if present is None or present.is_symlink:
-        bits = (0o777 if edit.mode == "executable" else 0o666) & ~umask()
+        bits = (0o777 if edit.mode == "executable" else 0o666) & ~current_umask()
     elif edit.mode == "executable":  # whoever may read it may run it
         bits = present.mode | (present.mode & 0o444) >> 2
     elif edit.mode == "file":
         bits = present.mode & ~0o111
     else:
         bits = present.mode
-    return State(name, bits)
+    return PathState(name, bits)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from loki.action.changes.change import file_diff
 from loki.action.changes.journal_record import Record, Step
-from loki.action.changes.journal_storage import Shelf
+from loki.action.changes.journal_storage import JournalStorage
 from loki.action.changes.transaction import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from loki.action.changes.safe_path import Place, State
+    from loki.action.changes.safe_path import PathState, SafeFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoResult:
     """What an undo did.
 
     Attributes:
@@ -36,7 +36,7 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
-class Net:
+class NetChange:
     """What the records say about one path, from first to last.
 
     Attributes:
@@ -46,28 +46,28 @@ class Net:
             changed the path in between.
     """
 
-    start: State | None
-    end: State | None
+    start: PathState | None
+    end: PathState | None
     is_foreign: bool = False
 
 
-def net(records: Iterable[Record]) -> dict[str, Net]:
+def net(records: Iterable[Record]) -> dict[str, NetChange]:
     """What the applied records have done, by path; what an undo took back is forgotten."""
-    found: dict[str, Net] = {}
+    found: dict[str, NetChange] = {}
     for record in records:
         for step in record.steps if record.stage == "applied" else ():
             known = found.get(step.path)
             if known is None:
-                found[step.path] = Net(step.before, step.after)
+                found[step.path] = NetChange(step.before, step.after)
             elif step.after == known.start and record.kind == "undo":
                 del found[step.path]
             else:
                 is_foreign = known.is_foreign or known.end != step.before
-                found[step.path] = Net(known.start, step.after, is_foreign)
+                found[step.path] = NetChange(known.start, step.after, is_foreign)
     return found
 
 
-def kinds(known: Mapping[str, Net]) -> dict[str, str]:
+def kinds(known: Mapping[str, NetChange]) -> dict[str, str]:
     """How each path that is different was changed: created, modified or deleted."""
     return {
         path: "created" if one.start is None else "modified" if one.end else "deleted"
@@ -76,7 +76,7 @@ def kinds(known: Mapping[str, Net]) -> dict[str, str]:
     }
 
 
-def diff(known: Mapping[str, Net], get: Callable[[str], bytes | None]) -> str:
+def diff(known: Mapping[str, NetChange], get: Callable[[str], bytes | None]) -> str:
     """A unified diff of what was done, for people to read.
 
     Args:
@@ -92,15 +92,15 @@ def diff(known: Mapping[str, Net], get: Callable[[str], bytes | None]) -> str:
 
 
 def before(
-    known: Mapping[str, Net], get: Callable[[str], bytes | None]
-) -> dict[str, tuple[State, bytes] | None]:
+    known: Mapping[str, NetChange], get: Callable[[str], bytes | None]
+) -> dict[str, tuple[PathState, bytes] | None]:
     """What the paths that are different were before; None: nothing was there.
 
     Args:
         known: by path, as `net` gives it.
         get: the content of a hash; a path whose content is missing is left out.
     """
-    found: dict[str, tuple[State, bytes] | None] = {}
+    found: dict[str, tuple[PathState, bytes] | None] = {}
     for path, one in known.items():
         content = get(one.start.hash) if one.start else None
         if one.start == one.end:
@@ -113,14 +113,14 @@ def before(
 
 
 def steps_to_start(
-    records: Iterable[Record], place: Place, shelf: Shelf, *, force: bool
+    records: Iterable[Record], place: SafeFolder, storage: JournalStorage, *, force: bool
 ) -> tuple[list[Step], list[Conflict], dict[str, bytes]]:
     """How to get back to the start.
 
     Args:
         records: of the task.
         place: the project.
-        shelf: where its contents are kept.
+        storage: where its contents are kept.
         force: go back over what somebody else has done, too.
 
     Returns:
@@ -139,7 +139,7 @@ def steps_to_start(
         present = found[0] if found else None
         if present == known.start:
             continue
-        can_restore = known.start is None or shelf.get(known.start.hash) is not None
+        can_restore = known.start is None or storage.get(known.start.hash) is not None
         reason = _objection(present, known)
         if not can_restore:
             conflicts.append(Conflict(path, "what it was before is missing or damaged"))
@@ -151,7 +151,7 @@ def steps_to_start(
     return steps, conflicts, contents
 
 
-def _objection(present: State | None, known: Net) -> str:
+def _objection(present: PathState | None, known: NetChange) -> str:
     if present != known.end:
         return "somebody has changed it since" if present else "somebody has deleted it since"
     return "somebody changed it between two attempts" if known.is_foreign else ""

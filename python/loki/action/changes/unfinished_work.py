@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from loki.action.changes.change import Change, Edit
-from loki.action.changes.disk_journal_storage import DiskShelf
+from loki.action.changes.disk_journal_storage import DiskJournalStorage
 from loki.action.changes.executor import Executor
 from loki.action.changes.journal import Journal, undo_journal
-from loki.action.changes.safe_path import Place, State
+from loki.action.changes.safe_path import PathState, SafeFolder
 from loki.action.changes.transaction import EditConflict
 from loki.action.changes.undo import net
 from loki.base import path_containment
 from loki.base.error import StoreError
-from loki.base.log import tell
+from loki.base.log import log_event
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
@@ -40,7 +40,7 @@ def patch_name(task: str) -> str:
     return f"tasks/{task}/unfinished-{task}.patch"
 
 
-def work_of(folder: Path, task: str) -> Path:
+def work_folder(folder: Path, task: str) -> Path:
     """Where the journal of a task's copy stands."""
     return _of(folder, task, WORK)
 
@@ -58,7 +58,7 @@ def _remove(folder: Path, task: str, name: str) -> None:
             os.rename(_of(folder, task, name), folder / gone)
         path_containment.remove_tree(folder, gone)
     except (OSError, StoreError) as error:
-        tell(task, f"{error}; it can be removed by hand", warning=True)
+        log_event(task, f"{error}; it can be removed by hand", warning=True)
 
 
 def change_in(work: str | os.PathLike[str]) -> Change:
@@ -67,13 +67,13 @@ def change_in(work: str | os.PathLike[str]) -> Change:
     Raises:
         StoreError: they cannot be read.
     """
-    shelf = DiskShelf(work)
+    storage = DiskJournalStorage(work)
     edits = []
-    for path, known in sorted(net(shelf.load()[0]).items()):
+    for path, known in sorted(net(storage.load()[0]).items()):
         if known.start == known.end:
             continue
         before = known.start.hash if known.start else None
-        after = shelf.get(known.end.hash) if known.end else None
+        after = storage.get(known.end.hash) if known.end else None
         if known.end is None:
             edits.append(Edit(path, None, before))
         elif after is not None:
@@ -81,19 +81,19 @@ def change_in(work: str | os.PathLike[str]) -> Change:
     return Change(tuple(edits))
 
 
-def _mode(state: State) -> Literal["file", "executable", "symlink"]:
+def _mode(state: PathState) -> Literal["file", "executable", "symlink"]:
     if state.is_symlink:
         return "symlink"
     return "executable" if state.mode & 0o100 else "file"
 
 
-def not_yet(change: Change, root: Path) -> Change:
+def unapplied_part(change: Change, root: Path) -> Change:
     """The edits of a change that a folder does not hold already."""
-    place = Place(root)
+    place = SafeFolder(root)
     return Change(tuple(edit for edit in change.edits if not _is_there(place, edit)))
 
 
-def _is_there(place: Place, edit: Edit) -> bool:
+def _is_there(place: SafeFolder, edit: Edit) -> bool:
     found = place.read(edit.path)
     if found is None or edit.after is None:
         return found is None and edit.after is None
@@ -112,7 +112,7 @@ def move_over(folder: Path, task: str, change: Change, root: Path) -> Journal:
         EditConflict: it does not fit; the journal is new and empty.
         StoreError: the journal cannot be written.
     """
-    work, before = work_of(folder, task), _of(folder, task, BEFORE)
+    work, before = work_folder(folder, task), _of(folder, task, BEFORE)
     if before.exists():  # somebody was killed here: it holds all that the newer one may lack
         _remove(folder, task, WORK)
     elif work.exists():
@@ -130,14 +130,14 @@ def move_over(folder: Path, task: str, change: Change, root: Path) -> Journal:
     return journal
 
 
-def left(folder: Path, task: str) -> Change:
+def unfinished_change(folder: Path, task: str) -> Change:
     """What a task has left unfinished.
 
     Raises:
         StoreError: it cannot be read.
     """
     before = _of(folder, task, BEFORE)
-    return change_in(before if before.exists() else work_of(folder, task))
+    return change_in(before if before.exists() else work_folder(folder, task))
 
 
 def forget(folder: Path, store: Store, task: str) -> None:
@@ -149,12 +149,12 @@ def forget(folder: Path, store: Store, task: str) -> None:
 
 def keep_patch(folder: Path, store: Store, task: str, root: Path) -> None:
     """Write what is unfinished for a person to read; nothing where there is nothing."""
-    text = Journal(work_of(folder, task), root).diff()
+    text = Journal(work_folder(folder, task), root).diff()
     store.update(patch_name(task), lambda _: text or None)
 
 
 @dataclass
-class Continuing(Executor):
+class ContinuingExecutor(Executor):
     """Goes on with what the task left unfinished.
 
     Args:
@@ -171,8 +171,8 @@ class Continuing(Executor):
 
     def recover(self) -> None:
         """Mend what a crash left, and bring in what is unfinished."""
-        change = left(self.folder, self.task) if self.goes_on else Change.nothing()
-        change = not_yet(change, self.root)
+        change = unfinished_change(self.folder, self.task) if self.goes_on else Change.nothing()
+        change = unapplied_part(change, self.root)
         if not self.is_copy:
             super().recover()
             if change.edits:
@@ -197,14 +197,14 @@ class Continuing(Executor):
 
     def _say(self, change: Change) -> None:
         if change.edits:
-            tell(self.task, f"goes on with what it had changed: {', '.join(change.paths)}")
+            log_event(self.task, f"goes on with what it had changed: {', '.join(change.paths)}")
 
     def _tell(self, conflict: EditConflict) -> None:
         page = patch_name(self.task)
         message = (
             f"what was unfinished does not fit any more ({conflict}); it stays in .loki/{page}"
         )
-        tell(self.task, message, warning=True)
+        log_event(self.task, message, warning=True)
 
     def changes(self) -> dict[str, str]:
         """What the task has changed, landed or not."""

@@ -11,7 +11,7 @@ from loki.action.checks.results.suite_results import FAILED, PASSED, Results
 from loki.action.checks.results_comparison import UNTOLD
 from loki.base.markdown import bullets, cell, code, inline
 from loki.memory import store as documents
-from loki.memory.document_validation import FLAWS
+from loki.memory.document_validation import DAMAGES
 from loki.memory.front_matter import front_matter
 from loki.memory.store import Store
 
@@ -49,7 +49,7 @@ class Baseline:
     def load(cls, store: Store, task_id: str) -> Baseline | None:
         """The baseline that was kept; None where there is none, or it is damaged."""
         data = documents.load(store, _document(task_id))
-        if data is None or FLAWS in data:
+        if data is None or DAMAGES in data:
             return None
         return cls(
             {

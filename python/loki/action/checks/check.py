@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loki.action.checks.results.suite_results import FAILED
-from loki.action.processes.command_line import split, unrunnable
+from loki.action.processes.command_line import split_command_line, why_not_runnable
 from loki.base.error import UsageError
 from loki.base.time import Duration, argument_seconds
 from loki.memory.attempt import CheckRecord, shorten
@@ -91,13 +91,13 @@ class Check:
         if kind == "syntax" and plain == PARSES:
             return cls((), kind, PARSES, limit)
         if kind not in KINDS:
-            command = split(text)
+            command = split_command_line(text)
             guess = check_kind(command) or "command"
             return cls(command, guess, " ".join(text.split()), limit)
         expected = ""
         if kind == "custom":
             rest, _, expected = rest.partition(EXPECTS)
-        return cls(split(rest), kind, plain, limit, expected=expected.strip())
+        return cls(split_command_line(rest), kind, plain, limit, expected=expected.strip())
 
     def __post_init__(self) -> None:
         """Refuse what can neither be run nor judged."""
@@ -242,5 +242,5 @@ class Report:
 
 def missing_programs(checks: Sequence[Check], root: Path) -> list[str]:
     """A sentence for each check whose program does not exist, and that no work here can create."""
-    found = (unrunnable(check.command, root) for check in checks if check.command)
+    found = (why_not_runnable(check.command, root) for check in checks if check.command)
     return [problem for problem in found if problem]

@@ -17,10 +17,10 @@ from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.narrowed_checks import search_environment
 from loki.action.gates.syntax_check import broken_files, is_parsable
 from loki.action.processes import process
-from loki.action.processes.command_guard import ward_of
-from loki.action.processes.process import Finished
+from loki.action.processes.command_guard import command_guard_of
+from loki.action.processes.process import CommandResult
 from loki.base.error import UsageError
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -169,8 +169,8 @@ class CheckRunner:
         with scratch_folder() as folder:
             yield results_reporter.ask(check.command, self.root, Path(folder), self.reports)
 
-    def _start(self, check: Check, asked: results_reporter.Asked) -> Finished:
-        with ward_of(self.project or self.root).over(check.command, self.root) as box:
+    def _start(self, check: Check, asked: results_reporter.Asked) -> CommandResult:
+        with command_guard_of(self.project or self.root).over(check.command, self.root) as box:
             return process.run(
                 asked.command,
                 cwd=self.root,
@@ -197,7 +197,7 @@ class CheckRunner:
             exit_code=exit_code,
             root=str(self.root),
             patterns=self.patterns,
-            exists=there(self.root),
+            exists=path_exists(self.root),
         )
         if not failure.message:
             message = f"{check.name} ended with exit code {exit_code} and printed nothing"
@@ -217,12 +217,12 @@ class CheckRunner:
         )
 
 
-def _ended_badly(finished: Finished) -> bool:
+def _ended_badly(finished: CommandResult) -> bool:
     """By itself, and not well."""
     return not (finished.is_success or finished.timed_out or finished.cancelled)
 
 
-def _passes(check: Check, finished: Finished, output: str) -> bool:
+def _passes(check: Check, finished: CommandResult, output: str) -> bool:
     if not check.expected:
         return finished.is_success
     if finished.exit_code is None or finished.timed_out or finished.cancelled:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loki.action.checks.imports.project_files import Files
 from loki.action.gates import yaml_model
-from loki.action.processes.command_line import assignments, split
+from loki.action.processes.command_line import leading_assignments, split_command_line
 from loki.base.error import ConfigError, UsageError
 from loki.recognition.definition_source import Source
 from loki.recognition.fix import fix_for
@@ -344,13 +344,13 @@ def _texts(node: yaml.Node, way: tuple[str, ...], elsewhere: str) -> Iterator[tu
 def _words(line: str) -> tuple[str, ...]:
     """The words of a line of a script; none where only a shell, or the CI system, could run it."""
     try:
-        return split(line.strip())
+        return split_command_line(line.strip())
     except UsageError:
         return ()
 
 
 def _kind_by_words(words: tuple[str, ...], names: Mapping[tuple[str, ...], str]) -> str | None:
-    rest = " ".join(assignments(words)[1])
+    rest = " ".join(leading_assignments(words)[1])
     know = knowledge()
     for runner in know.runners:
         if rest.startswith(runner + " "):

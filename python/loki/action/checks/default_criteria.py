@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check
 from loki.action.checks.command_detection import Command
-from loki.action.processes.command_line import split, unrunnable
+from loki.action.processes.command_line import split_command_line, why_not_runnable
 from loki.recognition.pattern import Criterion
 
 BY_PERSON = frozenset({"security"})
@@ -68,7 +68,7 @@ def default_criteria(
             notes.append(f"syntax check: {PARSES} (what the task changes, by loki itself)")
             continue
         found, source = _command(criterion, commands, timeout)
-        problem = unrunnable(found.command, root) if found else None
+        problem = why_not_runnable(found.command, root) if found else None
         if found is not None and problem is None:
             if found.command not in [check.command for check in checks]:
                 checks.append(found)
@@ -89,7 +89,7 @@ def _command(
 ) -> tuple[Check | None, str]:
     """(The check by the criterion's own command or the project's, where it was found)."""
     if criterion.command:
-        words, source = split(criterion.command), f"criterion {criterion.name}"
+        words, source = split_command_line(criterion.command), f"criterion {criterion.name}"
     elif criterion.type in commands:
         words, source = commands[criterion.type].words, commands[criterion.type].source
     else:

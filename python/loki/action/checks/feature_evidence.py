@@ -25,11 +25,11 @@ from loki.action.checks.check_runner import CheckRunner
 from loki.action.checks.judging.judging_rules import knowledge
 from loki.action.checks.narrowed_checks import Narrowed
 from loki.action.checks.results.suite_results import PASSED
-from loki.action.checks.task_changes import Work
+from loki.action.checks.task_changes import TaskChanges
 from loki.base import path_containment
 from loki.memory import store as documents
 from loki.memory.dead_letter import is_test_file
-from loki.memory.document_validation import FLAWS
+from loki.memory.document_validation import DAMAGES
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -48,7 +48,7 @@ class FeatureEvidence:
     """
 
     task_id: str
-    work: Work
+    work: TaskChanges
     runner: CheckRunner
     store: Store
     execution: int = 1
@@ -157,6 +157,6 @@ class FeatureEvidence:
 
     def _kept(self) -> Mapping[str, Any]:
         data = documents.load(self.store, self._document)
-        if data is None or FLAWS in data:
+        if data is None or DAMAGES in data:
             return {}  # what is not known shows nothing
         return {name: data[name] for name in ("execution", "failed", "tests")}

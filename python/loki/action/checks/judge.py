@@ -135,7 +135,7 @@ class Judge:
         return CheckResult(check, passed, None, time.monotonic() - began, said, failure)
 
     def _approval(self, check: Check) -> CheckResult:
-        decision = self.approvals.standing(check.name, self.digest())
+        decision = self.approvals.current(check.name, self.digest())
         if decision is None:
             return pending(check)
         how = "approved" if decision.approved else "rejected"

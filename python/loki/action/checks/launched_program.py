@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loki.action.processes.command_line import assignments
+from loki.action.processes.command_line import leading_assignments
 from loki.recognition.site import launchers, plain_words, script_name, script_runners
 
 MANIFEST = "package.json"
@@ -92,7 +92,7 @@ _Followed = tuple[tuple[str, ...], "int | None", tuple[str, ...]]
 
 def _follow(words: tuple[str, ...], scripts: Mapping[str, str], depth: int) -> _Followed:
     """(the program's words, where they begin or None, separators)."""
-    start = len(words) - len(assignments(words)[1])
+    start = len(words) - len(leading_assignments(words)[1])
     rest = words[start:]
     if depth < MAX_DEPTH and (found := _script(rest, scripts)) is not None:
         text, separator = found
@@ -152,7 +152,7 @@ def _last_command(script: str) -> tuple[str, ...] | None:
     ends = [index for index, token in enumerate(tokens) if token in _ENDS_COMMAND]
     last = tuple(tokens[ends[-1] + 1 :] if ends else tokens)
     plain = not any(token and set(token) <= _SHELL for token in last)
-    return last if assignments(last)[1] and plain and "||" not in tokens else None
+    return last if leading_assignments(last)[1] and plain and "||" not in tokens else None
 
 
 def _scripts(root: Path) -> dict[str, str]:

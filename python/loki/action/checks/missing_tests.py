@@ -12,7 +12,7 @@ from loki.action.checks.results.suite_results import FAILED, PASSED, inside
 from loki.recognition.failure import Failure
 
 
-def lost_tests(
+def missing_tests(
     seen_failing: frozenset[tuple[str, str]],
     report: Report,
     gone: frozenset[str] = frozenset(),
@@ -51,8 +51,8 @@ def lost_tests(
     return dict(sorted(lost.items()))
 
 
-def lost_failure(lost: Mapping[str, str]) -> Failure:
-    """The failure that lost tests amount to; ``lost`` is what `lost_tests` found, not empty."""
+def missing_tests_failure(lost: Mapping[str, str]) -> Failure:
+    """The failure that lost tests amount to; ``lost`` is what `missing_tests` found, not empty."""
     (test, how), *_ = lost.items()
     message = f"{test} {_MESSAGES[how]}"
     listing = "\n".join(f"{name}: {what}" for name, what in lost.items())

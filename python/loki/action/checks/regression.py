@@ -23,7 +23,7 @@ from loki.action.checks.imports import Files, Import, language_of, locate
 from loki.action.checks.narrowed_checks import Narrowed
 from loki.action.checks.results.suite_results import FAILED, PASSED, Results
 from loki.action.checks.results_comparison import Comparison, compare
-from loki.action.checks.task_changes import Work
+from loki.action.checks.task_changes import TaskChanges
 from loki.action.checks.unchecked_changes import unchecked
 from loki.action.gates.gate_config import RegressionDetection
 from loki.base.glob import matches
@@ -55,7 +55,7 @@ class RegressionCheck:
 
     task_id: str
     checks: Sequence[Check]
-    work: Work
+    work: TaskChanges
     runner: CheckRunner
     store: Store
     clock: Clock

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loki.action.changes.change import file_diff
 from loki.action.changes.executor import Executor
-from loki.action.changes.safe_path import Place, State, ancestors
+from loki.action.changes.safe_path import PathState, SafeFolder, ancestors
 from loki.action.changes.tree import Tree
 from loki.action.checks.imports import Files
 from loki.base import path_containment
@@ -23,7 +23,7 @@ BORROWED = ("node_modules", ".venv", "venv", "vendor")
 
 
 @dataclass
-class Work:
+class TaskChanges:
     """The difference that a task has made so far.
 
     Args:
@@ -96,12 +96,12 @@ class Work:
         """
         root = Path(tree.copy_to(destination).root)
         for path, state in sorted(self.executor.start().items()):  # what became a link: first
-            _write(Place(root), path, state)
-        borrow(self.executor.root, root)
+            _write(SafeFolder(root), path, state)
+        link_dependency_folders(self.executor.root, root)
         return root
 
 
-def _reader(tree: Tree, kept: Mapping[str, tuple[State, bytes]]) -> Callable[[str], bytes]:
+def _reader(tree: Tree, kept: Mapping[str, tuple[PathState, bytes]]) -> Callable[[str], bytes]:
     def read(path: str) -> bytes:
         return kept[path][1] if path in kept else tree.read(path)
 
@@ -114,7 +114,7 @@ def _text(content: bytes | None) -> str | None:
     return content.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _hashes(tree: Tree, kept: Mapping[str, tuple[State, bytes]]) -> Callable[[str], str | None]:
+def _hashes(tree: Tree, kept: Mapping[str, tuple[PathState, bytes]]) -> Callable[[str], str | None]:
     def hash_of(path: str) -> str | None:
         return kept[path][0].hash if path in kept else tree.hash_of(path)
 
@@ -129,7 +129,7 @@ def _read(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _write(place: Place, path: str, before: tuple[State, bytes] | None) -> None:
+def _write(place: SafeFolder, path: str, before: tuple[PathState, bytes] | None) -> None:
     """Have a path be what it was; a link on the way is an error, for it may lead into the original."""
     place.remove_quietly(path)
     if before is None:
@@ -140,12 +140,12 @@ def _write(place: Place, path: str, before: tuple[State, bytes] | None) -> None:
     place.stage(path, content, replace(state, mode=state.mode | 0o600))
 
 
-def borrowed(root: Path) -> list[str]:
+def dependency_folders(root: Path) -> list[str]:
     """The dependencies that copies of a project link to: of its own folder, as real paths."""
     return [os.path.realpath(root / name) for name in BORROWED if (root / name).is_dir()]
 
 
-def borrow(root: Path, copy: Path) -> None:
+def link_dependency_folders(root: Path, copy: Path) -> None:
     """Link the copy to the dependencies of the original, wherever one of its folders has some."""
     leave = frozenset({".git", *BORROWED})
     for folder in path_containment.folders(copy, leave):

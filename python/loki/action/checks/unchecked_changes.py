@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from loki.action.checks.imports import language_of
 from loki.action.checks.results.suite_results import Results
 from loki.base.glob import matches
-from loki.decision.drift.path_kinds import places_of
+from loki.decision.drift.path_kinds import kinds_of_path
 from loki.recognition.site import narrowings
 
 MAX_NAMED = 3
@@ -47,7 +47,7 @@ def unchecked(
     if not told:
         return "not checked: no check told results per test, before the work and after it"
     unknown = [
-        path for path in changed if language_of(path) is None and not places_of(path) & _NO_CODE
+        path for path in changed if language_of(path) is None and not kinds_of_path(path) & _NO_CODE
     ]
     if unknown:
         return f"not checked beyond the checks' own tests: what uses {_named(unknown)} is not known"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loki.action.changes.tree import read_entry
 from loki.action.gates.lexer import Lexed, lex
 from loki.action.gates.review_rules import Language, knowledge
-from loki.decision.drift.path_kinds import places_of
+from loki.decision.drift.path_kinds import kinds_of_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ class Reader:
             if edit.mode == "symlink" or edit.size > MAX_SIZE:
                 continue
             language = knowledge().language(edit.path)
-            places = places_of(edit.path)
+            places = kinds_of_path(edit.path)
             if places & _UNREAD:
                 continue
             before = self.before(edit.path)

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from loki.action.gates import yaml_model
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 from loki.base.error import UsageError
 from loki.base.time import seconds
-from loki.recognition.definition_file import content, hint
+from loki.recognition.definition_file import content, did_you_mean
 
 NAMES = ("syntax_check", "import_check", "schema_check", "self_review")
 """The gates that can be configured. ``change_check`` cannot: it keeps edits inside the project."""
@@ -33,7 +33,7 @@ def _duration(value: Any) -> float:
 
 def _words(value: Any) -> Any:
     try:
-        return split(value) if isinstance(value, str) else value
+        return split_command_line(value) if isinstance(value, str) else value
     except UsageError as error:
         raise ValueError(f"found {error}") from None
 
@@ -134,7 +134,7 @@ def _known(names: Iterable[str]) -> None:
     for name in names:
         if name not in NAMES:
             expected = f"expected one of {', '.join(NAMES)}"
-            raise ValueError(f"found the gate {name!r}, {expected}{hint(name, NAMES)}")
+            raise ValueError(f"found the gate {name!r}, {expected}{did_you_mean(name, NAMES)}")
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.gates.finding import Finding
 from loki.action.gates.gate import ADVISORY
-from loki.decision.drift.path_kinds import in_scope, kinds, places_of
+from loki.decision.drift.path_kinds import in_scope, kinds_of_path, path_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,12 +35,12 @@ def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator
 
 
 def _leftover(edit: Edit, edited: set[str], tree: Tree) -> str:
-    known, name = kinds(), edit.path.rpartition("/")[2]
+    known, name = path_kinds(), edit.path.rpartition("/")[2]
     if edit.after is None:
         is_whole = known["licences"].search(name) and "/" not in edit.path
         moved = any(known["licences"].search(p.rpartition("/")[2]) for p in edited - {edit.path})
         return "the licence is deleted" if is_whole and not moved else ""
-    if edit.path in tree.entries or places_of(edit.path) & {"test", "example", "vendored"}:
+    if edit.path in tree.entries or kinds_of_path(edit.path) & {"test", "example", "vendored"}:
         return ""
     if known["leftovers"].search(name):
         return "this looks like a left-over of work, not like a part of the project"

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from loki.action.changes.scratch_folder import scratch_folder
 from loki.action.gates.data_parsers import Problem
 from loki.action.processes import process
-from loki.action.processes.command_line import which
+from loki.action.processes.command_line import find_program
 from loki.recognition.failure import recognize
 
 _CARET = re.compile(r"[ \t]*\^+[ \t~]*")
@@ -23,7 +23,7 @@ class TooSlow(Exception):
 
 def is_there(command: Sequence[str], root: Path) -> bool:
     """Whether the program of a command can be started."""
-    return which(command[0], root) is not None
+    return find_program(command[0], root) is not None
 
 
 def check(

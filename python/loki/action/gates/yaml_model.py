@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from loki.base.error import ConfigError
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 from loki.recognition.definition_source import Source
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -91,7 +91,7 @@ def _explain(
     if forbidden:
         names = _fields(model, keys[:-1])
         known = f"expected one of {', '.join(names)}" if names else "expected no such key"
-        reason = f"found the key {keys[-1]!r}, {known}{hint(str(keys[-1]), names)}"
+        reason = f"found the key {keys[-1]!r}, {known}{did_you_mean(str(keys[-1]), names)}"
     else:
         found = shown(problem.get("input"))
         expected = EXPECTED.get(problem["type"], "")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from loki.action.agent_protocol import Agent, Briefing, Proposal, ReflectionRequest, Reviewer
 from loki.action.changes.change import Change
-from loki.action.loop.exception_analysis import is_outage, place
+from loki.action.loop.exception_analysis import is_outage, raise_site
 from loki.action.loop.loop_events import AgentFailed, Answered, Event, Malformed, Reflected, Refused
 from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, UsageError
 from loki.base.secret import mask_secrets
@@ -205,7 +205,7 @@ def as_failure_of(error: BaseException) -> Event:
         )
     kind, again, where = type(error).__name__, is_outage(error), ""
     if not again:
-        found = place(error)
+        found = raise_site(error)
         where = f" ({found})" if found else ""
     message = mask_secrets(f"the agent raised {kind}: {error}{where}")
     return AgentFailed(Failure.of(message, tool="loki", error_type=kind), again)

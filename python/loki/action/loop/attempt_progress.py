@@ -18,7 +18,7 @@ Open = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ProgressMeasure:
     """How much was not mended when least was.
 
     Attributes:
@@ -30,7 +30,7 @@ class Measure:
     items: frozenset[Open] = frozenset()
 
 
-def unmended(seen_failing: Set[Open], report: Report) -> frozenset[Open]:
+def still_failing(seen_failing: Set[Open], report: Report) -> frozenset[Open]:
     """What fails, and what was seen failing and does not pass now.
 
     Args:
@@ -38,7 +38,7 @@ def unmended(seen_failing: Set[Open], report: Report) -> frozenset[Open]:
         report: what the checks say.
 
     Example:
-        >>> unmended({("pytest", "a")}, Report())
+        >>> still_failing({("pytest", "a")}, Report())
         frozenset({('pytest', 'a')})
     """
     found = set(seen_failing)
@@ -61,14 +61,16 @@ def _is_resolved(test: str, tests: Mapping[str, str]) -> bool:
     return test not in tests and bool(inside(test, tests))
 
 
-def least(fewest: Measure | None, now: frozenset[Open], report: Report) -> Measure:
+def fewest_failing(
+    fewest: ProgressMeasure | None, now: frozenset[Open], report: Report
+) -> ProgressMeasure:
     """The least so far, with what is not mended now."""
     if fewest is None or len(now) < fewest.count or not is_comparable(fewest, report):
-        return Measure(len(now), now)
+        return ProgressMeasure(len(now), now)
     return fewest
 
 
-def is_comparable(fewest: Measure | None, report: Report) -> bool:
+def is_comparable(fewest: ProgressMeasure | None, report: Report) -> bool:
     """Whether what was measured was a count of tests, not a file or a whole check that did not start.
 
     Args:
@@ -84,7 +86,7 @@ def is_comparable(fewest: Measure | None, report: Report) -> bool:
     return not any(hid)
 
 
-def kept(fewest: Measure | None, now: Set[Open]) -> dict[str, Any] | None:
+def progress_record(fewest: ProgressMeasure | None, now: Set[Open]) -> dict[str, Any] | None:
     """What an attempt's record says of it; None where there is nothing to compare with."""
     return None if fewest is None else {"unmended": len(now), "fewest_before": fewest.count}
 

@@ -11,20 +11,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loki.base.log import quoted, tell
+from loki.base.log import log_event, quoted
 from loki.base.time import isoformat
 from loki.decision.drift.context_clear import Limits, Load, Trigger, trigger
 from loki.memory import ledger
 from loki.memory.attempt import DRIFT, Attempt
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import DONE
-from loki.memory.session_context import Carried
-from loki.memory.task_progress import Course
+from loki.memory.session_context import SessionContext
+from loki.memory.task_progress import TaskProgress
 from loki.people.signal import CONTEXT_CLEAR_REQUESTED, Signal
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Proposal
-    from loki.action.loop.drift_detector import DriftWatch
+    from loki.action.loop.drift_detector import DriftDetector
     from loki.action.loop.recorder import Recorder
     from loki.memory.task_outcome import Outcome
     from loki.people.signals import Signals
@@ -55,29 +55,29 @@ class Conversation:
 
     def __post_init__(self) -> None:
         """Nothing has been said."""
-        self.carried = Carried(self.recorder.store, self.recorder.task.id)
+        self.session_context = SessionContext(self.recorder.store, self.recorder.task.id)
         self.cleared = 0
         self.is_fresh = False
         self._load = Load()
         self._errors: Counter[str] = Counter()
         self._begun = False
-        self._course: Course | None = None
+        self._progress: TaskProgress | None = None
         self._told = ""
         self._context = ""
 
     @property
-    def course(self) -> Course:
+    def progress(self) -> TaskProgress:
         """The attempts of the task's life, summed up; read once, as there may be many."""
-        if self._course is None:
-            self._course = Course.of(self.recorder.history.attempts())
-        return self._course
+        if self._progress is None:
+            self._progress = TaskProgress.of(self.recorder.history.attempts())
+        return self._progress
 
     @property
     def shown(self) -> str:
         """The context that the last briefing told."""
         return self._context
 
-    def begin(self, drifts: DriftWatch) -> str:
+    def begin(self, drifts: DriftDetector) -> str:
         """What a briefing tells of before; clears the context first where that is due.
 
         Args:
@@ -87,10 +87,10 @@ class Conversation:
         if not self._begun:
             self._begun = True
             # What an earlier session was killed over is on record all the same.
-            last = self.course.last
+            last = self.progress.last
             if last is not None and last.result not in DONE:
-                self.carried.keep_ledger(self._ledger(RUNNING, ""))
-            self._told = self.carried.load()
+                self.session_context.keep_ledger(self._ledger(RUNNING, ""))
+            self._told = self.session_context.load()
         request = self._request()
         due = trigger(self._now(drifts.count, request), self.limits)
         if due is not None:
@@ -108,24 +108,24 @@ class Conversation:
     def saw(self, attempt: Attempt) -> None:
         """An attempt is over."""
         load = self._load
-        if self._course is not None:  # else it is read with the others
-            self._course = self._course.after(attempt)
+        if self._progress is not None:  # else it is read with the others
+            self._progress = self._progress.after(attempt)
         if attempt.error and attempt.result != DRIFT and not attempt.infrastructure:
             self._errors[attempt.fingerprint or attempt.error] += 1
         self._load = Load(0, load.iterations + 1, load.conversation)
 
     def amended(self) -> None:
         """What is on record of an attempt is another one now."""
-        self._course = None
+        self._progress = None
 
-    def heard(self, text: str) -> None:
+    def received(self, text: str) -> None:
         """Something was told or answered."""
         size = len(text.encode("utf-8", "surrogatepass"))
         self._load = Load(0, self._load.iterations, self._load.conversation + size)
 
     def answered(self, proposal: Proposal) -> None:
         """An agent answered: all that it said, where that is known."""
-        self.heard(proposal.output or proposal.description)
+        self.received(proposal.output or proposal.description)
 
     def end(self, outcome: Outcome) -> None:
         """The session is over: the next one begins with what it leaves."""
@@ -134,36 +134,36 @@ class Conversation:
         if outcome.status in STOPPED:
             self._keep(outcome.status, outcome.reason, f"{outcome.status}: {outcome.reason}")
         else:
-            self.carried.keep_ledger(self._ledger(outcome.status, outcome.reason))
+            self.session_context.keep_ledger(self._ledger(outcome.status, outcome.reason))
 
     def _now(self, drifts: int, request: Signal | None) -> Load:
         load, most = self._load, max(self._errors.values(), default=0)
-        by = (request.said("agent") or "a signal") if request is not None else ""
+        by = (request.string_field("agent") or "a signal") if request is not None else ""
         return Load(drifts, load.iterations, load.conversation, most, by)
 
     def _request(self) -> Signal | None:
         task = self.recorder.task.id
         found = self.signals.pending(CONTEXT_CLEAR_REQUESTED) if self.signals is not None else []
-        return next((one for one in found if one.said("task_id") in {"", task}), None)
+        return next((one for one in found if one.string_field("task_id") in {"", task}), None)
 
     def _clear(self, due: Trigger) -> None:
         line = f"context_clear trigger={due.name} reason={quoted(due.reason)}"
-        tell(self.recorder.task.id, line, warning=due.name == "drifts")
+        log_event(self.recorder.task.id, line, warning=due.name == "drifts")
         self._renew(f"context clear: {due.reason}")
         self._load, self._errors, self.is_fresh = Load(), Counter(), True
 
     def _renew(self, why: str) -> None:
         """Keep where the task stands, and go on from there."""
-        if self.course.last is not None:
-            self.cleared = self.course.last.attempt
+        if self.progress.last is not None:
+            self.cleared = self.progress.last.attempt
             self._keep(RUNNING, "", why)
-        self._told = self.carried.load()
+        self._told = self.session_context.load()
 
     def _keep(self, state: str, reason: str, why: str) -> None:
-        kept, last = self._ledger(state, reason), self.course.last
+        kept, last = self._ledger(state, reason), self.progress.last
         if last is None:
             return
-        self.carried.keep(
+        self.session_context.keep(
             kept,
             Handoff(
                 kept.task_id,
@@ -171,7 +171,7 @@ class Conversation:
                 kept.updated_at,
                 why,
                 last.agent,
-                self.course.drifts,
+                self.progress.drifts,
                 f"{last.action or 'nothing'} → {last.error or last.result}",
                 kept.next_step,
             ),
@@ -182,13 +182,13 @@ class Conversation:
         return ledger.of(
             recorder.task.id,
             recorder.task.title,
-            self.course,
+            self.progress,
             state=state,
             reason=reason,
             at=isoformat(recorder.clock.now()),
             # While it runs, its briefings tell what people said.
             said=() if is_running else recorder.said,
             # What differs from before is read from the whole journal: once a session, at its end.
-            files=tuple(self.course.files if is_running else recorder.changes()),
+            files=tuple(self.progress.files if is_running else recorder.changes()),
             reflections=recorder.reflections.last(),
         )

@@ -20,14 +20,14 @@ from loki.action.checks.imports import Files, imports_of, resolve
 from loki.action.gates.added_lines import added_lines
 from loki.action.loop.drift_event import Drifted, DriftReviewed, ReportDrift, ReviewDrift
 from loki.base.error import LokiError
-from loki.base.log import tell
-from loki.base.token_estimate import clip
+from loki.base.log import log_event
+from loki.base.token_estimate import clip_to_tokens
 from loki.decision.drift import drift
 from loki.decision.drift.change_relation import Goal, Kind, Touched
 from loki.decision.drift.drift import Drift, Proposed
 from loki.decision.drift.task_vocabulary import defined_in, imported_in, names_in
 from loki.memory.quote import one_line
-from loki.people.human_review import Standing
+from loki.people.human_review import ReviewStatus
 from loki.people.signal import DRIFT_DETECTED, Signal
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Settings:
 
 
 @dataclass
-class DriftWatch:
+class DriftDetector:
     """Looks at the proposals of one session of a task.
 
     Args:
@@ -145,9 +145,9 @@ class DriftWatch:
     def _mention(self, small: Sequence[Drift]) -> None:
         for one in small:
             said = f"drift severity={one.severity} distance={one.drift_distance} noted only: "
-            tell(self.task.id, f"{said}{one.detected_drift}")
+            log_event(self.task.id, f"{said}{one.detected_drift}")
 
-    def told(self) -> tuple[Drift, ...]:
+    def reported(self) -> tuple[Drift, ...]:
         """What the agent was sent back for just now; told once."""
         told, self.sent_back = self.sent_back, ()
         return told
@@ -173,7 +173,7 @@ class DriftWatch:
             if self.signals is not None and one.kind != SIGNAL:
                 said = {"agent": effect.agent or "loki", "session": self._session}
                 with suppress(LokiError):  # what cannot be kept is in the attempt's record, too
-                    self.signals.give(DRIFT_DETECTED, data={**record_of(one, self.task), **said})
+                    self.signals.emit(DRIFT_DETECTED, data={**record_of(one, self.task), **said})
         if effect.ask and self.reviews is not None:
             with suppress(LokiError):
                 self.reviews.ask(
@@ -185,11 +185,11 @@ class DriftWatch:
                     about={"drifts": sorted(frozenset().union(*(d.keys for d in effect.drifts)))},
                 )
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Note that this task's lines are done, but for those behind a line of another task."""
         if self.signals is not None:
             lines = self.signals.pending(DRIFT_DETECTED)
-            for one in takewhile(lambda line: line.said("task_id") == self.task.id, lines):
+            for one in takewhile(lambda line: line.string_field("task_id") == self.task.id, lines):
                 self.signals.consume(one)
 
     def _allowed(self) -> frozenset[str]:
@@ -197,7 +197,7 @@ class DriftWatch:
         if self.reviews is None:
             return frozenset()
         decided = self.reviews.decisions(self.task.id)
-        approved = [one for one in decided if one.answer is Standing.APPROVED]
+        approved = [one for one in decided if one.answer is ReviewStatus.APPROVED]
         about = [one.review.extra.get("about") for one in approved if one.review.reason == REASON]
         keys = [one.get("drifts") for one in about if isinstance(one, dict)]
         return frozenset(
@@ -210,7 +210,8 @@ class DriftWatch:
         return [
             one
             for one in self.signals.pending(DRIFT_DETECTED)
-            if one.said("task_id") == self.task.id and one.said("session") != self._session
+            if one.string_field("task_id") == self.task.id
+            and one.string_field("session") != self._session
         ]
 
     def _said_by_others(self) -> Iterator[Drift]:
@@ -219,12 +220,12 @@ class DriftWatch:
             if one.id in self._seen:
                 continue
             self._seen.add(one.id)
-            severity = one.said("severity")
+            severity = one.string_field("severity")
             distance = one.data.get("drift_distance")
-            by = one.said("agent") or "somebody"
+            by = one.string_field("agent") or "somebody"
             yield Drift(
-                one.said("planned_action") or self.task.title,
-                f"{one_line(by, 60)} says: {one_line(one.said('detected_drift') or 'drift')}",
+                one.string_field("planned_action") or self.task.title,
+                f"{one_line(by, 60)} says: {one_line(one.string_field('detected_drift') or 'drift')}",
                 drift.SEVERITIES[drift.rank(severity)],
                 distance if isinstance(distance, int) and distance > 0 else 1,
                 (one.id,),
@@ -353,7 +354,7 @@ def goal_of(
     known: Collection[str] = (),
     shown: str = "",
 ) -> Goal:
-    """What is known of a task; arguments as of `DriftWatch.look`."""
+    """What is known of a task; arguments as of `DriftDetector.look`."""
     text = f"{failure}\n{failure.excerpt}" if failure else ""
     texts = [text, shown, task.title, *said, *(" ".join(c.command) for c in task.checks)]
     named = {path for path in known if path in tree.entries}
@@ -369,7 +370,7 @@ def goal_of(
         task.kind,
         task.scope,
         named,
-        clip(text, 2000),
+        clip_to_tokens(text, 2000),
         tree.entries.keys(),
         _imports([*sorted(named), *change.paths], tree, change),
     )

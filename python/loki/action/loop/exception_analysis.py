@@ -78,7 +78,7 @@ def is_outage(error: BaseException) -> bool:
         >>> is_outage(RuntimeError("503 Service Unavailable")), is_outage(RuntimeError("no such item"))
         (True, False)
     """
-    found = (_seen(one) for one in causes(error))
+    found = (_seen(one) for one in exception_causes(error))
     return next((one for one in found if one is not None), False)
 
 
@@ -92,7 +92,7 @@ def names_outage(error_type: str) -> bool:
     return _NAMES.search(error_type) is not None
 
 
-def place(error: BaseException) -> str:
+def raise_site(error: BaseException) -> str:
     """Where an exception was raised: the innermost line that is neither a library's nor loki's own.
 
     Returns:
@@ -110,7 +110,7 @@ def _seen(error: BaseException) -> bool | None:
     """Whether one error is an outage; None: it tells nothing, and what caused it may."""
     if isinstance(error, LOST) or (isinstance(error, OSError) and _is_network(error)):
         return True
-    status = status_of(error)
+    status = http_status_of(error)
     if status is not None:
         return status in _LATER or status >= 500  # noqa: PLR2004 - an HTTP status
     if isinstance(error, (*_BUGS, OSError)):
@@ -126,7 +126,7 @@ def _is_network(error: OSError) -> bool:
     return error.errno in _NETWORK or (error.errno is None and error.filename is None)
 
 
-def causes(error: BaseException) -> Iterator[Exception]:
+def exception_causes(error: BaseException) -> Iterator[Exception]:
     """An exception, and what caused it, as far as that is looked at."""
     seen: BaseException | None = error
     for _ in range(DEEPEST):
@@ -136,7 +136,7 @@ def causes(error: BaseException) -> Iterator[Exception]:
         seen = seen.__cause__
 
 
-def status_of(error: BaseException) -> int | None:
+def http_status_of(error: BaseException) -> int | None:
     """The HTTP status that an error carries, or None."""
     for holder in (error, getattr(error, "response", None)):
         for name in _STATUSES:

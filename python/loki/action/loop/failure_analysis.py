@@ -14,13 +14,13 @@ from loki.action.loop.loop_events import (
     AgentFailed,
     Amend,
     Effect,
-    Help,
-    Helped,
     Keep,
     Note,
     Observe,
     Reflect,
     Reflected,
+    RunStrategy,
+    StrategyResult,
 )
 from loki.action.loop.loop_state import (
     Current,
@@ -153,7 +153,7 @@ def _carry_out(
     if decision.strategy == RETRY:
         return back_off(state, decision, now, agent.retry_after if agent else None)
     assert decision.strategy is not None
-    return replace(state, phase=Phase.FIX), (Help(decision.strategy, failure, state.files),)
+    return replace(state, phase=Phase.FIX), (RunStrategy(decision.strategy, failure, state.files),)
 
 
 def _led_there(current: Current) -> str:
@@ -162,7 +162,9 @@ def _led_there(current: Current) -> str:
     return current.approach if described else f"{current.approach} as in attempt {current.number}"
 
 
-def other_strategy(state: State, event: Helped, now: datetime) -> tuple[State, tuple[Effect, ...]]:
+def other_strategy(
+    state: State, event: StrategyResult, now: datetime
+) -> tuple[State, tuple[Effect, ...]]:
     """A strategy could not be carried out: the next one is tried, or a person is asked."""
     failure = to_mend(state)
     assert state.failure is not None and failure is not None  # noqa: PT018
@@ -181,5 +183,5 @@ def other_strategy(state: State, event: Helped, now: datetime) -> tuple[State, t
     return state, (
         say(state, f"{message}, trying {other}", warning=True),
         Amend(state.last_number, other),
-        Help(other, failure, state.files),
+        RunStrategy(other, failure, state.files),
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
-from loki.action.changes.merge import Land
+from loki.action.changes.merge import Merge
 from loki.action.changes.tree import Tree
 from loki.action.loop.loop_events import Answered, Ask, Effect, Event, Execute, RunChecks
 from loki.action.loop.review_event import ReviewNeeded
@@ -30,7 +30,7 @@ from loki.memory.store import Store
 from loki.memory.task_outcome import Outcome
 from loki.people import review_trigger
 from loki.people.approval import Approvals
-from loki.people.human_review import HumanReview, Standing
+from loki.people.human_review import HumanReview, ReviewStatus
 from loki.people.human_review_store import LONGEST, HumanReviews
 from loki.people.request_page import review_page
 from loki.people.review_trigger import (
@@ -55,7 +55,7 @@ Asked = Callable[[], None]
 
 
 @dataclass
-class Reviewing:
+class HumanReviewCheck:
     """Asks people about one task.
 
     Args:
@@ -78,7 +78,7 @@ class Reviewing:
     spent: Callable[[], float] = lambda: 0.0
     allowed: Callable[[tuple[str, ...]], bool] = lambda _: True
     asked: Asked = lambda: None
-    told: Callable[[Outcome], None] = lambda _: None
+    notify: Callable[[Outcome], None] = lambda _: None
     _approvals: Approvals = field(init=False)
     _is_begun: bool = field(default=False, init=False)
     _change: Change | None = field(default=None, init=False)
@@ -96,7 +96,7 @@ class Reviewing:
             return self._open() or self._ask(self._cost())
         if isinstance(effect, Execute) and not effect.commands_only:
             return self._open() or self._before_change(effect.proposal)
-        return self._open() if isinstance(effect, Land) else None
+        return self._open() if isinstance(effect, Merge) else None
 
     def answered(self, event: Event) -> Event:
         """What an agent answered; where it asks a person, that."""
@@ -117,7 +117,7 @@ class Reviewing:
 
     def ended(self, outcome: Outcome) -> None:
         """Ask what has to be asked of a task that has ended."""
-        self.told(outcome)
+        self.notify(outcome)
         if outcome.status == "failed" and outcome.trigger != "aborted":
             self._ask(self._failed_runs())
         if outcome.awaiting and self.task.kind == "security" and self.rules.security:
@@ -125,10 +125,10 @@ class Reviewing:
             about = {"criteria": list(outcome.awaiting)}
             self._ask(replace(trigger, data=about))
 
-    def withheld(self) -> Proposal | None:
+    def pending_proposal(self) -> Proposal | None:
         """The change that was kept from being made and that a person approved since; once."""
         data = documents.load(self.store, self._document)
-        approved = {one.id for one in self._decisions(Standing.APPROVED)} if data else ()
+        approved = {one.id for one in self._decisions(ReviewStatus.APPROVED)} if data else ()
         if data is None or data["review"] not in approved:
             return None
         try:
@@ -182,7 +182,7 @@ class Reviewing:
             digest,
         )
         rules = self.rules
-        if any(self._is_about(one, digest) for one in self._decisions(Standing.APPROVED)):
+        if any(self._is_about(one, digest) for one in self._decisions(ReviewStatus.APPROVED)):
             rules = replace(rules, low_confidence=False)
         needed = self._ask(of_proposal(proposed, rules, self.root, self._decided), proposal.agent)
         if needed is not None:
@@ -203,7 +203,7 @@ class Reviewing:
         trigger = of_cost(self.spent(), self.rules)
         if trigger is None:
             return None
-        yes = (Standing.APPROVED, Standing.CLARIFIED)
+        yes = (ReviewStatus.APPROVED, ReviewStatus.CLARIFIED)
         allowed = [one for answer in yes for one in self._decisions(answer) if one.reason == COST]
         return of_cost(self.spent(), self.rules, max(map(_dollars, allowed), default=0.0))
 
@@ -225,7 +225,7 @@ class Reviewing:
         self.asked()
         return ReviewNeeded(review.id, trigger.context)
 
-    def _decisions(self, answer: Standing) -> list[HumanReview]:
+    def _decisions(self, answer: ReviewStatus) -> list[HumanReview]:
         return [one.review for one in self.reviews.decisions(self.task.id) if one.answer is answer]
 
     def _is_about(self, review: HumanReview, digest: str) -> bool:

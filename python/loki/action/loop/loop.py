@@ -17,9 +17,9 @@ from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
-from loki.action.changes.merge import Land, Landed
+from loki.action.changes.merge import Merge, Merged
 from loki.action.checks.check import Report
-from loki.action.checks.missing_tests import lost_failure, lost_tests
+from loki.action.checks.missing_tests import missing_tests, missing_tests_failure
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.drift_event import Drifted, DriftReviewed
@@ -38,12 +38,12 @@ from loki.action.loop.loop_events import (
     Event,
     Execute,
     Executed,
-    Helped,
     Interrupted,
     Malformed,
     Reflected,
     Refused,
     RunChecks,
+    StrategyResult,
     TakeBaseline,
     Validate,
     Validated,
@@ -62,12 +62,12 @@ from loki.action.loop.loop_state import (
     say,
     to_mend,
     took_effect,
-    unasked,
     with_current,
+    without_request,
 )
 from loki.action.loop.loop_wait import account, hold
 from loki.action.loop.review_event import ReviewNeeded
-from loki.action.loop.scope_drift import drifted
+from loki.action.loop.scope_drift import on_scope_drift
 from loki.decision.loop_policy import (
     Action,
 )
@@ -112,10 +112,10 @@ def _begin(state: State, _event: Begin, now: datetime) -> Step:
 def _baseline(state: State, event: Checked, now: datetime) -> Step:
     state = replace(state, seen_failing=state.seen_failing | event.report.failing_tests)
     first = event.report.first_failure
-    lost = lost_tests(state.seen_failing, event.report, event.gone)
+    lost = missing_tests(state.seen_failing, event.report, event.gone)
     state = measured(state, event.report)
     if first is not None or lost:
-        found = first.failure if first is not None else lost_failure(lost)
+        found = first.failure if first is not None else missing_tests_failure(lost)
         return _generate(replace(state, failure=found), now)
     waiting = awaited(state, event.report)
     is_done = state.setting.task.done_when_passing and not waiting
@@ -138,8 +138,11 @@ def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = 
     state = replace(
         state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
     )
-    if state.withheld is not None:
-        return _approved(state, state.withheld), (*warnings, Validate(state.withheld))
+    if state.pending_proposal is not None:
+        return _approved(state, state.pending_proposal), (
+            *warnings,
+            Validate(state.pending_proposal),
+        )
     ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
     return replace(state, asked=ask), (*warnings, ask)
 
@@ -148,7 +151,7 @@ def _approved(state: State, withheld: Proposal) -> State:
     """The next attempt is what a person approved; nobody is asked for it."""
     proposed = {**state.proposed, withheld.change.digest(): ""}
     state = with_current(state, proposal=withheld)
-    return replace(state, withheld=None, proposed=proposed, phase=Phase.VALIDATE)
+    return replace(state, pending_proposal=None, proposed=proposed, phase=Phase.VALIDATE)
 
 
 def _question(state: State) -> Ask:
@@ -198,7 +201,7 @@ def _malformed(state: State, event: Malformed, now: datetime) -> Step:
 
 
 def _refused(state: State, event: Refused, now: datetime) -> Step:
-    return hold(unasked(state), event, now)
+    return hold(without_request(state), event, now)
 
 
 def _edited(state: State, event: Edited, now: datetime) -> Step:
@@ -236,7 +239,7 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
 
 
 def _drifted(state: State, event: Drifted | DriftReviewed, now: datetime) -> Step:
-    state, effects, is_sent_back = drifted(state, event, now)
+    state, effects, is_sent_back = on_scope_drift(state, event, now)
     if not is_sent_back:
         return state, effects
     after, more = _generate(state, now, again=True)
@@ -258,14 +261,14 @@ def _evaluate(state: State) -> Step:
 
 def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     report = event.report
-    lost = lost_tests(state.seen_failing, report, event.gone)
+    lost = missing_tests(state.seen_failing, report, event.gone)
     state = with_current(state, report=report)
     state = measured(replace(state, seen_failing=state.seen_failing | report.failing_tests), report)
     first = report.first_failure
     # A runner that says which tests ran, none of them failing, fails because tests are gone.
     is_empty = first is not None and first.tests is not None and not report.failing_tests
     if lost and (first is None or is_empty):
-        return analyze(state, lost_failure(lost), now)
+        return analyze(state, missing_tests_failure(lost), now)
     if first is not None and first.failure is not None:
         return analyze(state, first.failure, now)
     if not state.worked:
@@ -304,7 +307,7 @@ def _land(state: State, now: datetime) -> Step:
     """All is well where it was worked on; what waits for a person is brought in once they approve."""
     if not state.setting.lands or state.waiting:
         return _conclude(state, now)
-    return replace(state, phase=Phase.LAND), (Land(),)
+    return replace(state, phase=Phase.LAND), (Merge(),)
 
 
 def _conclude(state: State, now: datetime) -> Step:
@@ -312,7 +315,7 @@ def _conclude(state: State, now: datetime) -> Step:
     return conclude(state, now, f"every check passes{helped}")
 
 
-def _landed(state: State, event: Landed, now: datetime) -> Step:
+def _landed(state: State, event: Merged, now: datetime) -> Step:
     if event.moved:
         phase = Phase.BASELINE if state.current is None else Phase.EVALUATE
         return replace(state, phase=phase, regressed=frozenset()), (RunChecks(),)
@@ -325,7 +328,7 @@ def _landed(state: State, event: Landed, now: datetime) -> Step:
     return analyze(state, event.failure, now, landing=True)
 
 
-def _helped(state: State, event: Helped, now: datetime) -> Step:
+def _helped(state: State, event: StrategyResult, now: datetime) -> Step:
     assert state.failure is not None
     if event.error:
         return other_strategy(state, event, now)
@@ -387,10 +390,10 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.EXECUTE, ReviewNeeded): review_needed,
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,
-    (Phase.LAND, Landed): _landed,
+    (Phase.LAND, Merged): _landed,
     (Phase.LAND, ReviewNeeded): review_needed,
     (Phase.REFLECT, Reflected): reflected,
-    (Phase.FIX, Helped): _helped,
+    (Phase.FIX, StrategyResult): _helped,
     (Phase.WAIT, Waited): _waited,
     (Phase.BREAKER, Waited): _waited_for_breaker,
     **{

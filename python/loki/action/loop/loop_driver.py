@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loki.action.agent_protocol import Briefing, ReflectionRequest
-from loki.action.changes.merge import Landed
+from loki.action.changes.merge import Merged
 from loki.action.loop.agent_call import (
     AnyAgent,
     as_event,
@@ -170,7 +170,7 @@ class Session:
                 answer = self._reflect(effect)
             else:
                 answer = self._performer.perform(effect) or answer
-        if self.is_cancelled and self.is_under_way and not isinstance(answer, Landed):
+        if self.is_cancelled and self.is_under_way and not isinstance(answer, Merged):
             answer = Interrupted(out_of_time=self._out_of_time)
         return None, answer
 

@@ -16,9 +16,9 @@ from loki.action.loop.loop_state import (
     record,
     say,
     to_mend,
-    unasked,
     usage,
     with_current,
+    without_request,
 )
 from loki.action.loop.review_event import ReviewNeeded
 from loki.base.time import isoformat
@@ -130,7 +130,7 @@ def review_needed(
     if event.proposal is not None:
         state = charged(with_current(state, proposal=event.proposal), event.proposal)
     if state.phase is Phase.GENERATE and event.proposal is None:
-        state = unasked(state)
+        state = without_request(state)
     elif state.current is not None:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
     after, ends = finish(
@@ -155,7 +155,7 @@ def interrupted(
     effects: tuple[Effect, ...] = ()
     state = _ended(state, event.files)
     if state.phase is Phase.GENERATE and not event.asked:
-        state = unasked(state)
+        state = without_request(state)
     elif state.phase in in_flight and state.current is not None:
         effects = (Keep(record(state, now, "interrupted", None, None)),)
     elif state.facts is not None:

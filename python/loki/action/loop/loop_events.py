@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loki.action.agent_protocol import Proposal
-from loki.action.changes.merge import Land, Landed
+from loki.action.changes.merge import Merge, Merged
 from loki.action.checks.check import Report
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
@@ -148,7 +148,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Helped:
+class StrategyResult:
     """A strategy was carried out.
 
     Attributes:
@@ -217,8 +217,8 @@ Event: TypeAlias = (
     | Validated
     | Executed
     | Compared
-    | Landed
-    | Helped
+    | Merged
+    | StrategyResult
     | Reflected
     | Waited
     | ReviewNeeded
@@ -292,7 +292,7 @@ class Execute:
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class RunStrategy:
     """Carry out a strategy; answered by `Helped`.
 
     Attributes:
@@ -394,6 +394,8 @@ class Finish:
     answer: Failure | None = None
 
 
-Asking: TypeAlias = RunChecks | Ask | Validate | Execute | CheckRegressions | Help | Reflect | Wait
+Asking: TypeAlias = (
+    RunChecks | Ask | Validate | Execute | CheckRegressions | RunStrategy | Reflect | Wait
+)
 Telling: TypeAlias = TakeBaseline | Keep | Amend | Observe | Note | Say | Finish
-Effect: TypeAlias = Asking | Telling | DriftEffect | Land
+Effect: TypeAlias = Asking | Telling | DriftEffect | Merge

@@ -14,16 +14,16 @@ from loki.action.agent_protocol import Proposal
 from loki.action.checks.check import EVIDENCE, Report
 from loki.action.gates.gate import Validation
 from loki.action.loop import attempt_progress as progress
-from loki.action.loop.attempt_progress import Measure
+from loki.action.loop.attempt_progress import ProgressMeasure
 from loki.action.loop.claim_check import findings
-from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Helped, Reflected, Say
+from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Reflected, Say, StrategyResult
 from loki.action.task import TaskSpec
 from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
-from loki.decision.drift.drift_policy import Strayed
-from loki.decision.failure_history import Past
+from loki.decision.drift.drift_policy import ScopeDrift
+from loki.decision.failure_history import FailureHistory
 from loki.decision.loop_policy import Decision, Limits
 from loki.memory.attempt import Attempt
 from loki.memory.quote import one_line
@@ -58,7 +58,7 @@ class Phase(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LoopSettings:
     """What stays the same for a whole execution of a task."""
 
     task: TaskSpec
@@ -160,20 +160,20 @@ class State:
         outcome: how it ended, once it has.
     """
 
-    setting: Setting
+    setting: LoopSettings
     phase: Phase = Phase.NEW
     started: datetime | None = None
     last_number: int = 0
     made: int = 0
     made_before: int = 0
-    past: Past = field(default_factory=Past)
+    past: FailureHistory = field(default_factory=FailureHistory)
     current: Current | None = None
     failure: Failure | None = None
     of_answer: bool = False
     unmended: Failure | None = None
     asked: Ask | None = None
     decision: Decision | None = None
-    help: Helped | None = None
+    help: StrategyResult | None = None
     helpless: frozenset[str] = frozenset()
     failed_in: Phase | None = None
     facts: Reflection | None = None
@@ -184,14 +184,14 @@ class State:
     files: tuple[str, ...] = ()
     seen_failing: frozenset[tuple[str, str]] = frozenset()
     waiting: tuple[str, ...] = ()
-    fewest: Measure | None = None
+    fewest: ProgressMeasure | None = None
     regressed: frozenset[str] = frozenset()
     wait_seconds: float = 0.0
     tokens: int = 0
     cost: float = 0.0
     warned: frozenset[str] = frozenset()
-    drift: Strayed = field(default_factory=Strayed)
-    withheld: Proposal | None = None
+    drift: ScopeDrift = field(default_factory=ScopeDrift)
+    pending_proposal: Proposal | None = None
     outcome: Outcome | None = None
 
 
@@ -215,11 +215,11 @@ def proposal_of(state: State) -> Proposal:
 
 def measured(state: State, report: Report) -> State:
     """How much is left to mend, and whether that is less than ever before."""
-    now = progress.unmended(state.seen_failing, report)
+    now = progress.still_failing(state.seen_failing, report)
     if state.current is not None:
         fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
-        state = with_current(state, progress=progress.kept(fewest, now))
-    return replace(state, fewest=progress.least(state.fewest, now, report))
+        state = with_current(state, progress=progress.progress_record(fewest, now))
+    return replace(state, fewest=progress.fewest_failing(state.fewest, now, report))
 
 
 def awaited(state: State, report: Report) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def paid(proposal: Proposal | None) -> Proposal | None:
     return replace(proposal, tokens=None, cost=None) if proposal else None
 
 
-def unasked(state: State) -> State:
+def without_request(state: State) -> State:
     """The attempt in flight was not put to an agent: it does not count."""
     return replace(state, made=state.made - 1, last_number=state.last_number - 1)
 

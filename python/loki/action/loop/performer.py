@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
 from loki.action.changes.executor import Executor
-from loki.action.changes.merge import Land, Landed
-from loki.action.changes.project_copies import Copies
+from loki.action.changes.merge import Merge, Merged
+from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.checks.check_runner import CheckRunner
@@ -25,9 +25,9 @@ from loki.action.loop import briefing, signal_emission
 from loki.action.loop.approach import approach
 from loki.action.loop.briefing import Facts
 from loki.action.loop.conversation_context import Conversation
-from loki.action.loop.drift_detector import DriftWatch
+from loki.action.loop.drift_detector import DriftDetector
 from loki.action.loop.drift_event import ReportDrift, ReviewDrift
-from loki.action.loop.human_review_check import Reviewing
+from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_events import (
     Amend,
     Ask,
@@ -38,13 +38,13 @@ from loki.action.loop.loop_events import (
     Event,
     Execute,
     Finish,
-    Help,
     Keep,
     Note,
     Observe,
     Reflect,
     Reflected,
     RunChecks,
+    RunStrategy,
     Say,
     TakeBaseline,
     Validate,
@@ -55,16 +55,16 @@ from loki.action.loop.loop_events import (
 from loki.action.loop.loop_state import error_field
 from loki.action.loop.recorder import Recorder
 from loki.action.loop.reflection_prompt import question
-from loki.action.loop.refused_proposal_store import Draft, Drafts
-from loki.action.processes.process import Finished
+from loki.action.loop.refused_proposal_store import RefusedProposal, RefusedProposalStore
+from loki.action.processes.process import CommandResult
 from loki.action.strategies import strategy
 from loki.action.task import TaskSpec
-from loki.base.log import quoted, tell, write
+from loki.base.log import log_event, quoted, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback_policy import WORKS
 from loki.decision.sign_ranking import Subject, bearing
-from loki.people.agent_signal import told
+from loki.people.agent_signal import signal_instructions
 from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet
 
@@ -107,22 +107,24 @@ class Performer:
     cancelled: threading.Event = field(default_factory=threading.Event)
     limits: briefing.Limits = field(default_factory=briefing.Limits)
     signals: Signals | None = None
-    drifts: DriftWatch | None = None
+    drifts: DriftDetector | None = None
     conversation: Conversation | None = None
-    land: Callable[[], Landed] | None = None
-    reviewing: Reviewing | None = None
+    land: Callable[[], Merged] | None = None
+    reviewing: HumanReviewCheck | None = None
     judging: JudgingWatch | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
-        self._watch = self.drifts or DriftWatch(self.task, judge=self.judge)
+        self._watch = self.drifts or DriftDetector(self.task, judge=self.judge)
         self._talk = self.conversation or Conversation(self.recorder)
         self.root = self.executor.root
         if self.reviewing is not None:
             self.recorder.review_page = self.reviewing.page
         recorder = self.recorder
-        self.drafts = Drafts(recorder.store, self.task.id, recorder.execution, self.root)
-        self.copies = Copies()
+        self.drafts = RefusedProposalStore(
+            recorder.store, self.task.id, recorder.execution, self.root
+        )
+        self.copies = ProjectCopies()
         self._report = Report()
         self._failed_check: Check | None = None
         self._failed_output = ""
@@ -137,8 +139,8 @@ class Performer:
             TakeBaseline: lambda effect: self.regressions.prepare(effect.paths, self._shown()),
             CheckRegressions: self._check_regressions,
             Execute: self._execute,
-            Land: self._land,
-            Help: self._help,
+            Merge: self._land,
+            RunStrategy: self._help,
             Wait: self._wait,
             Keep: self._keep_attempt,
             ReviewDrift: lambda effect: self._watch.review(effect, self._shown()),
@@ -173,8 +175,8 @@ class Performer:
         # Where a strategy that only read was the last effect, the project has just been looked at.
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
         self._fresh = None
-        carried = self._talk.begin(self._watch)
-        draft = self.drafts.standing(self._seen)
+        session_context = self._talk.begin(self._watch)
+        draft = self.drafts.current(self._seen)
         cleared = self._talk.cleared
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
@@ -206,17 +208,17 @@ class Performer:
             context=self._talk.context(ask.context),
             tried=tried.later(cleared) if cleared else tried,
             reflections=[r for r in self.recorder.reflections.last() if r.attempt > cleared],
-            carried=carried,
-            drifts=[(one.severity, one.detected_drift) for one in self._watch.told()],
-            signals=told(self.task.kind) if self.signals is not None else "",
+            session_context=session_context,
+            drifts=[(one.severity, one.detected_drift) for one in self._watch.reported()],
+            signals=signal_instructions(self.task.kind) if self.signals is not None else "",
             refused=draft.told if draft else "",
         )
         made = self._briefing(facts, left, 0, draft)
-        self._talk.heard(made.text)
+        self._talk.received(made.text)
         return made
 
     def _briefing(
-        self, facts: Facts, left: Budget, work: int, draft: Draft | None = None
+        self, facts: Facts, left: Budget, work: int, draft: RefusedProposal | None = None
     ) -> Briefing:
         """The briefing for as much of the work as one of `WORKS` says."""
         facts = replace(facts, work=WORKS[work])
@@ -291,7 +293,7 @@ class Performer:
         self._log(line + (error_field(result.failure) if result.failure else ""))
 
     def _log(self, message: str) -> None:
-        tell(self.task.id, message)
+        log_event(self.task.id, message)
 
     def _keep_attempt(self, effect: Keep) -> None:
         self.recorder.keep(effect)
@@ -318,7 +320,7 @@ class Performer:
         validation = gate.of_task(self.task, change, self.root, shown, self.gates, self.cancelled)
         for warning in dict.fromkeys(validation.warnings):
             if warning not in self._warned:
-                tell(self.task.id, warning, warning=True)
+                log_event(self.task.id, warning, warning=True)
         self._warned.update(validation.warnings)
         if not validation.passed:
             self.drafts.refused(change, self._shown(), validation)
@@ -343,10 +345,10 @@ class Performer:
     def taken(self, proposal: Proposal) -> Proposal:
         """The proposal, described where whoever made it did not say; its signals have been given."""
         self._talk.answered(proposal)
-        proposal = self.drafts.taken(proposal, self._shown())
+        proposal = self.drafts.accepted(proposal, self._shown())
         gave = ""
         if self.signals is not None:
-            proposal, given = signal_emission.give(proposal, self.task, self.signals)
+            proposal, given = signal_emission.emit_signals(proposal, self.task, self.signals)
             gave = "; ".join(f"gave {label}" for label in given)
         if proposal.description.strip():
             return proposal
@@ -364,18 +366,18 @@ class Performer:
             self._seen = Tree.scan(self.root)
         return self._seen
 
-    def _land(self, _effect: Land) -> Event:
+    def _land(self, _effect: Merge) -> Event:
         assert self.land is not None
         landed = self.land()
         if landed.moved or landed.failure:
             self._seen = None
         return landed
 
-    def _help(self, effect: Help) -> Event:
+    def _help(self, effect: RunStrategy) -> Event:
         self._log(f"strategy={effect.strategy}")
         ran: list[object] = []
 
-        def run(command: tuple[str, ...]) -> tuple[Finished, tuple[str, ...]]:
+        def run(command: tuple[str, ...]) -> tuple[CommandResult, tuple[str, ...]]:
             ran.append(command)
             return self.executor.run(command)
 
@@ -383,7 +385,7 @@ class Performer:
             ran.append(check)
             return self.checks.run_one(check).passed
 
-        situation = strategy.Situation(
+        situation = strategy.StrategyContext(
             self.root,
             effect.failure,
             self._failed_check,
@@ -394,7 +396,7 @@ class Performer:
             effect.files,
             self.executor.allowed,
             self._seen,
-            draft.change if (draft := self.drafts.standing(self._shown())) else None,
+            draft.change if (draft := self.drafts.current(self._shown())) else None,
         )
         helped = strategy.carry_out(effect.strategy, situation)
         self._own_files().update(helped.files)
@@ -407,14 +409,14 @@ class Performer:
         return Waited()
 
     def _finish(self, effect: Finish) -> None:
-        self.executor.settle()
+        self.executor.finish()
         if effect.outcome.status != "success":
             self.recorder.tree = Tree.scan(self.root, self._seen).digest()
         else:
             self.drafts.drop()
         self.recorder.finish(effect)
         self._talk.end(effect.outcome)
-        self._watch.settle()
+        self._watch.finish()
         if self.reviewing is not None:
             self.reviewing.ended(effect.outcome)
 

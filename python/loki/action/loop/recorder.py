@@ -9,11 +9,11 @@ from typing import Any
 from loki.action.loop import episodic, task_specification
 from loki.action.loop.loop_events import Amend, Finish, Keep, Note, Observe
 from loki.action.task import TaskSpec
-from loki.base.log import tell
+from loki.base.log import log_event
 from loki.base.time import Clock, isoformat
 from loki.memory import task_record
 from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import Tried
+from loki.memory.attempt_summary import AttemptSummary
 from loki.memory.dead_letter import DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
@@ -25,7 +25,7 @@ from loki.memory.store import Store
 from loki.memory.task_outcome import Outcome
 from loki.memory.task_record import Awaited
 from loki.people.escalation import Escalation
-from loki.people.escalation_answer import sentence, with_answer
+from loki.people.escalation_answer import answer_sentence, with_answer
 from loki.people.escalations import Escalations
 from loki.people.human_review import HUMAN_REVIEW
 from loki.people.request_page import approval_page
@@ -88,15 +88,15 @@ class Recorder:
         self.reflections = Reflections(self.store, self.task.id)
         self.learned = Learned(self.store)
         self.escalations = Escalations(self.store, self.clock)
-        self._tried: Tried | None = None
+        self._tried: AttemptSummary | None = None
         self._findings: Findings | None = None
 
     @property
-    def tried(self) -> Tried:
+    def tried(self) -> AttemptSummary:
         """The attempts of this execution, summed up; read from the disk once."""
         if self._tried is None:
             since = last_attempt_before(self.interventions, self.execution)
-            self._tried = Tried.of(self.attempts(), since)
+            self._tried = AttemptSummary.of(self.attempts(), since)
         return self._tried
 
     def attempts(self) -> list[Attempt]:
@@ -145,7 +145,7 @@ class Recorder:
             self._findings = attempt.findings
         if attempt.findings:
             ids = ",".join(dict.fromkeys(finding["id"] for finding in attempt.findings))
-            tell(self.task.id, f"attempt={attempt.attempt} findings={ids}", warning=True)
+            log_event(self.task.id, f"attempt={attempt.attempt} findings={ids}", warning=True)
             episodic.document(self.store, self.task.id, self.task.title, attempt)
 
     def amend(self, effect: Amend) -> None:
@@ -160,7 +160,9 @@ class Recorder:
             effect.failure, effect.approach, self.task.id, command=effect.command
         )
         if sighting.is_sign:
-            tell(self.task.id, f"sign seen={sighting.count} failure={effect.failure.signature}")
+            log_event(
+                self.task.id, f"sign seen={sighting.count} failure={effect.failure.signature}"
+            )
 
     def note(self, effect: Note) -> None:
         """Keep a reflection on a failed attempt."""
@@ -206,7 +208,7 @@ class Recorder:
         """
         if not self.interventions:
             return
-        answer = sentence(self.interventions[-1])
+        answer = answer_sentence(self.interventions[-1])
         self.escalations.answer_with(self.task.id, answer)
         has_own_page = outcome is not None and outcome.trigger in {"approval", HUMAN_REVIEW}
         page = outcome.page if outcome is not None and has_own_page else None

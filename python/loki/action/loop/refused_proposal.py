@@ -39,7 +39,7 @@ MOST_NAMED = 12
 """Files of a refused proposal that are named; the others are counted. Chosen, not measured."""
 
 
-def standing(change: Change, root: Path, tree: Tree) -> Change:
+def remaining_change(change: Change, root: Path, tree: Tree) -> Change:
     """What of a change may be applied to a project as it is: what somebody changed since is theirs.
 
     Args:
@@ -58,7 +58,7 @@ def standing(change: Change, root: Path, tree: Tree) -> Change:
     return change
 
 
-def said_afresh(change: Change) -> tuple[Change, bool]:
+def without_mark(change: Change) -> tuple[Change, bool]:
     """The change without `MARK`, and whether it was there."""
     edits = tuple(edit for edit in change.edits if edit.path != MARK)
     if len(edits) == len(change.edits):
@@ -143,7 +143,7 @@ class DraftedTree(Tree):
         return Tree.read(self, path) if content is None else content
 
 
-def drafted(tree: Tree, draft: Change | None) -> Tree:
+def with_draft(tree: Tree, draft: Change | None) -> Tree:
     """The tree as a draft would leave it; without one, itself."""
     if draft is None:
         return tree
@@ -163,7 +163,7 @@ def drafted(tree: Tree, draft: Change | None) -> Tree:
     )
 
 
-def lay(draft: Change | None, copy: Tree) -> Tree:
+def apply_draft(draft: Change | None, copy: Tree) -> Tree:
     """Write a draft to a copy of the project; what cannot stand there is left out.
 
     Args:
@@ -176,11 +176,11 @@ def lay(draft: Change | None, copy: Tree) -> Tree:
     if draft is None:
         return copy
     with contextlib.suppress(LokiError, OSError):
-        Journal(None, copy.root).apply(standing(draft, copy.root, copy))
+        Journal(None, copy.root).apply(remaining_change(draft, copy.root, copy))
     return Tree.scan(copy.root, copy, {*copy.entries, *draft.paths})
 
 
-def own(change: Change, draft: Change | None, laid: Tree, end: Tree) -> Change:
+def own_change(change: Change, draft: Change | None, laid: Tree, end: Tree) -> Change:
     """The change of who worked in a copy; where they say so by `MARK`, without what they found of a draft.
 
     Args:
@@ -197,7 +197,7 @@ def own(change: Change, draft: Change | None, laid: Tree, end: Tree) -> Change:
 # --- what is told of it ---------------------------------------------------------------------------
 
 
-def told(draft: Change, refused: Change, violations: Sequence[Violation]) -> str:
+def refusal_text(draft: Change, refused: Change, violations: Sequence[Violation]) -> str:
     """What the next briefing says of a refused proposal, Markdown.
 
     Args:

@@ -36,7 +36,7 @@ def forget(store: Store, task_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RefusedProposal:
     """What was refused.
 
     Attributes:
@@ -49,7 +49,7 @@ class Draft:
 
 
 @dataclass
-class Drafts:
+class RefusedProposalStore:
     """What one execution of a task proposed and what was refused, the last of it.
 
     Args:
@@ -63,10 +63,10 @@ class Drafts:
     task_id: str
     execution: int
     root: Path
-    _draft: Draft | None = field(default=None, init=False)
+    _draft: RefusedProposal | None = field(default=None, init=False)
     _is_loaded: bool = field(default=False, init=False)
 
-    def standing(self, tree: Tree) -> Draft | None:
+    def current(self, tree: Tree) -> RefusedProposal | None:
         """What the next attempt begins with; None: the project as it is.
 
         Args:
@@ -75,21 +75,23 @@ class Drafts:
         kept = self._load()
         if kept is None:
             return None
-        change = refused_proposal.standing(kept.change, self.root, tree)
+        change = refused_proposal.remaining_change(kept.change, self.root, tree)
         if not change.edits:
             self.drop()
             return None
         if len(change.edits) < len(kept.change.edits):
             others = sorted(set(kept.change.paths) - set(change.paths))
             said = "Changed in the project meanwhile, and left as they are there"
-            kept = Draft(change, f"{kept.told}\n\n{said}: {', '.join(map(repr, others))}.")
+            kept = RefusedProposal(
+                change, f"{kept.told}\n\n{said}: {', '.join(map(repr, others))}."
+            )
         return replace(kept, change=change)
 
-    def taken(self, proposal: Proposal, tree: Tree) -> Proposal:
+    def accepted(self, proposal: Proposal, tree: Tree) -> Proposal:
         """A proposal as one of the project: made to what was refused, unless it begins afresh."""
-        change, is_marked = refused_proposal.said_afresh(proposal.change)
+        change, is_marked = refused_proposal.without_mark(proposal.change)
         afresh = proposal.afresh or is_marked
-        kept = self.standing(tree)
+        kept = self.current(tree)
         if kept is None:
             return replace(proposal, change=change, afresh=afresh)
         is_empty = change.is_empty
@@ -113,10 +115,12 @@ class Drafts:
         if validation is not None and validation.security:
             return
         violations = validation.blocking if validation else ()
-        keeps = refused_proposal.standing(change, self.root, tree)
+        keeps = refused_proposal.remaining_change(change, self.root, tree)
         if not keeps.edits:
             return  # nothing of it can stand: what was kept before still does
-        self._draft = Draft(keeps, refused_proposal.told(keeps, change, violations))
+        self._draft = RefusedProposal(
+            keeps, refused_proposal.refusal_text(keeps, change, violations)
+        )
         self._is_loaded = True
         data = {"version": 1, "execution": self.execution, "told": self._draft.told}
         described = keeps.to_dict()
@@ -130,18 +134,18 @@ class Drafts:
             self._draft = None
             forget(self.store, self.task_id)
 
-    def _load(self) -> Draft | None:
+    def _load(self) -> RefusedProposal | None:
         if not self._is_loaded:
             self._is_loaded = True
             self._draft = self._read()
         return self._draft
 
-    def _read(self) -> Draft | None:
+    def _read(self) -> RefusedProposal | None:
         data = documents.load(self.store, document(self.task_id))
         if data is None or data["execution"] != self.execution:
             return None
         try:
-            return Draft(Change.from_dict(data["change"]), data["told"])
+            return RefusedProposal(Change.from_dict(data["change"]), data["told"])
         except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
             self.store.set_aside(document(self.task_id))
             logger.warning(

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loki.action.loop.attempt_progress import Measure, of_record
+from loki.action.loop.attempt_progress import ProgressMeasure, of_record
 from loki.base.error import UsageError
-from loki.decision.failure_history import Past, PastFailure
+from loki.decision.failure_history import FailureHistory, PastFailure
 from loki.memory.attempt import Attempt
 from loki.memory.intervention import Intervention, last_attempt_before
 from loki.memory.task_outcome import Outcome
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
-    from loki.action.loop.loop_state import Setting, State
+    from loki.action.loop.loop_state import LoopSettings, State
 
 ENDED = ("success", "failed", "escalated", "unverified")
 """Statuses after which the same task begins anew, unless a person resumes it."""
@@ -30,7 +30,7 @@ DONE = ("success", "unverified")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ResumptionStatus:
     """Where a task stands.
 
     Attributes:
@@ -62,7 +62,9 @@ class Standing:
     stepped_in: bool = False
     fewest: int | None = None
 
-    def state(self, setting: Setting, files: tuple[str, ...], *, changed: bool = False) -> State:
+    def state(
+        self, setting: LoopSettings, files: tuple[str, ...], *, changed: bool = False
+    ) -> State:
         """Where the machine begins.
 
         Args:
@@ -79,20 +81,20 @@ class Standing:
             made_before=self.made_before,
             tokens=self.tokens,
             cost=self.cost,
-            past=Past.of(self.past),
+            past=FailureHistory.of(self.past),
             worked=(self.goes_on and bool(files)) or (self.stepped_in and changed),
             helped=self.stepped_in,
-            fewest=None if self.fewest is None else Measure(self.fewest),
+            fewest=None if self.fewest is None else ProgressMeasure(self.fewest),
             files=files,
             seen_failing=self.seen_failing,
         )
 
 
-def standing(
+def resumption_status(
     record: TaskRecord,
     attempts: Sequence[Attempt],
     intervention: Intervention | None = None,
-) -> Standing:
+) -> ResumptionStatus:
     """Where a task stands, from what is kept of it.
 
     Args:
@@ -101,9 +103,9 @@ def standing(
         intervention: a person steps in with this; its execution, attempt and status are filled in.
 
     Example:
-        >>> standing(TaskRecord(execution=0), []).execution
+        >>> resumption_status(TaskRecord(execution=0), []).execution
         1
-        >>> standing(TaskRecord(outcome=Outcome("t", "escalated", 1)), []).execution
+        >>> resumption_status(TaskRecord(outcome=Outcome("t", "escalated", 1)), []).execution
         2
     """
     status = record.status
@@ -121,7 +123,7 @@ def standing(
     since = last_attempt_before(interventions, execution)
     mine = [attempt for attempt in attempts if attempt.execution == execution]
     counted = [attempt for attempt in mine if attempt.attempt > since]
-    return Standing(
+    return ResumptionStatus(
         execution,
         last,
         made=len(counted),

@@ -15,11 +15,11 @@ from loki.action.loop.loop_events import Effect, Keep, Validate
 from loki.action.loop.loop_state import State, proposal_of, record, say
 from loki.base.log import quoted
 from loki.decision.drift.drift import Drift, worst
-from loki.decision.drift.drift_policy import Move, decide
+from loki.decision.drift.drift_policy import DriftResponse, decide
 from loki.memory.attempt import DRIFT
 
 
-def drifted(
+def on_scope_drift(
     state: State, event: Drifted | DriftReviewed, now: datetime
 ) -> tuple[State, tuple[Effect, ...], bool]:
     """The state, what is to be done, and whether the agent is asked anew.
@@ -40,13 +40,13 @@ def drifted(
         warning=True,
     )
     report = ReportDrift(event.drifts, proposal.agent)
-    if verdict.move is Move.PAUSE:
+    if verdict.move is DriftResponse.PAUSE:
         ask = replace(report, ask=verdict.reason)
         after, ends = finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
         return after, (line, ask, _kept(state, event.drifts, now), *ends), False
-    if verdict.move is Move.REVIEW:
+    if verdict.move is DriftResponse.REVIEW:
         return state, (line, report, ReviewDrift(proposal, event.drifts)), False
-    if verdict.move is Move.PASS:
+    if verdict.move is DriftResponse.PASS:
         return state, (line, report, Validate(proposal)), False
     after = _sent_back(state, event.drifts)
     return after, (line, report, _kept(state, event.drifts, now)), True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.changes.change import Edit
 from loki.base.error import LokiError
-from loki.base.log import quoted, tell
+from loki.base.log import log_event, quoted
 from loki.people import agent_signal
 from loki.people.human_review_store import HumanReviews
 from loki.people.signal import HUMAN_REVIEW_NEEDED
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from loki.people.signals import Signals
 
 
-def give(proposal: Proposal, task: TaskSpec, signals: Signals) -> tuple[Proposal, tuple[str, ...]]:
+def emit_signals(
+    proposal: Proposal, task: TaskSpec, signals: Signals
+) -> tuple[Proposal, tuple[str, ...]]:
     """Give the signals of a proposal; from whom they come and for which task is said by loki.
 
     Args:
@@ -39,26 +41,26 @@ def give(proposal: Proposal, task: TaskSpec, signals: Signals) -> tuple[Proposal
         if edit.after is None or not _is_signal(edit):
             kept.append(edit)
             continue
-        given = agent_signal.given(
+        given = agent_signal.emitted_signals(
             edit.path, edit.after, agent=proposal.agent, task_id=task.id, goal=task.title
         )
         for one in given:
             try:
                 found.append(_give(one, signals))
             except LokiError as error:
-                tell(task.id, f"signal {one.kind} could not be given: {error}", warning=True)
+                log_event(task.id, f"signal {one.kind} could not be given: {error}", warning=True)
     if len(kept) == len(proposal.change.edits):
         return proposal, ()
     for label in found:
-        tell(task.id, f"signal={quoted(label)} agent={quoted(proposal.agent or 'caller')}")
+        log_event(task.id, f"signal={quoted(label)} agent={quoted(proposal.agent or 'caller')}")
     change = replace(proposal.change, edits=tuple(kept))
     return replace(proposal, change=change), tuple(found)
 
 
-def _give(given: agent_signal.Given, signals: Signals) -> str:
+def _give(given: agent_signal.EmittedSignal, signals: Signals) -> str:
     data = given.data
     if given.kind != HUMAN_REVIEW_NEEDED:
-        return signals.give(given.kind, given.name, data).label
+        return signals.emit(given.kind, given.name, data).label
     # Asked once more by the next attempt, it still is one question.
     asked = HumanReviews(signals.store, signals.clock).ask(
         reason=data["reason"],
@@ -77,5 +79,5 @@ def _is_signal(edit: Edit) -> bool:
         edit.path.startswith(agent_signal.PREFIX)
         and edit.mode != "symlink"
         and edit.size == len(edit.after or b"")
-        and not agent_signal.refused(edit.path, edit.after)
+        and not agent_signal.why_refused(edit.path, edit.after)
     )

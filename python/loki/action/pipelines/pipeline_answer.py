@@ -16,7 +16,7 @@ from loki.action.pipelines.pipeline_state import (
     RunState,
 )
 from loki.base.error import UsageError
-from loki.memory.intervention import said
+from loki.memory.intervention import intervention_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Answer:
             raise UsageError(
                 f"stage {state.at} of run {run} waits for approval: expected --approve or --reject"
             )
-        return Begin() if phase is Phase.NEW else Resumed(said(self.context))
+        return Begin() if phase is Phase.NEW else Resumed(intervention_text(self.context))
 
 
 def going_on(state: RunState) -> Event | None:

@@ -26,11 +26,11 @@ from loki.action.pipelines.pipeline_spec import (
     StageSpec,
 )
 from loki.action.pipelines.stage_condition import Condition, ConditionError, Scope
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import seconds
-from loki.recognition.definition_file import Document, examine, hint
+from loki.recognition.definition_file import Document, did_you_mean, examine
 from loki.recognition.schema_shapes import (
     any_text,
     list_of,
@@ -137,7 +137,7 @@ def _check(cursor: Cursor) -> str:
 def _command(cursor: Cursor) -> str:
     value = text(cursor)
     try:
-        split(value)
+        split_command_line(value)
     except UsageError as error:
         raise cursor.error(str(error)) from None
     return value
@@ -149,7 +149,7 @@ def _rollback(cursor: Cursor) -> Any:
     value = cursor.text()
     if value not in ROLLBACKS:
         expected = f"one of {', '.join(ROLLBACKS)}, or a list of commands"
-        raise cursor.wrong(expected + hint(value, ROLLBACKS))
+        raise cursor.wrong(expected + did_you_mean(value, ROLLBACKS))
     return value
 
 
@@ -288,7 +288,9 @@ class _Relations:
                 reason = f"found input {name!r}, which no stage outputs and no parameter gives"
             shown = ", ".join(known) or "there are none yet"
             reason += f", expected an output of an earlier stage or a parameter ({shown})"
-            self._note(f"{where}/inputs/{number}", reason + ("" if makers else hint(name, known)))
+            self._note(
+                f"{where}/inputs/{number}", reason + ("" if makers else did_you_mean(name, known))
+            )
 
     def _mode(self, where: str, stage: dict[str, Any]) -> None:
         outputs = [output for output in stage.get("outputs") or [] if output]

@@ -23,7 +23,7 @@ from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory import store as documents
-from loki.memory.document_validation import FLAWS
+from loki.memory.document_validation import DAMAGES
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -198,7 +198,7 @@ def load(store: Store, run: str) -> dict[str, Any]:
     data = documents.load(store, document(run))
     if data is None and store.get(document(run)) is None:
         raise UsageError(f"no run {run!r} of a pipeline here: `loki pipeline show` lists them")
-    if data is None or FLAWS in data:
+    if data is None or DAMAGES in data:
         raise UsageError(f"{document(run)} is damaged: begin a new run with `loki pipeline run`")
     return {**data, "run": run}  # its folder's name is its id, whatever it says
 

@@ -16,7 +16,7 @@ from loki.action.changes.change import Change, Edit
 from loki.action.loop.agent_call import AnyAgent, breaker_of, name_of, record_of
 from loki.action.pipelines.pipeline_spec import CLOSED_LOOP, PipelineSpec, StageSpec
 from loki.base.markdown import code, fence, inline
-from loki.base.token_estimate import clip
+from loki.base.token_estimate import clip_to_tokens
 from loki.memory.quote import whole
 
 DOCUMENTS = "pipeline-outputs"
@@ -103,7 +103,7 @@ def _documents(stage: StageSpec) -> str:
 
 def _input(given: Input, limit: int) -> str:
     text = given.text.strip()
-    shown = clip(text, limit)
+    shown = clip_to_tokens(text, limit)
     more = f"\n\nThe rest of it is in {code(given.file)}" if shown != text and given.file else ""
     return f"## {inline(given.name)} ({inline(given.source)})\n\n{fence(shown)}{more}"
 

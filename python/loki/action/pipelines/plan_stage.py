@@ -16,9 +16,9 @@ from loki.action.loop.loop_events import (
     Event,
     Execute,
     Executed,
-    Help,
-    Helped,
     RunChecks,
+    RunStrategy,
+    StrategyResult,
     Validate,
     Validated,
 )
@@ -54,7 +54,7 @@ class Planner(Performer):
             RunChecks: self._look,
             Validate: self._refuse_edits,
             Execute: self._keep,
-            Help: self._hint,
+            RunStrategy: self._hint,
         }
 
     @property
@@ -113,8 +113,8 @@ class Planner(Performer):
         )
         return CheckResult(check, False, 1, 0.0, failure.message, failure)
 
-    def _hint(self, effect: Help) -> Event:
-        return Helped(effect.strategy)
+    def _hint(self, effect: RunStrategy) -> Event:
+        return StrategyResult(effect.strategy)
 
 
 def planner(performer: Performer, run: str, documents: tuple[str, ...]) -> Planner:

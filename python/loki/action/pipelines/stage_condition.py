@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 MAX_LENGTH = 1000
 """Characters of a condition. Chosen, not measured."""
@@ -282,7 +282,7 @@ class _Reader:
             return
         for word in (other.literal,) if other.type == "text" else other.literal:
             if word not in STATUSES:
-                expected = f"one of {', '.join(STATUSES)}{hint(word, STATUSES)}"
+                expected = f"one of {', '.join(STATUSES)}{did_you_mean(word, STATUSES)}"
                 raise self._error(node, f"found the status {word!r}, expected {expected}")
 
     # --- names --------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class _Reader:
         if id_ in self._scope.later:
             return f"found stage {id_!r}, which is no earlier one, expected an earlier stage"
         known = ", ".join(self._scope.stages) or "none: this is the first"
-        meant = hint(id_, self._scope.stages)
+        meant = did_you_mean(id_, self._scope.stages)
         return f"found unknown stage {id_!r}, expected an earlier stage ({known}){meant}"
 
     def _output(self, node: ast.expr, id_: str, name: str) -> _Typed:
@@ -323,14 +323,14 @@ class _Reader:
         if name not in outputs:
             known = ", ".join(outputs) or "it has none"
             reason = f"found unknown output {name!r} of stage {id_!r}, expected one of its outputs"
-            raise self._error(node, f"{reason} ({known}){hint(name, outputs)}")
+            raise self._error(node, f"{reason} ({known}){did_you_mean(name, outputs)}")
         return _Typed("text", lambda known: known.stages[id_].outputs.get(name, "").strip())
 
     def _parameter(self, node: ast.expr, path: list[str]) -> _Typed:
         names = self._scope.parameters
         if len(path) != 2 or path[1] not in names:  # noqa: PLR2004
             shown, known = ".".join(path), ", ".join(names) or "there are none"
-            meant = hint(path[-1], names)
+            meant = did_you_mean(path[-1], names)
             raise self._error(node, f"found {shown!r}, expected a parameter ({known}){meant}")
         name = path[1]
         return _Typed("text", lambda known: known.parameters.get(name, "").strip())

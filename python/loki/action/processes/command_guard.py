@@ -18,10 +18,10 @@ from functools import cached_property
 from pathlib import Path
 
 from loki.action.processes.command_guard_provider import registered
-from loki.action.processes.protected_rules import Look, PutBack, Rules
+from loki.action.processes.protected_rules import RestoredRule, Rules, RuleSnapshot
 from loki.action.processes.sandbox import (
-    Box,
     Purpose,
+    Sandbox,
     Wall,
     expanded,
     has_own,
@@ -53,7 +53,7 @@ NO_WALL = (
 
 
 @dataclass
-class Ward:
+class CommandGuard:
     """Boxes for commands, and the files that decide while they run.
 
     Args:
@@ -67,7 +67,7 @@ class Ward:
 
     rules: Rules
     clock: Clock = field(default_factory=lambda: clock_of(os.environ))
-    tell: Callable[[PutBack], None] = lambda _: None
+    tell: Callable[[RestoredRule], None] = lambda _: None
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     borrowed: Sequence[str] = ()
     is_copy: bool = False
@@ -83,7 +83,7 @@ class Ward:
         tree: str | os.PathLike[str],
         purpose: Purpose = "check",
         environment: Mapping[str, str] | None = None,
-    ) -> Iterator[Box | None]:
+    ) -> Iterator[Sandbox | None]:
         """Run a command inside ``with``: what it does to the rules is undone afterwards.
 
         Args:
@@ -111,12 +111,12 @@ class Ward:
         tree: str | os.PathLike[str],
         purpose: Purpose = "check",
         environment: Mapping[str, str] | None = None,
-    ) -> Box | None:
+    ) -> Sandbox | None:
         """The box for a command; `over` says more."""
         if purpose == "agent" and has_own(command):
             return None
         network = self.sandbox.network or purpose == "agent"
-        kind = self.wall(network=network)
+        kind = self.sandbox_wall(network=network)
         if kind is None:
             return None
         known = os.environ if environment is None else environment
@@ -127,9 +127,9 @@ class Ward:
         write = writable(trees, borrowed, command, purpose, known)
         deny = self.rules.paths() if kind == "bwrap" else ()
         secret = self._paths(self.sandbox.secret)
-        return Box(kind, (*write, *self._declared), tuple(deny), secret, network)
+        return Sandbox(kind, (*write, *self._declared), tuple(deny), secret, network)
 
-    def wall(self, *, network: bool = True) -> Wall | None:
+    def sandbox_wall(self, *, network: bool = True) -> Wall | None:
         """What keeps commands in; None: nothing does.
 
         Raises:
@@ -158,10 +158,10 @@ class Ward:
         found = (expanded(one, os.environ) for one in said)
         return tuple(os.path.realpath(self.rules.project / path) for path in found if path)
 
-    def _settle(self, before: Look, command: str, box: Box | None) -> None:
+    def _settle(self, before: RuleSnapshot, command: str, box: Sandbox | None) -> None:
         keeps = box.keeps if box is not None else None
         try:
-            found = self.rules.settle(before, command, isoformat(self.clock.now()), keeps)
+            found = self.rules.finish(before, command, isoformat(self.clock.now()), keeps)
         except (OSError, StoreError) as error:
             logger.warning(
                 "While `%s` ran, what decides here was changed, and it could not be put back: %s. "
@@ -175,12 +175,12 @@ class Ward:
             if asked.get(one.id):  # a person said that it is to stay as it is
                 logger.info("%s was put back again, as `%s` ran", one.path, one.command)
                 continue
-            logger.warning("%s", told(one))
+            logger.warning("%s", restored_text(one))
             if one.id not in asked:
                 self.tell(one)
 
 
-def told(one: PutBack) -> str:
+def restored_text(one: RestoredRule) -> str:
     """What a person is told of a file that was put back."""
     did = "deleted" if not one.found else "changed" if one.restored else "written"
     kept = f" What it said then is in .loki/{one.kept}." if one.kept else ""
@@ -193,14 +193,14 @@ def told(one: PutBack) -> str:
     )
 
 
-def ward_of(root: str | os.PathLike[str]) -> Ward:
+def command_guard_of(root: str | os.PathLike[str]) -> CommandGuard:
     """What looks after a folder: its workspace's, or one that knows no settings.
 
     Args:
         root: a project's folder, or a copy's.
     """
     project = Path(os.path.realpath(root))
-    return registered(project) or Ward(Rules(project, project / ".loki"))
+    return registered(project) or CommandGuard(Rules(project, project / ".loki"))
 
 
 _warned: set[str] = set()

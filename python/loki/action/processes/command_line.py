@@ -23,7 +23,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SHELL = frozenset("|&;<>()`$*?\n")
 
 
-def split(command: str) -> tuple[str, ...]:
+def split_command_line(command: str) -> tuple[str, ...]:
     """The words of a command line: quotes as in a shell, and nothing else that a shell does.
 
     Args:
@@ -33,7 +33,7 @@ def split(command: str) -> tuple[str, ...]:
         UsageError: no words, an open quote, or something that only a shell can do.
 
     Example:
-        >>> split("CI=1 pytest -k 'a and b'")
+        >>> split_command_line("CI=1 pytest -k 'a and b'")
         ('CI=1', 'pytest', '-k', 'a and b')
     """
     if found := _needs_shell(command):
@@ -45,7 +45,7 @@ def split(command: str) -> tuple[str, ...]:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise UsageError(f"{command!r}: {str(error).lower()}: expected a closed quote") from error
-    if not assignments(words)[1]:
+    if not leading_assignments(words)[1]:
         raise UsageError(f"{command!r} names no program: expected a command such as 'pytest -q'")
     return words
 
@@ -70,21 +70,23 @@ def _needs_shell(command: str) -> str:
     return ""
 
 
-def assignments(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+def leading_assignments(argv: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Leading ``NAME=value`` words as environment, and the words after them.
 
     Example:
-        >>> assignments(("CI=1", "make", "A=b"))
+        >>> leading_assignments(("CI=1", "make", "A=b"))
         ({'CI': '1'}, ('make', 'A=b'))
     """
     count = 0
-    while count < len(words) and _ASSIGNMENT.match(words[count]):
+    while count < len(argv) and _ASSIGNMENT.match(argv[count]):
         count += 1
-    pairs = (word.split("=", 1) for word in words[:count])
-    return dict(pairs), tuple(words[count:])
+    pairs = (word.split("=", 1) for word in argv[:count])
+    return dict(pairs), tuple(argv[count:])
 
 
-def which(program: str, cwd: str | os.PathLike[str] = ".", path: str | None = None) -> str | None:
+def find_program(
+    program: str, cwd: str | os.PathLike[str] = ".", path: str | None = None
+) -> str | None:
     """The file that would run, absolute, or None where there is none that may be run.
 
     Args:
@@ -99,7 +101,7 @@ def which(program: str, cwd: str | os.PathLike[str] = ".", path: str | None = No
     return os.path.abspath(os.path.join(cwd, found)) if found else None
 
 
-def unrunnable(
+def why_not_runnable(
     command: Sequence[str], cwd: str | os.PathLike[str] = ".", *, may_come: bool = True
 ) -> str | None:
     """Why a command cannot run, in a sentence; None where it can, or may once work has begun.
@@ -110,20 +112,20 @@ def unrunnable(
         may_come: a program inside the project that does not exist yet is no reason: the work may
             create it. Not so an agent, which does the work.
     """
-    environment, words = assignments(command)
+    environment, words = leading_assignments(command)
     if not words or not words[0]:
         return "the command names no program"
     program = words[0]
-    if which(program, cwd, environment.get("PATH")):
+    if find_program(program, cwd, environment.get("PATH")):
         return None
     full = os.path.normpath(os.path.join(os.path.abspath(cwd), program))
     is_inside = full.startswith(os.path.abspath(cwd) + os.sep)
     if may_come and "/" in program and is_inside and not os.path.lexists(full):
         return None
-    return cannot_run(program, cwd)
+    return not_runnable_message(program, cwd)
 
 
-def cannot_run(program: str, cwd: str | os.PathLike[str]) -> str:
+def not_runnable_message(program: str, cwd: str | os.PathLike[str]) -> str:
     """The sentence for a program that could not be started."""
     if "/" not in program:
         return f"cannot run {program!r}: there is no such program on the PATH"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 
 
-class Kept:
+class HeadTailBuffer:
     """The first and the last half of a stream, whatever its length.
 
     Args:
         limit: bytes to keep.
 
     Example:
-        >>> kept = Kept(8)
+        >>> kept = HeadTailBuffer(8)
         >>> kept.add(b"abcd"), kept.add(b"efgh"), kept.add(b"ijkl")
         (None, None, None)
         >>> kept.content()

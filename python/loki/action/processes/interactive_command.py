@@ -21,9 +21,13 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from typing import TYPE_CHECKING
 
-from loki.action.processes.command_line import assignments, cannot_run, which
-from loki.action.processes.head_tail_buffer import Kept
-from loki.action.processes.process import NotFound
+from loki.action.processes.command_line import (
+    find_program,
+    leading_assignments,
+    not_runnable_message,
+)
+from loki.action.processes.head_tail_buffer import HeadTailBuffer
+from loki.action.processes.process import ProgramNotFound
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ _LFLAG, _OFLAG = 3, 1  # places in what `termios.tcgetattr` gives
 _NOT_FOUND, _NOT_STARTED = 127, 126  # as shells have it
 
 
-class NotStarted(NotFound):
+class NotStarted(ProgramNotFound):
     """The command could not be started.
 
     Attributes:
@@ -61,7 +65,7 @@ class NotStarted(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Relayed:
+class InteractiveResult:
     """How the command went.
 
     Attributes:
@@ -76,14 +80,14 @@ class Relayed:
 
     exit_code: int
     signal: int | None
-    kept: Kept
+    kept: HeadTailBuffer
     duration: float
     interrupted: bool = False
     trouble: str = ""
     unread: bool = False
 
 
-def relay(command: Sequence[str], limit: int = MAX_OUTPUT) -> Relayed:
+def run_interactively(command: Sequence[str], limit: int = MAX_OUTPUT) -> InteractiveResult:
     """Run a command with this process's streams, pass all through, and keep what it printed.
 
     Where stdout or stderr is a terminal the command sees a terminal, too, so that it prints colors
@@ -97,10 +101,10 @@ def relay(command: Sequence[str], limit: int = MAX_OUTPUT) -> Relayed:
         NotStarted: there is no such program, or it cannot be started.
         UsageError: the command names no program.
     """
-    extra, words = assignments(command)
+    extra, words = leading_assignments(command)
     if not words or not words[0]:
         raise UsageError(f"{list(command)!r}: expected a program and its arguments")
-    program = which(words[0], path=extra.get("PATH"))
+    program = find_program(words[0], path=extra.get("PATH"))
     if program is None:
         is_there = "/" in words[0] and os.path.lexists(words[0])
         raise NotStarted(_why_not(words[0]), _NOT_STARTED if is_there else _NOT_FOUND)
@@ -110,7 +114,7 @@ def relay(command: Sequence[str], limit: int = MAX_OUTPUT) -> Relayed:
 
 
 def _why_not(program: str) -> str:
-    said = cannot_run(program, ".")
+    said = not_runnable_message(program, ".")
     if " " in program and "/" not in program.split(maxsplit=1)[0]:
         return f"{said}; its words are arguments of their own, and what needs a shell goes to sh -c"
     return said
@@ -195,7 +199,7 @@ class _Job:
         self, program: str, words: Sequence[str], environment: dict[str, str], limit: int
     ) -> None:
         self.program, self.words, self.environment = program, words, environment
-        self.kept = Kept(limit)
+        self.kept = HeadTailBuffer(limit)
         self.waiting: list[bytes] = []
         self.waiting_size = 0
         self.streams = _streams()
@@ -233,7 +237,9 @@ class _Job:
             if error.errno == errno.E2BIG:
                 said = f"cannot run {self.words[0]!r}: its arguments and environment are too long"
             else:
-                said = cannot_run(self.words[0], ".") if "/" in self.words[0] else str(error)
+                said = (
+                    not_runnable_message(self.words[0], ".") if "/" in self.words[0] else str(error)
+                )
             raise NotStarted(said, _NOT_STARTED) from error
         finally:
             for stream in self.streams:
@@ -275,7 +281,7 @@ class _Job:
 
     # --- while it runs -------------------------------------------------------------------------
 
-    def attend(self) -> Relayed:
+    def attend(self) -> InteractiveResult:
         """Pass everything through until the command has ended and is silent."""
         with selectors.DefaultSelector() as selector:
             for stream in self.streams:
@@ -295,7 +301,7 @@ class _Job:
         self._keep(b"".join(stream.begun for stream in self.streams), now=True)
         assert self.status is not None
         code = os.waitstatus_to_exitcode(self.status)
-        return Relayed(
+        return InteractiveResult(
             code if code >= 0 else 128 - code,
             None if code >= 0 else -code,
             self.kept,

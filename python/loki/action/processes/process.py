@@ -21,8 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.processes import sandbox_denials as refused
-from loki.action.processes.command_line import assignments, cannot_run, split, unrunnable, which
-from loki.action.processes.head_tail_buffer import Kept
+from loki.action.processes.command_line import (
+    find_program,
+    leading_assignments,
+    not_runnable_message,
+    split_command_line,
+    why_not_runnable,
+)
+from loki.action.processes.head_tail_buffer import HeadTailBuffer
 from loki.base.environment import clean_environment
 from loki.base.error import UsageError
 from loki.base.secret import mask_output
@@ -31,9 +37,16 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from loki.action.processes.sandbox import Box
+    from loki.action.processes.sandbox import Sandbox
 
-__all__ = ["Finished", "NotFound", "run", "split", "unrunnable", "which"]
+__all__ = [
+    "CommandResult",
+    "ProgramNotFound",
+    "find_program",
+    "run",
+    "split_command_line",
+    "why_not_runnable",
+]
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL. Chosen, not measured."""
@@ -67,12 +80,12 @@ def outlived_by_commands(handle: int) -> Iterator[None]:
         _held.discard(handle)
 
 
-class NotFound(UsageError):
+class ProgramNotFound(UsageError):
     """A program that does not exist or cannot be executed; the message says which it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CommandResult:
     """How a command went.
 
     Attributes:
@@ -102,7 +115,7 @@ class Finished:
         """Both streams: as they came where they were merged, else errors last."""
         return self.stdout + self.stderr
 
-    def masked(self) -> Finished:
+    def masked(self) -> CommandResult:
         """The same with secrets masked in what it printed: for all that is kept, shown or sent."""
         return replace(self, stdout=mask_output(self.stdout), stderr=mask_output(self.stderr))
 
@@ -125,8 +138,8 @@ def run(
     merge: bool = False,
     grace: float = GRACE,
     heard: Callable[[bytes], bool] | None = None,
-    box: Box | None = None,
-) -> Finished:
+    box: Sandbox | None = None,
+) -> CommandResult:
     """Run a command to its end; afterwards nothing that it started is running.
 
     May be called from any thread. Ctrl-C ends the command before it is passed on.
@@ -147,14 +160,14 @@ def run(
         box: where it may write; None: wherever its user may.
 
     Raises:
-        NotFound: the program does not exist or cannot be executed.
+        ProgramNotFound: the program does not exist or cannot be executed.
         UsageError: a command that names no program, a folder that does not exist.
 
     Example:
         >>> run(["echo", "hello"], cwd="/").stdout
         b'hello\\n'
     """
-    extra, words = assignments(command)
+    extra, words = leading_assignments(command)
     if not words or not words[0] or any("\0" in word for word in words):
         raise UsageError(f"{list(command)!r}: expected a program and its arguments")
     if not os.path.isdir(cwd):
@@ -163,8 +176,8 @@ def run(
     surroundings.update(environment or {})
     surroundings.update(extra)
     cwd, outer = os.path.abspath(cwd), box.words(os.path.abspath(cwd)) if box is not None else ()
-    if outer and which(words[0], cwd, surroundings.get("PATH")) is None:
-        raise NotFound(cannot_run(words[0], cwd))
+    if outer and find_program(words[0], cwd, surroundings.get("PATH")) is None:
+        raise ProgramNotFound(not_runnable_message(words[0], cwd))
     said = box.said() if box is not None else b""
     job = _Job((*outer, *words), cwd, timeout or 0.0, grace, cancelled, heard, said)
     with job:
@@ -173,7 +186,7 @@ def run(
     done = job.result()
     if box is None or done.is_success:
         return done
-    return replace(done, refused=refused.noticed(done.output, words[0], cwd, box))
+    return replace(done, refused=refused.log_denials(done.output, words[0], cwd, box))
 
 
 @dataclass
@@ -194,7 +207,7 @@ class _Job:
     reason: str = ""
     failure: str = ""
     ends: dict[str, int] = field(default_factory=dict)
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, HeadTailBuffer] = field(default_factory=dict)
     started: float = 0.0
     ended: float = 0.0
     _line: bytes = b""
@@ -255,7 +268,7 @@ class _Job:
                     kind = selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ
                     selector.register(handle, kind, name)
                 if name in {"stdout", "stderr"}:
-                    self.kept[name] = Kept(limit)
+                    self.kept[name] = HeadTailBuffer(limit)
             while not self.reason and "status" in self.ends and not self._is_overdue():
                 for key, _ in selector.select(self._pause()):
                     if key.data == "stdin":
@@ -367,14 +380,14 @@ class _Job:
             with contextlib.suppress(OSError):
                 os.killpg(self.child, signal.SIGKILL)
 
-    def result(self) -> Finished:
+    def result(self) -> CommandResult:
         if self.failure:
             raise self._failure()
         number = self.number
         if self.exit_code is None and number is None:
             number = int(signal.SIGKILL)
         kept = [self.kept.get(name) for name in ("stdout", "stderr")]
-        return Finished(
+        return CommandResult(
             exit_code=self.exit_code,
             signal=number,
             stdout=kept[0].content() if kept[0] else b"",
@@ -394,7 +407,7 @@ class _Job:
                 f"cannot put {self.words[0]!r} into a sandbox: {os.strerror(int(code))}"
             )
         if int(code) in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR}:
-            return NotFound(cannot_run(self.words[0], self.cwd))
+            return ProgramNotFound(not_runnable_message(self.words[0], self.cwd))
         return UsageError(f"cannot run {self.words[0]!r}: {os.strerror(int(code))}")
 
 

@@ -83,7 +83,7 @@ NONE = State()
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class RestoredRule:
     """A file that a command changed, and that is as it was.
 
     Attributes:
@@ -110,7 +110,7 @@ class PutBack:
 
 
 @dataclass
-class Look:
+class RuleSnapshot:
     """How all of it was at one moment.
 
     Attributes:
@@ -143,11 +143,11 @@ class Rules:
     tasks: set[str] = field(default_factory=set)
     _known: dict[str, tuple[tuple[int, ...], State]] = field(default_factory=dict, repr=False)
 
-    def look(self) -> Look:
+    def look(self) -> RuleSnapshot:
         """How they are now; only what has another time or size than before is read."""
         hooks = self._hooks()
         states = {one.path: self._state(one.path) for one in self._watched(hooks)}
-        return Look(states, _size(self.folder / LOG), self.folder.is_symlink(), hooks)
+        return RuleSnapshot(states, _size(self.folder / LOG), self.folder.is_symlink(), hooks)
 
     def paths(self) -> list[str]:
         """All of them that are there."""
@@ -167,13 +167,13 @@ class Rules:
                 return is_part(task)
         return False
 
-    def settle(
+    def finish(
         self,
-        before: Look,
+        before: RuleSnapshot,
         command: str,
         at: str,
         keeps: Callable[[str], bool] | None = None,
-    ) -> list[PutBack]:
+    ) -> list[RestoredRule]:
         """Put back what has changed since a look.
 
         Args:
@@ -257,7 +257,7 @@ class Rules:
 
     # --- putting back ----------------------------------------------------------------------------
 
-    def _put_back(self, path: str, was: State, now: State, command: str, at: str) -> PutBack:
+    def _put_back(self, path: str, was: State, now: State, command: str, at: str) -> RestoredRule:
         again = "" if now.kind in {"", "file"} else at  # of what is no file, each is its own
         change = f"{path}\0{now.digest}\0{was.digest}\0{again}".encode("utf-8", "surrogateescape")
         id_ = "rule-" + hashlib.sha256(change).hexdigest()[:6]
@@ -268,18 +268,18 @@ class Rules:
             atomic_file.make_folder(self.folder / ASIDE)
             os.rename(path, self.folder / kept)
         put(path, was)
-        done = PutBack(id_, at, path, command, now.digest, was.digest, kept)
+        done = RestoredRule(id_, at, path, command, now.digest, was.digest, kept)
         line = json.dumps(codec.write(done), ensure_ascii=False).encode("utf-8", "backslashreplace")
         atomic_file.make_folder((self.folder / LOG).parent)
         atomic_file.append_line(self.folder / LOG, line)
         return done
 
-    def _put_back_since(self, size: int) -> Iterator[PutBack]:
+    def _put_back_since(self, size: int) -> Iterator[RestoredRule]:
         for said in self._log(size):
             with suppress(ValueError):
-                yield codec.parse(PutBack, said)
+                yield codec.parse(RestoredRule, said)
 
-    def asked(self, before: Look) -> dict[str, bool]:
+    def asked(self, before: RuleSnapshot) -> dict[str, bool]:
         """What a person had been asked before a look, by id, and whether the answer was no."""
         found: dict[str, bool] = {}
         for said in self._log(0, before.size):

@@ -44,7 +44,7 @@ _WORDS = re.compile(r"[^\s/;|&()'\"=]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Sandbox:
     """What one command may do.
 
     Attributes:
@@ -65,7 +65,7 @@ class Box:
         """Whether the box lets a path be written.
 
         Example:
-            >>> Box("landlock", ("/srv/app",)).may_write("/srv/app/a/b"), Box("bwrap", ()).may_write("/x")
+            >>> Sandbox("landlock", ("/app",)).may_write("/app/a/b"), Sandbox("bwrap", ()).may_write("/x")
             (True, False)
         """
         inside = any(_is_below(path, one) for one in self.write)
@@ -103,10 +103,10 @@ def wall(*, network: bool = True) -> Wall | None:
     return "landlock" if version >= landlock.NETWORK_SINCE or (version and network) else None
 
 
-def read_only() -> Box | None:
+def read_only() -> Sandbox | None:
     """A box for programs that only look at something; None where the machine has no wall."""
     kind = wall()
-    return Box(kind, ("/dev/null",)) if kind is not None else None
+    return Sandbox(kind, ("/dev/null",)) if kind is not None else None
 
 
 def writable(
@@ -236,7 +236,7 @@ def _is_below(path: str, folder: str) -> bool:
 # --- walls ------------------------------------------------------------------------------------------
 
 
-def _bwrap(box: Box, cwd: str) -> Iterator[str]:
+def _bwrap(box: Sandbox, cwd: str) -> Iterator[str]:
     yield from ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev")
     if os.getuid() != 0:
         yield from ("--dev-bind", "/proc", "/proc")

@@ -17,7 +17,7 @@ from loki.base.secret import mask_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.processes.sandbox import Box
+    from loki.action.processes.sandbox import Sandbox
 
 logger = logging.getLogger("loki")
 
@@ -42,7 +42,7 @@ MAYBE = "it ran in a sandbox, which may be why it was refused: see [sandbox] in 
 _told: set[str] = set()
 
 
-def refused(output: str, cwd: str, box: Box) -> tuple[str, ...]:
+def sandbox_denials(output: str, cwd: str, box: Sandbox) -> tuple[str, ...]:
     """The paths that a command could not write, or not read, because of its box.
 
     Args:
@@ -58,7 +58,7 @@ def refused(output: str, cwd: str, box: Box) -> tuple[str, ...]:
     return tuple(found)
 
 
-def advice(paths: tuple[str, ...], box: Box) -> str:
+def denial_advice(paths: tuple[str, ...], box: Sandbox) -> str:
     """A sentence for people: what was refused, and how it is allowed.
 
     Args:
@@ -80,13 +80,13 @@ def advice(paths: tuple[str, ...], box: Box) -> str:
     )
 
 
-def noticed(output: bytes, program: str, cwd: str, box: Box) -> str:
+def log_denials(output: bytes, program: str, cwd: str, box: Sandbox) -> str:
     """What a command was refused and how that is allowed, told to a person once; "" for nothing."""
     text = output[-_READ:].decode("utf-8", "replace")
-    found = refused(text, cwd, box)
+    found = sandbox_denials(text, cwd, box)
     if not found:
         return MAYBE if _RIGHTS.search(text) else ""
-    sentence = mask_secrets(advice(found, box))
+    sentence = mask_secrets(denial_advice(found, box))
     if sentence not in _told:
         _told.add(sentence)
         logger.warning("%s: %s", program, sentence)
@@ -105,7 +105,7 @@ def _paths_near(output: str) -> Iterator[str]:
         yield from own or (path for number in near for path in _PATH.findall(lines[number]))
 
 
-def _is_secret(path: str, box: Box) -> bool:
+def _is_secret(path: str, box: Sandbox) -> bool:
     return any(path == one or path.startswith(one + "/") for one in box.secret)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from loki.action.loop.loop_events import Helped
+from loki.action.loop.loop_events import StrategyResult
 from loki.action.strategies.code_excerpts import around, fitted, merged
 from loki.action.strategies.error_locations import locations
 from loki.action.strategies.expected_actual import differences
-from loki.action.strategies.strategy_context import Situation
+from loki.action.strategies.strategy_context import StrategyContext
 
 REACH = 50
 """Lines before and after a place that are looked at, as the closed-loop document has it; the nearest
@@ -16,7 +16,7 @@ MAX_PLACES = 6
 """Places that are shown; chosen, not measured."""
 
 
-def analyze_then_fix(situation: Situation) -> Helped:
+def analyze_then_fix(situation: StrategyContext) -> StrategyResult:
     """Gather what an analysis needs; an error without a place is still worth one."""
     project = situation.project
     found = differences(situation.failure.excerpt) or differences(situation.output)
@@ -25,4 +25,4 @@ def analyze_then_fix(situation: Situation) -> Helped:
     passages = merged(around(path, project.lines(path), line, REACH) for path, line in places)
     context = fitted([compared], passages[:MAX_PLACES])
     read = ", ".join(dict.fromkeys(passage.path for passage in passages[:MAX_PLACES]))
-    return Helped("analyze_then_fix", f"read {read}" if read else "", context)
+    return StrategyResult("analyze_then_fix", f"read {read}" if read else "", context)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from loki.action.checks.command_detection import detect
 from loki.action.checks.launched_program import Invocation
-from loki.action.loop.loop_events import Helped
-from loki.action.processes.command_line import unrunnable
+from loki.action.loop.loop_events import StrategyResult
+from loki.action.processes.command_line import why_not_runnable
 from loki.action.strategies.dependency.ecosystem import ecosystems
-from loki.action.strategies.strategy_context import CannotHelp, Situation
+from loki.action.strategies.strategy_context import StrategyContext, StrategyNotApplicable
 from loki.recognition.fix import fixes_for, fixes_of
 
 FIX_KINDS = ("lint_fix", "format_fix")
@@ -23,14 +23,16 @@ MAX_COMMANDS = 3
 """Commands that are run for one failure, at most; chosen, not measured."""
 
 
-def auto_fix(situation: Situation) -> Helped:
+def auto_fix(situation: StrategyContext) -> StrategyResult:
     """Run fix commands until the check passes.
 
     Raises:
-        CannotHelp: no command is known, or none did anything.
+        StrategyNotApplicable: no command is known, or none did anything.
     """
     if situation.draft is not None:
-        raise CannotHelp("nothing of what was proposed is in the project: there is nothing to mend")
+        raise StrategyNotApplicable(
+            "nothing of what was proposed is in the project: there is nothing to mend"
+        )
     told: list[str] = []
     files: tuple[str, ...] = ()
     cured = False
@@ -49,12 +51,14 @@ def auto_fix(situation: Situation) -> Helped:
         if cured or len(told) >= MAX_COMMANDS:
             break
     if not files and not cured:
-        raise CannotHelp("; ".join((*refused, *told)) or "no fix command is known for this check")
+        raise StrategyNotApplicable(
+            "; ".join((*refused, *told)) or "no fix command is known for this check"
+        )
     result = "the check passes now" if cured else "the check still fails"
-    return Helped("auto_fix", f"{'; '.join(told)}; {result}", files=files)
+    return StrategyResult("auto_fix", f"{'; '.join(told)}; {result}", files=files)
 
 
-def _runnable(situation: Situation, refused: list[str]) -> Iterator[tuple[str, ...]]:
+def _runnable(situation: StrategyContext, refused: list[str]) -> Iterator[tuple[str, ...]]:
     """The commands that can be run, each once; why the others cannot joins ``refused``."""
     seen: set[tuple[str, ...]] = set()
     path = situation.failure.path
@@ -66,13 +70,13 @@ def _runnable(situation: Situation, refused: list[str]) -> Iterator[tuple[str, .
         if command in seen:
             continue
         seen.add(command)
-        if problem := unrunnable(command, situation.root):
+        if problem := why_not_runnable(command, situation.root):
             refused.append(problem)
         else:
             yield command
 
 
-def _commands(situation: Situation) -> Iterator[tuple[str, ...]]:
+def _commands(situation: StrategyContext) -> Iterator[tuple[str, ...]]:
     match = situation.failure.match
     pattern = situation.patterns.patterns.get(match.pattern) if match else None
     if pattern is not None and pattern.fix_command:
@@ -85,7 +89,7 @@ def _commands(situation: Situation) -> Iterator[tuple[str, ...]]:
         yield from fixes_of(situation.failure.tool)
 
 
-def _of_script(situation: Situation, command: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _of_script(situation: StrategyContext, command: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The commands for what a script of the project runs, where the check is such a script."""
     invocation = Invocation.of(command, situation.root)
     if invocation.start is not None:
@@ -94,14 +98,14 @@ def _of_script(situation: Situation, command: tuple[str, ...]) -> Iterator[tuple
         yield (_program(situation, words[0]), *words[1:])
 
 
-def _program(situation: Situation, name: str) -> str:
+def _program(situation: StrategyContext, name: str) -> str:
     """A program as a script of the project finds it: of its own dependencies, else by its name."""
     folders = (folder for known in ecosystems() for folder in known.programs)
     own = (f"{folder}/{name}" for folder in folders)
     return next((f"./{path}" for path in own if (situation.root / path).is_file()), name)
 
 
-def _of_project(situation: Situation) -> Iterator[tuple[str, ...]]:
+def _of_project(situation: StrategyContext) -> Iterator[tuple[str, ...]]:
     """The commands by which the project mends itself, but for those of another language."""
     found = detect(situation.project.files)
     language = situation.failure.language

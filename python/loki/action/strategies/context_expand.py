@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from loki.action.loop.loop_events import Helped
+from loki.action.loop.loop_events import StrategyResult
 from loki.action.strategies.code_excerpts import (
     Passage,
     around,
@@ -25,7 +25,7 @@ from loki.action.strategies.definition_search import (
     names_of_line,
 )
 from loki.action.strategies.error_locations import Location, locations
-from loki.action.strategies.strategy_context import CannotHelp, Project, Situation
+from loki.action.strategies.strategy_context import Project, StrategyContext, StrategyNotApplicable
 
 REACH = 8
 """Lines shown before and after a place of the error; chosen, not measured."""
@@ -36,21 +36,21 @@ MAX_PLACES, MAX_USES = 3, 6
 REGRESSION = "regression-detected"
 
 
-def context_expand(situation: Situation) -> Helped:
+def context_expand(situation: StrategyContext) -> StrategyResult:
     """Read what the error names, as much of it as a briefing has room for.
 
     Raises:
-        CannotHelp: it names nothing of the project.
+        StrategyNotApplicable: it names nothing of the project.
     """
     passages = merged(_passages(situation))
     context = fitted((), passages)
     if not context:
-        raise CannotHelp("the error names no file or definition of the project")
+        raise StrategyNotApplicable("the error names no file or definition of the project")
     where = ", ".join(dict.fromkeys(passage.path for passage in passages))
-    return Helped("context_expand", f"read {where}", context)
+    return StrategyResult("context_expand", f"read {where}", context)
 
 
-def _passages(situation: Situation) -> Iterator[Passage | None]:
+def _passages(situation: StrategyContext) -> Iterator[Passage | None]:
     project, failure = situation.project, situation.failure
     places = locations(situation)
     if failure.match and REGRESSION in {failure.match.pattern, failure.match.kind}:
@@ -79,7 +79,7 @@ def _names_on(places: Sequence[Location], project: Project) -> list[str]:
 # --- a regression ---------------------------------------------------------------------------------
 
 
-def _uses(situation: Situation, places: Sequence[Location]) -> Iterator[Passage | None]:
+def _uses(situation: StrategyContext, places: Sequence[Location]) -> Iterator[Passage | None]:
     """Lines of the dependent files on which names stand that the changed files define."""
     project = situation.project
     changed = [path for path in situation.changed if path in project]
@@ -92,7 +92,7 @@ def _uses(situation: Situation, places: Sequence[Location]) -> Iterator[Passage 
         yield from _lines_with(path, names, project)
 
 
-def _test_files(situation: Situation) -> list[str]:
+def _test_files(situation: StrategyContext) -> list[str]:
     found = (re.split(r"::|\s", test)[0] for test in situation.failure.tests)
     return [path for path in found if path in situation.project]
 

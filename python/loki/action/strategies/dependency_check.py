@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loki.action.loop.loop_events import Helped
-from loki.action.processes.command_line import unrunnable
+from loki.action.loop.loop_events import StrategyResult
+from loki.action.processes.command_line import why_not_runnable
 from loki.action.strategies.code_excerpts import BUDGET
 from loki.action.strategies.dependency.ecosystem import (
     Ecosystem,
@@ -32,8 +32,8 @@ from loki.action.strategies.dependency.manifest_requirements import (
     requirements,
     same_name,
 )
-from loki.action.strategies.similar_module import own_module
-from loki.action.strategies.strategy_context import CannotHelp, Situation
+from loki.action.strategies.similar_module import similar_modules
+from loki.action.strategies.strategy_context import StrategyContext, StrategyNotApplicable
 
 NEAR = 0.8
 """How alike two names must be, of difflib's 0 to 1, for one to be the other misspelt; chosen, not
@@ -48,7 +48,7 @@ _MISSPELT = "misspelt?"
 class _Case:
     """What is missing, in which ecosystem, for which project."""
 
-    situation: Situation
+    situation: StrategyContext
     known: Ecosystem
     missing: Missing
     required: Sequence[Requirement]
@@ -59,11 +59,11 @@ class _Case:
         return self.missing.module or self.missing.package
 
 
-def dependency_check(situation: Situation) -> Helped:
+def dependency_check(situation: StrategyContext) -> StrategyResult:
     """Find out why a dependency fails, and install it where that is allowed.
 
     Raises:
-        CannotHelp: the error names no module, and no conflict.
+        StrategyNotApplicable: the error names no module, and no conflict.
     """
     failure = situation.failure
     for known in of_language(failure.language):
@@ -75,10 +75,10 @@ def dependency_check(situation: Situation) -> Helped:
         sides = sides or conflicts_in(f"{failure.message}\n{failure.excerpt}", known)
         if sides:
             return _conflict(_case(situation, known, Missing()), sides)
-    raise CannotHelp("the error names no module and no conflict of versions")
+    raise StrategyNotApplicable("the error names no module and no conflict of versions")
 
 
-def _case(situation: Situation, known: Ecosystem, found: Missing) -> _Case:
+def _case(situation: StrategyContext, known: Ecosystem, found: Missing) -> _Case:
     project = situation.project
     command = situation.check.command if situation.check else ()
     path = situation.failure.path
@@ -92,25 +92,31 @@ def _case(situation: Situation, known: Ecosystem, found: Missing) -> _Case:
 # --- a conflict -----------------------------------------------------------------------------------
 
 
-def _conflict(case: _Case, sides: Sequence[tuple[str, str]]) -> Helped:
+def _conflict(case: _Case, sides: Sequence[tuple[str, str]]) -> StrategyResult:
     lines = ["these requirements exclude each other:"]
     for who, what in sides[:MAX_SIDES]:
         lines.append(f"- {who} wants {what}" if who and what else f"- {who or what}")
     told = " ".join(f"{who} {what}" for who, what in sides)
     lines += [_required(r) for r in case.required if r.name.lower() in told.lower()]
     lines.append("change the requirement of one side, so that both can be met")
-    return Helped("dependency_check", "compared what is required", _cut(lines))
+    return StrategyResult("dependency_check", "compared what is required", _cut(lines))
 
 
 # --- a module that is missing ---------------------------------------------------------------------
 
 
-def _missing(case: _Case) -> Helped:
-    own = own_module(case.missing, case.known.name, case.situation) if case.missing.module else []
+def _missing(case: _Case) -> StrategyResult:
+    own = (
+        similar_modules(case.missing, case.known.name, case.situation)
+        if case.missing.module
+        else []
+    )
     if own:
         name = f"{case.missing.name} in " if case.missing.name else ""
         lines = [f"missing: {name}{case.module}, which is the project's own:", *own]
-        return Helped("dependency_check", f"looked for {case.module} in the project", _cut(lines))
+        return StrategyResult(
+            "dependency_check", f"looked for {case.module} in the project", _cut(lines)
+        )
     package = _package(case)
     required = [r for r in case.required if _is_of(r.name, package, case)]
     lines = [
@@ -126,7 +132,7 @@ def _missing(case: _Case) -> Helped:
     lines.append(f"installed in {case.environment.name}: {there}")
     if version is not None:
         lines += _although_installed(case, package, version, required)
-        return Helped("dependency_check", f"looked {case.module} up", _cut(lines))
+        return StrategyResult("dependency_check", f"looked {case.module} up", _cut(lines))
     return _install(case, package, required, lines)
 
 
@@ -150,24 +156,26 @@ def _although_installed(
 
 def _install(
     case: _Case, package: str, required: Sequence[Requirement], lines: list[str]
-) -> Helped:
+) -> StrategyResult:
     situation = case.situation
     forms = _forms(case, package, required)
     words, shown = forms[0], shlex.join(forms[-1])
     if refusal := _refusal(case, package, forms, lines if not required else ()):
         lines.append(f"so: loki does not install it, as {refusal}; a person could run: {shown}")
-        return Helped("dependency_check", f"looked {case.module} up", _cut(lines))
+        return StrategyResult("dependency_check", f"looked {case.module} up", _cut(lines))
     finished, files = situation.run_fix(words)
     if not finished.is_success:
         said = finished.output.decode("utf-8", "replace").strip().splitlines()[-6:]
         lines += [f"`{shown}` failed:", *(f"  {line}" for line in said)]
-        return Helped("dependency_check", f"tried `{shown}`, which failed", _cut(lines), files)
+        return StrategyResult(
+            "dependency_check", f"tried `{shown}`, which failed", _cut(lines), files
+        )
     cured = situation.check is not None and situation.passes_now(situation.check)
     lines.append(f"installed with `{shown}`")
     if not required:
         lines.append(f"no manifest requires it yet: add {package} to one")
     done = f"ran `{shown}`; the check {'passes now' if cured else 'still fails'}"
-    return Helped("dependency_check", done, _cut(lines), files, acted=True)
+    return StrategyResult("dependency_check", done, _cut(lines), files, acted=True)
 
 
 def _forms(case: _Case, package: str, required: Sequence[Requirement]) -> list[tuple[str, ...]]:
@@ -203,7 +211,7 @@ def _refusal(
         fnmatch.fnmatchcase(form, glob) for form in shown for glob in case.situation.allowed
     ):
         return "`allow_commands` does not have it"
-    if problem := unrunnable(forms[0], case.situation.root):
+    if problem := why_not_runnable(forms[0], case.situation.root):
         return problem
     return ""
 

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from loki.action.strategies.strategy_context import Project, Situation
+from loki.action.strategies.strategy_context import Project, StrategyContext
 
 MAX_OUTPUT = 256 * 1024
 """Characters of the output's beginning and of its end that are searched; chosen, not measured."""
@@ -31,7 +31,7 @@ _HEADING = re.compile(r"\s{0,4}(?P<path>[^\s:\"'`()<>]{1,200}\.\w{1,10})\s*")
 _BELOW = re.compile(r"\s{1,8}(?P<line>\d{1,7}):\d{1,5}\b")
 
 
-def locations(situation: Situation) -> list[Location]:
+def locations(situation: StrategyContext) -> list[Location]:
     """Places that the failing check names, best first.
 
     The failure's own comes first, then its stack, innermost first, then all others in the order in

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from loki.action.strategies.definition_search import defined_in
 from loki.action.strategies.dependency.ecosystem import Missing
-from loki.action.strategies.strategy_context import Project, Situation
+from loki.action.strategies.strategy_context import Project, StrategyContext
 
 LIKE = 0.6
 """How alike a name must be, of difflib's 0 to 1, to be pointed at; chosen, not measured."""
@@ -16,7 +16,7 @@ LIKE = 0.6
 MAX_SHOWN = 3
 
 
-def own_module(missing: Missing, ecosystem: str, situation: Situation) -> list[str]:
+def similar_modules(missing: Missing, ecosystem: str, situation: StrategyContext) -> list[str]:
     """What to look at instead, a line each; none where the module is not the project's own.
 
     Args:

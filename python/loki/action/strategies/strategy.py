@@ -1,7 +1,7 @@
 """Strategies: what loki does itself between a failure and the next attempt.
 
 Each is a function from `Situation` to `Helped`, one to a file in ``loki.action.strategies``. One that
-cannot do its work raises `CannotHelp`; whatever one raises is told, and the next is tried.
+cannot do its work raises `StrategyNotApplicable`; whatever one raises is told, and the next is tried.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from loki.action.loop.loop_events import Helped
+from loki.action.loop.loop_events import StrategyResult
 from loki.action.strategies.analyze_then_fix import analyze_then_fix
 from loki.action.strategies.auto_fix import auto_fix
 from loki.action.strategies.context_expand import context_expand
 from loki.action.strategies.dependency_check import dependency_check
-from loki.action.strategies.strategy_context import CannotHelp, Situation
+from loki.action.strategies.strategy_context import StrategyContext, StrategyNotApplicable
 from loki.base.error import LokiError
 
-__all__ = ["STRATEGIES", "CannotHelp", "Situation", "Strategy", "carry_out"]
+__all__ = ["STRATEGIES", "Strategy", "StrategyContext", "StrategyNotApplicable", "carry_out"]
 
 logger = logging.getLogger("loki")
 
-Strategy = Callable[[Situation], Helped]
+Strategy = Callable[[StrategyContext], StrategyResult]
 
 STRATEGIES: Mapping[str, Strategy] = {
     "auto_fix": auto_fix,
@@ -33,8 +33,8 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 
 def carry_out(
-    name: str, situation: Situation, strategies: Mapping[str, Strategy] = STRATEGIES
-) -> Helped:
+    name: str, situation: StrategyContext, strategies: Mapping[str, Strategy] = STRATEGIES
+) -> StrategyResult:
     """Carry out a strategy; what it raises is told in the answer, never raised.
 
     Args:
@@ -44,12 +44,14 @@ def carry_out(
     """
     strategy = strategies.get(name)
     if strategy is None:
-        return Helped(name, error=f"no such strategy: expected one of {', '.join(strategies)}")
+        return StrategyResult(
+            name, error=f"no such strategy: expected one of {', '.join(strategies)}"
+        )
     try:
         return strategy(situation)
-    except (CannotHelp, LokiError, OSError) as error:
-        return Helped(name, error=str(error))
+    except (StrategyNotApplicable, LokiError, OSError) as error:
+        return StrategyResult(name, error=str(error))
     except Exception as error:
         # A defect of loki's own must not end a run that another strategy may save.
         logger.exception("strategy %s is broken", name)
-        return Helped(name, error=f"{type(error).__name__}: {error}")
+        return StrategyResult(name, error=f"{type(error).__name__}: {error}")

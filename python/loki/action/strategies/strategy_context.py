@@ -11,8 +11,8 @@ from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check
 from loki.action.checks.imports import Files, imports_of, resolve
-from loki.action.loop.refused_proposal import drafted
-from loki.action.processes.process import Finished
+from loki.action.loop.refused_proposal import with_draft
+from loki.action.processes.process import CommandResult
 from loki.base.error import LokiError
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -24,12 +24,12 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 """Of all files together that one strategy reads; chosen, not measured."""
 
 
-class CannotHelp(LokiError):
+class StrategyNotApplicable(LokiError):
     """A strategy has nothing to work on; the next one is tried."""
 
 
 @dataclass(frozen=True)
-class Situation:
+class StrategyContext:
     """What a strategy works on.
 
     Attributes:
@@ -50,7 +50,7 @@ class Situation:
     failure: Failure
     check: Check | None
     patterns: PatternSet
-    run_fix: Callable[[tuple[str, ...]], tuple[Finished, tuple[str, ...]]]
+    run_fix: Callable[[tuple[str, ...]], tuple[CommandResult, tuple[str, ...]]]
     passes_now: Callable[[Check], bool]
     output: str = ""
     changed: Sequence[str] = ()
@@ -91,7 +91,7 @@ class Project:
     def __init__(self, root: Path, seen: Tree | None = None, draft: Change | None = None) -> None:
         self.root = root
         self.scanned = Tree.scan(root, seen)
-        self.tree = drafted(self.scanned, draft)
+        self.tree = with_draft(self.scanned, draft)
         self._left = MAX_READ_BYTES
         self._read: dict[str, str] = {}
 

@@ -10,11 +10,11 @@ from loki.base import locks
 FOLDER = "state/heard"
 """Where numbers of calls are, in ``.loki/``; a file for each session."""
 
-MOST = 64
+MAX_CALLS = 64
 """Calls of a session that are remembered, the newest. Chosen, not measured."""
 
 
-def is_first(folder: str, session: str, id_: str) -> bool:
+def is_first_report(folder: str, session: str, id_: str) -> bool:
     """Whether nobody has heard of a call yet; of one without a number, and where nothing can be kept, always.
 
     Args:
@@ -36,12 +36,12 @@ def is_first(folder: str, session: str, id_: str) -> bool:
             if number in known:
                 return False
             if known == [b""]:
-                from loki.adapters.hooks.session_cleanup import sweep
+                from loki.adapters.hooks.session_cleanup import remove_stale_sessions
 
-                sweep(os.path.dirname(path))
+                remove_stale_sessions(os.path.dirname(path))
             file.seek(0)
             file.truncate()
-            file.write(b"\n".join([*known[-MOST:], number]))
+            file.write(b"\n".join([*known[-MAX_CALLS:], number]))
     except OSError:
         return True
     return True

@@ -8,7 +8,7 @@ from typing import Any
 
 from loki.adapters.hooks.hook_message import (
     Answer,
-    Heard,
+    HookMessage,
     call,
     common,
     denied,
@@ -19,7 +19,7 @@ from loki.adapters.hooks.hook_message import (
     whole,
 )
 
-__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
+__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -43,50 +43,50 @@ _OF_TASK = {
 }
 
 
-def heard(data: Mapping[str, Any]) -> Heard | None:
+def received(data: Mapping[str, Any]) -> HookMessage | None:
     """A call of a hook; None: nothing that loki listens to."""
     read = _READERS.get(text(data, "hook_event_name"))
     return read(data) if read else None
 
 
-def _start(data: Mapping[str, Any]) -> Heard | None:
-    return Heard("start", **_session(data))
+def _start(data: Mapping[str, Any]) -> HookMessage | None:
+    return HookMessage("start", **_session(data))
 
 
-def _before(data: Mapping[str, Any]) -> Heard | None:
-    return Heard("before", **_call(data))
+def _before(data: Mapping[str, Any]) -> HookMessage | None:
+    return HookMessage("before", **_call(data))
 
 
-def _passed(data: Mapping[str, Any]) -> Heard | None:
+def _passed(data: Mapping[str, Any]) -> HookMessage | None:
     answer = table(data, "tool_response")
     if answer.get("interrupted"):
         return None  # nobody knows how it would have ended
     if task := text(answer, "backgroundTaskId"):
-        return Heard("started", task=task, **_call(data))
+        return HookMessage("started", task=task, **_call(data))
     output = whole(data.get("tool_response"))
     if "stdout" in answer:
         output = "\n".join(filter(None, (text(answer, "stdout"), text(answer, "stderr"))))
-    return Heard("after", output=output, ok=True, **_call(data))
+    return HookMessage("after", output=output, ok=True, **_call(data))
 
 
-def _failed(data: Mapping[str, Any]) -> Heard | None:
+def _failed(data: Mapping[str, Any]) -> HookMessage | None:
     if data.get("is_interrupt"):
         return None  # a person's doing
     said = text(data, "error")
     code = _EXIT.match(said)
     if code is None:
-        return Heard("after", output=said, ok=False, **_call(data))
+        return HookMessage("after", output=said, ok=False, **_call(data))
     output = said[code.end() :]
-    return Heard("after", output=output, ok=False, exit_code=int(code[1]), **_call(data))
+    return HookMessage("after", output=output, ok=False, exit_code=int(code[1]), **_call(data))
 
 
-def _ending(data: Mapping[str, Any]) -> Heard | None:
+def _ending(data: Mapping[str, Any]) -> HookMessage | None:
     said = {"turn": text(data, "prompt_id"), **_session(data)}
     if not data.get("stop_hook_active"):
         message = text(data, "last_assistant_message") or _last_words(data)
-        return Heard("ending", message=message, running=_running(data), **said)
+        return HookMessage("ending", message=message, running=_running(data), **said)
     # It goes on because of a hook already: never twice. What it has done counts for whom it works for.
-    return Heard("ending", **said) if "above" in said else None
+    return HookMessage("ending", **said) if "above" in said else None
 
 
 def _running(data: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -97,14 +97,14 @@ def _running(data: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(text(one, "id") for one in tasks if isinstance(one, dict))
 
 
-def _prompted(data: Mapping[str, Any]) -> Heard | None:
+def _prompted(data: Mapping[str, Any]) -> HookMessage | None:
     """A prompt; one that tells of the end of a task is no person's."""
     prompt = text(data, "prompt")
     if not prompt.lstrip().startswith("<task-notification>"):
         return None
     said = {name: found[1] for name in _OF_TASK if (found := _OF_TASK[name].search(prompt))}
     code = int(said["code"]) if "code" in said else None
-    return Heard(
+    return HookMessage(
         "finished",
         task=said.get("task", ""),
         printed=said.get("printed", ""),
@@ -114,7 +114,7 @@ def _prompted(data: Mapping[str, Any]) -> Heard | None:
     )
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard | None]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], HookMessage | None]] = {
     "SessionStart": _start,
     "UserPromptSubmit": _prompted,
     "PreToolUse": _before,
@@ -153,7 +153,7 @@ def _last_words(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def stop(to: Heard, said: str) -> Answer:
+def stop(to: HookMessage, said: str) -> Answer:
     """What ends its turn.
 
     After a failed call it takes no such word; the next call, which `stopped` is asked of, ends it.
@@ -161,6 +161,6 @@ def stop(to: Heard, said: str) -> Answer:
     return {"continue": False, "stopReason": said, **(nudge(to, said) or {})}
 
 
-def stopped(to: Heard, said: str) -> Answer:
+def stopped(to: HookMessage, said: str) -> Answer:
     """What ends its turn at a call that is made although it was told to stop."""
     return {"continue": False, "stopReason": said, **denied(to, said)}

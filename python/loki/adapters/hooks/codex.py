@@ -8,7 +8,7 @@ from typing import Any
 
 from loki.adapters.hooks.hook_message import (
     Answer,
-    Heard,
+    HookMessage,
     call,
     common,
     denied,
@@ -19,7 +19,7 @@ from loki.adapters.hooks.hook_message import (
     whole,
 )
 
-__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
+__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -37,34 +37,34 @@ PATCH = "apply_patch"
 _FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
-def heard(data: Mapping[str, Any]) -> Heard | None:
+def received(data: Mapping[str, Any]) -> HookMessage | None:
     """A call of a hook; None: nothing that loki listens to."""
     read = _READERS.get(text(data, "hook_event_name"))
     return read(data) if read else None
 
 
-def _start(data: Mapping[str, Any]) -> Heard | None:
-    return Heard("start", **common(data))
+def _start(data: Mapping[str, Any]) -> HookMessage | None:
+    return HookMessage("start", **common(data))
 
 
-def _before(data: Mapping[str, Any]) -> Heard | None:
+def _before(data: Mapping[str, Any]) -> HookMessage | None:
     told = _call(data)
     command = text(told["arguments"], "command")
     if command.lstrip().startswith(PATCH) and told["tool"] != PATCH:
         # Codex carries such a command out by itself, and calls no hook afterwards.
         told |= {"tool": PATCH, "arguments": _patch(command)}
-        return Heard("before", is_last=True, **told)
-    return Heard("before", **told)
+        return HookMessage("before", is_last=True, **told)
+    return HookMessage("before", **told)
 
 
-def _after(data: Mapping[str, Any]) -> Heard | None:
+def _after(data: Mapping[str, Any]) -> HookMessage | None:
     told, answer = _call(data), data.get("tool_response")
     if isinstance(answer, dict) and isinstance(answer.get("isError"), bool):  # an MCP server's
-        return Heard("after", output=whole(answer), ok=not answer["isError"], **told)
+        return HookMessage("after", output=whole(answer), ok=not answer["isError"], **told)
     if told["tool"] == PATCH:
         told["arguments"] = _patch(text(told["arguments"], "command"))
     if told["tool"] != "Bash":
-        return Heard("after", output=whole(answer), **told)
+        return HookMessage("after", output=whole(answer), **told)
     # Its hooks are not told how a command ended; its transcript is, before they are called.
     from loki.adapters.hooks.transcript_tail import newest
 
@@ -73,21 +73,21 @@ def _after(data: Mapping[str, Any]) -> Heard | None:
         item = table(table(line, "payload"), "item")
         code = item.get("exit_code")
         if item.get("id") == told["id"] and isinstance(code, int):
-            return Heard("after", output=whole(answer), exit_code=code, **told)
+            return HookMessage("after", output=whole(answer), exit_code=code, **told)
     # It still runs; or there is no transcript, and nobody says.
     if path:
-        return Heard("started", **told)
-    return Heard("after", output=whole(answer), **told)
+        return HookMessage("started", **told)
+    return HookMessage("after", output=whole(answer), **told)
 
 
-def _ending(data: Mapping[str, Any]) -> Heard | None:
+def _ending(data: Mapping[str, Any]) -> HookMessage | None:
     if data.get("stop_hook_active"):
         return None  # it goes on because of a hook already: never twice
     message = text(data, "last_assistant_message")
-    return Heard("ending", turn=text(data, "turn_id"), message=message, **common(data))
+    return HookMessage("ending", turn=text(data, "turn_id"), message=message, **common(data))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard | None]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], HookMessage | None]] = {
     "SessionStart": _start,
     "PreToolUse": _before,
     "PostToolUse": _after,
@@ -105,7 +105,7 @@ def _call(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**call(data), "turn": text(data, "turn_id")}
 
 
-def stop(_to: Heard, said: str) -> Answer:
+def stop(_to: HookMessage, said: str) -> Answer:
     """What it takes for a stop after a call: the model reads this in place of what the tool gave.
 
     It may go on; `stopped` then keeps it from every further call of the turn.
@@ -113,6 +113,6 @@ def stop(_to: Heard, said: str) -> Answer:
     return {"continue": False, "stopReason": said, "reason": said, "systemMessage": said}
 
 
-def stopped(to: Heard, said: str) -> Answer:
+def stopped(to: HookMessage, said: str) -> Answer:
     """What keeps it from a call that it makes although it was told to stop."""
     return denied(to, said)

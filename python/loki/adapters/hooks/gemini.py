@@ -6,9 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.adapters.hooks.hook_message import Answer, Heard, call, common, nudge, table, text, whole
+from loki.adapters.hooks.hook_message import (
+    Answer,
+    HookMessage,
+    call,
+    common,
+    nudge,
+    table,
+    text,
+    whole,
+)
 
-__all__ = ["EVENTS", "READS", "heard", "nudge", "refuse", "stop", "stopped"]
+__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
 
 EVENTS = (
     ("SessionStart", None),
@@ -32,51 +41,51 @@ _EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
 _SIGNAL = re.compile(r"^Signal: (\d+)$", re.MULTILINE)
 
 
-def heard(data: Mapping[str, Any]) -> Heard | None:
+def received(data: Mapping[str, Any]) -> HookMessage | None:
     """A call of a hook; None: nothing that loki listens to."""
     event = text(data, "hook_event_name")
     if event == "SessionStart":
-        return Heard("start", **common(data))
+        return HookMessage("start", **common(data))
     if event == "AfterAgent":
         if data.get("stop_hook_active"):
             return None  # it goes on because of a hook already: never twice
         message, turn = text(data, "prompt_response"), text(data, "prompt")
-        return Heard("ending", message=message, turn=turn, **common(data))
+        return HookMessage("ending", message=message, turn=turn, **common(data))
     if event == "BeforeTool":
-        return Heard("before", **call(data))
+        return HookMessage("before", **call(data))
     if event == "AfterTool":
         return _after(data, call(data))
     return None
 
 
-def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> Heard | None:
+def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> HookMessage | None:
     answer = table(data, "tool_response")
     error = table(answer, "error")
     model, shown = whole(answer.get("llmContent")), answer.get("returnDisplay")
     if told["tool"] != SHELL:
         output = text(error, "message") or model
-        return Heard("after", output=output, ok=not error, **told)
+        return HookMessage("after", output=output, ok=not error, **told)
     if told["arguments"].get("is_background"):
-        return Heard("started", **told)
+        return HookMessage("started", **told)
     codes, signals = _EXIT.findall(model), _SIGNAL.findall(model)
     # It names an exit code only where that is not 0.
     code = int(codes[-1]) if codes else 128 + int(signals[-1]) if signals else None
     if code is None and not error:
         code = 0
     output = shown if isinstance(shown, str) else model
-    return Heard("after", output=output, ok=code == 0, exit_code=code, **told)
+    return HookMessage("after", output=output, ok=code == 0, exit_code=code, **told)
 
 
-def refuse(_to: Heard, said: str) -> Answer:
+def refuse(_to: HookMessage, said: str) -> Answer:
     """What keeps it from a call, or from an end."""
     return {"decision": "deny", "reason": said}
 
 
-def stop(_to: Heard, said: str) -> Answer:
+def stop(_to: HookMessage, said: str) -> Answer:
     """What ends its turn."""
     return {"continue": False, "stopReason": said, "systemMessage": said}
 
 
-def stopped(_to: Heard, said: str) -> Answer:
+def stopped(_to: HookMessage, said: str) -> Answer:
     """The same at a later call; `stop` leaves none to be made."""
     return {"decision": "deny", "reason": said}

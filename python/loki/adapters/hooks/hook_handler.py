@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from loki.adapters.hooks.hook_message import Answer, Heard
+from loki.adapters.hooks.hook_message import Answer, HookMessage
 from loki.adapters.hooks.hooked_agents import AGENTS, HookedAgent
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
 
         return {"loki": __version__}
     agent = AGENTS[name]
-    heard = None if environment.get(IN_A_RUN) else agent.module().heard(data)
+    heard = None if environment.get(IN_A_RUN) else agent.module().received(data)
     if heard is None:
         return None
     folder = project_of(heard.folder, environment)
@@ -64,21 +64,23 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
     return _heavier(agent, heard, _monitor(agent, heard, folder, stop), stop)
 
 
-def _is_light(agent: HookedAgent, heard: Heard, folder: str, session: str) -> bool:
+def _is_light(agent: HookedAgent, heard: HookMessage, folder: str, session: str) -> bool:
     """Whether a call that was made is nothing to ask the monitor about: now, or at all."""
     if heard.ok and heard.tool in agent.module().READS:
         return True
     if _went_well(heard) and not _may_be_hidden(heard) and not _may_be_open(folder):
-        from loki.adapters.hooks.success_buffer import both_ends, keep
+        from loki.adapters.hooks.success_buffer import both_ends, keep_success
 
-        if keep(folder, session, (heard.tool, heard.arguments, heard.id, both_ends(heard.output))):
+        if keep_success(
+            folder, session, (heard.tool, heard.arguments, heard.id, both_ends(heard.output))
+        ):
             return True
-    from loki.adapters.hooks.call_deduplication import is_first
+    from loki.adapters.hooks.call_deduplication import is_first_report
 
-    return not is_first(folder, session, heard.id)
+    return not is_first_report(folder, session, heard.id)
 
 
-def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) -> Answer:
+def _heavier(agent: HookedAgent, heard: HookMessage, monitor: Monitor, stop: _Stop) -> Answer:
     """Of what the monitor has to know."""
     if heard.kind == "start":
         said = monitor.instructions()
@@ -110,7 +112,7 @@ def _heavier(agent: HookedAgent, heard: Heard, monitor: Monitor, stop: _Stop) ->
     return _told(agent, heard, reaction)
 
 
-def _before(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Answer:
+def _before(agent: HookedAgent, heard: HookMessage, folder: str, stop: _Stop) -> Answer:
     """Of a call that is about to be made."""
     said = stop.binding(heard.turn)
     if said:
@@ -128,7 +130,7 @@ def _before(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Answe
     return _told(agent, heard, reaction)
 
 
-def _told(agent: HookedAgent, heard: Heard, reaction: Reaction) -> Answer:
+def _told(agent: HookedAgent, heard: HookMessage, reaction: Reaction) -> Answer:
     """A reaction, in the agent's words."""
     if reaction.kind == "none":
         return None
@@ -136,10 +138,10 @@ def _told(agent: HookedAgent, heard: Heard, reaction: Reaction) -> Answer:
     return told
 
 
-def _monitor(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Monitor:
-    from loki.adapters.hooks.hook_warnings import hush
+def _monitor(agent: HookedAgent, heard: HookMessage, folder: str, stop: _Stop) -> Monitor:
+    from loki.adapters.hooks.hook_warnings import silence_repeated_warnings
 
-    hush()
+    silence_repeated_warnings()
     from loki import Monitor
 
     above = f"{agent.name}.{heard.above}" if heard.above else None
@@ -155,18 +157,18 @@ def _monitor(agent: HookedAgent, heard: Heard, folder: str, stop: _Stop) -> Moni
 
 def _tell_kept(monitor: Monitor, folder: str, session: str) -> None:
     """Tell of the calls that went well and were kept."""
-    from loki.adapters.hooks.success_buffer import take
+    from loki.adapters.hooks.success_buffer import take_successes
     from loki.decision.monitor.tool_call import ToolCall
 
-    for tool, arguments, id_, output in take(folder, session):
+    for tool, arguments, id_, output in take_successes(folder, session):
         monitor.after(ToolCall(tool, arguments, id=id_), output, ok=True)
 
 
-def _went_well(heard: Heard) -> bool:
+def _went_well(heard: HookMessage) -> bool:
     return bool(heard.ok or (heard.ok is None and heard.exit_code == 0))
 
 
-def _may_be_hidden(heard: Heard) -> bool:
+def _may_be_hidden(heard: HookMessage) -> bool:
     """Whether a line may have hidden that a check failed: `pytest | tail`. The monitor judges it."""
     words = (value for value in heard.arguments.values() if isinstance(value, str))
     is_joined = any(sign in word for word in words for sign in ("|", ";", "\n", "&"))
@@ -231,10 +233,10 @@ class _Stop:
 
     def keep(self, monitor: Monitor, turn: str, said: str) -> None:
         """Keep that it was told to stop, in this turn."""
-        from loki.adapters.hooks.session_cleanup import sweep
+        from loki.adapters.hooks.session_cleanup import remove_stale_sessions
 
         monitor.workspace.store.put(self._document, json.dumps({"turn": turn, "text": said}))
-        sweep(str(monitor.workspace.folder / STOPS))
+        remove_stale_sessions(str(monitor.workspace.folder / STOPS))
 
     def forget(self, monitor: Monitor) -> None:
         """It was helped, and begins to count anew."""

@@ -163,7 +163,7 @@ def _is_on_path(own: Path, environment: Mapping[str, str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class HookStatus:
     """What stands in one of an agent's settings.
 
     Attributes:
@@ -185,7 +185,7 @@ class Standing:
     problem: str = ""
 
 
-def standing(project: Path, environment: Mapping[str, str]) -> list[Standing]:
+def hook_status(project: Path, environment: Mapping[str, str]) -> list[HookStatus]:
     """What stands in the settings of all agents, where there are any.
 
     Args:
@@ -202,13 +202,13 @@ def standing(project: Path, environment: Mapping[str, str]) -> list[Standing]:
 
 def _standing(
     agent: HookedAgent, scope: str, path: Path, project: Path, environment: Mapping[str, str]
-) -> Standing:
+) -> HookStatus:
     try:
         text = _read(path) or ""
         found = hook_entry.commands(text, comments=agent.comments)
         off = _switched_off(read(text, comments=agent.comments).value)
     except ConfigError as error:
-        return Standing(agent, scope, path, problem=str(_at(path, error)))
+        return HookStatus(agent, scope, path, problem=str(_at(path, error)))
     events = tuple(dict.fromkeys(event for event, _ in found))
     lines = tuple(dict.fromkeys(line for _, line in found))
     missing = tuple(event for event, _ in agent.module().EVENTS if event not in events)
@@ -217,7 +217,7 @@ def _standing(
         problem = problem or _problem(line, project, environment)
     if events and missing and not problem:
         problem = f"no hook for {', '.join(missing)}: install it again"
-    return Standing(
+    return HookStatus(
         agent, scope, path, events, missing if events else (), lines, problem if events else ""
     )
 

@@ -13,7 +13,7 @@ Answer: TypeAlias = "dict[str, Any] | None"
 """What the agent is told, as its hooks have it; None: nothing."""
 
 
-class Heard(NamedTuple):
+class HookMessage(NamedTuple):
     """A call of a hook.
 
     Attributes:
@@ -66,7 +66,7 @@ def table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def common(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What all agents name alike, as arguments of `Heard`."""
+    """What all agents name alike, as arguments of `HookMessage`."""
     return {
         "event": text(data, "hook_event_name"),
         "session": text(data, "session_id"),
@@ -75,7 +75,7 @@ def common(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def call(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The call of a tool, as all agents tell it, as arguments of `Heard`."""
+    """The call of a tool, as all agents tell it, as arguments of `HookMessage`."""
     return {
         **common(data),
         "tool": text(data, "tool_name"),
@@ -95,17 +95,17 @@ def whole(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def nudge(to: Heard, said: str) -> Answer:
+def nudge(to: HookMessage, said: str) -> Answer:
     """What makes the model read something before it goes on; all three agents take it alike."""
     return {"hookSpecificOutput": {"hookEventName": to.event, "additionalContext": said}}
 
 
-def refuse(to: Heard, said: str) -> Answer:
+def refuse(to: HookMessage, said: str) -> Answer:
     """What keeps Claude Code and Codex from a call, or from an end."""
     return {"decision": "block", "reason": said} if to.kind == "ending" else denied(to, said)
 
 
-def denied(to: Heard, said: str) -> dict[str, Any]:
+def denied(to: HookMessage, said: str) -> dict[str, Any]:
     """What keeps Claude Code and Codex from a call."""
     return {
         "hookSpecificOutput": {

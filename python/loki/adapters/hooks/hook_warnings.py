@@ -7,7 +7,7 @@ import sys
 import warnings
 
 
-def complain(message: str) -> None:
+def warn_once(message: str) -> None:
     """One line on stderr, with nothing in it that a terminal obeys."""
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     try:
@@ -23,10 +23,10 @@ class _First(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if not self.said:
             self.said = True
-            complain(record.getMessage())
+            warn_once(record.getMessage())
 
 
-def hush() -> None:
+def silence_repeated_warnings() -> None:
     """Let loki's warnings be one line, and nobody else's be heard at all."""
     warnings.simplefilter("ignore")
     logger = logging.getLogger("loki")

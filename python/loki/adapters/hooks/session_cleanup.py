@@ -9,7 +9,7 @@ MOST = 100
 """Files that are kept in a folder, those written last; as many as sessions. Chosen, not measured."""
 
 
-def sweep(folder: str, most: int = MOST) -> None:
+def remove_stale_sessions(folder: str, most: int = MOST) -> None:
     """Remove the files of a folder that were not written for the longest time.
 
     Args:

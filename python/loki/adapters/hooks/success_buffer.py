@@ -46,7 +46,7 @@ _VARIES = re.compile(r"(?<!\d)\d+(?:\.\d+)? ?(?:m?s|secs?|seconds)\b|\d\d:\d\d:\
 _TALKS = re.compile(r"\s*(?:echo|printf)\b[^|;&<>`$\n]*\Z")
 
 
-def keep(folder: str, session: str, call: Call) -> bool:
+def keep_success(folder: str, session: str, call: Call) -> bool:
     """Keep a call that went well.
 
     Args:
@@ -82,9 +82,9 @@ def keep(folder: str, session: str, call: Call) -> bool:
             if now.st_size > LARGEST or not now.st_nlink:  # taken, and removed, meanwhile
                 return False
             if not now.st_size:
-                from loki.adapters.hooks.session_cleanup import sweep
+                from loki.adapters.hooks.session_cleanup import remove_stale_sessions
 
-                sweep(os.path.join(base, FOLDER))
+                remove_stale_sessions(os.path.join(base, FOLDER))
             data = f"{line}\n".encode()
             return os.write(handle, data) == len(data)
         finally:
@@ -93,7 +93,7 @@ def keep(folder: str, session: str, call: Call) -> bool:
         return False
 
 
-def take(folder: str, session: str) -> list[Call]:
+def take_successes(folder: str, session: str) -> list[Call]:
     """The calls that were kept, in order; they are gone then. Torn lines are left out."""
     try:
         handle = os.open(_path(folder, session), os.O_RDWR | os.O_CLOEXEC)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from loki.agents.client_outage import outage
-from loki.agents.endpoint import Member, Took, Ways
-from loki.agents.fallback_chain import Run
+from loki.agents.endpoint import CallUsage, ChainOptions, Endpoint
+from loki.agents.fallback_chain import ChainRun
 from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import AgentError, BreakerOpen, LLMError
 
@@ -52,7 +52,7 @@ class NoOutage(Exception):
         self.original = original
 
 
-def judged(error: Exception, name: str, ways: Ways) -> Exception:
+def judged(error: Exception, name: str, ways: ChainOptions) -> Exception:
     """An outage, or what nobody asks again for.
 
     Args:
@@ -74,12 +74,17 @@ class Way:
     """
 
     retries: int | None = None
-    judged: Callable[[Exception, str, Ways], Exception] = judged
+    judged: Callable[[Exception, str, ChainOptions], Exception] = judged
     is_whole: bool = False
 
     def run(
-        self, ways: Ways, name: str, task: str, ask: Callable[[Question], Any], wait: float | None
-    ) -> Run[Answered]:
+        self,
+        ways: ChainOptions,
+        name: str,
+        task: str,
+        ask: Callable[[Question], Any],
+        wait: float | None,
+    ) -> ChainRun[Answered]:
         """One question on its way.
 
         Args:
@@ -87,20 +92,20 @@ class Way:
             ask: asks once; what it raises is judged.
         """
         provider, _, model = name.removeprefix("api/").partition("/")
-        member: Member[Answered] = Member(
+        member: Endpoint[Answered] = Endpoint(
             ask,
-            lambda _: Took(),
+            lambda _: CallUsage(),
             provider,
             model,
             None if self.is_whole else name,
             asks_again=not self.is_whole,
         )
         question = Question(task, retries=self.retries)
-        return Run([member], question, ways, task, ways.wait if wait is None else wait)
+        return ChainRun([member], question, ways, task, ways.wait if wait is None else wait)
 
 
 def call(
-    ways: Ways,
+    ways: ChainOptions,
     name: str,
     task: str,
     function: Callable[[], T],
@@ -128,7 +133,7 @@ def call(
 
 
 async def acall(
-    ways: Ways,
+    ways: ChainOptions,
     name: str,
     task: str,
     function: Callable[[], Awaitable[T]],
@@ -156,7 +161,7 @@ async def acall(
 
 
 async def astream(
-    ways: Ways,
+    ways: ChainOptions,
     name: str,
     task: str,
     function: Callable[[], AsyncIterator[T]],

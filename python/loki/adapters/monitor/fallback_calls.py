@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from loki.adapters.monitor.breaker_call import NoOutage, acall, call
 from loki.agents.client_outage import outage
-from loki.agents.endpoint import Ways
+from loki.agents.endpoint import ChainOptions
 from loki.base.error import BreakerOpen, LLMError
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class FallbackCalls:
         wait: seconds that the whole waits, all pauses together; None: as ``ways`` say.
     """
 
-    def __init__(self, ways: Ways, task: str = "", wait: float | None = None) -> None:
+    def __init__(self, ways: ChainOptions, task: str = "", wait: float | None = None) -> None:
         self._ways, self._task, self._wait = ways, task, wait
         # What came of members since the whole was asked, and what they raised for that.
         self._said: list[tuple[Exception, Exception]] = []
@@ -99,7 +99,7 @@ class FallbackCalls:
         self._said.append((error, raised))
         return raised
 
-    def _judged(self, error: Exception, _name: str, ways: Ways) -> Exception:
+    def _judged(self, error: Exception, _name: str, ways: ChainOptions) -> Exception:
         """An outage, a refusal, or what nobody asks again for: by what came of all members."""
         closed = [one for one, _ in self._said if isinstance(one, BreakerOpen)]
         others = [one for one, _ in self._said if not isinstance(one, BreakerOpen)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from loki.adapters.monitor.monitor_sessions import LocalSession, Session, SharedSession
 from loki.adapters.monitor.path_mapping import mapped_folders
-from loki.adapters.monitor.received_call import NAME, heard_call, is_outside, known_call
+from loki.adapters.monitor.received_call import NAME, is_outside, known_call, received_call
 from loki.adapters.monitor.tool_breakers import tell
 from loki.base.error import AgentStuck, UsageError
 from loki.base.time import Clock, argument_seconds, isoformat
@@ -25,8 +25,8 @@ from loki.decision.monitor.monitor_policy import (
     NOTHING,
     Ended,
     Failed,
+    FailuresReset,
     Finished,
-    Helped,
     MonitorEvent,
     Passed,
     Reaction,
@@ -46,7 +46,7 @@ from loki.runtime import Runtime
 
 if TYPE_CHECKING:
     from loki.adapters.monitor.fallback_calls import FallbackCalls
-    from loki.agents.endpoint import Circuits, Ways
+    from loki.agents.endpoint import ChainOptions, Circuits
     from loki.base.time import Duration
     from loki.memory.signs import Signs
 
@@ -122,7 +122,7 @@ class Monitor:
         self.session, self.above, self.signs = session, above, signs
         self.agent, self.task = agent, task
         self.wait = None if wait is None else argument_seconds("wait", wait)
-        self._knobs = breakers
+        self._settings = breakers
         self.rules = MonitorRules(Runs(self.workspace).signs().rules)
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
@@ -140,11 +140,11 @@ class Monitor:
         return self._ways.breakers
 
     @cached_property
-    def _ways(self) -> Ways:
+    def _ways(self) -> ChainOptions:
         found = self.workspace.once(ways)
-        if self._knobs is None:
+        if self._settings is None:
             return found
-        return replace(found, breakers=breakers_of(self.workspace, calls=self._knobs))
+        return replace(found, breakers=breakers_of(self.workspace, calls=self._settings))
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Monitor:
             return Reaction("stop", output.text, output.reason, output.failure, output.count)
         if isinstance(output, BaseException) and is_steering(output):
             return NOTHING
-        event = heard_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
+        event = received_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
         if event.call.breaker:
             tell(self._breakers[event.call.breaker], event, output)
         if isinstance(event, Failed):
@@ -221,7 +221,7 @@ class Monitor:
 
     def helped(self) -> None:
         """Take note that a person has spoken to an agent that was told to stop: it counts anew."""
-        self._step(Helped())
+        self._step(FailuresReset())
 
     def close(self) -> None:
         """Count anew, and end the branch's run with its signs as ``loki close`` does; given ones stay.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.adapters.monitor.path_mapping import as_here
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets
 from loki.decision.monitor.monitor_policy import Failed, Passed
 from loki.decision.monitor.output_outcome import (
@@ -60,7 +60,7 @@ def known_call(call: ToolCall) -> Known:
     return replace(found, path=short(found.path, PATH), programs=programs)
 
 
-def heard_call(
+def received_call(
     workspace: Workspace,
     call: Known,
     output: str | bytes | BaseException,
@@ -159,7 +159,7 @@ def _failure(
         exit_code=exit_code,
         root=str(workspace.root),
         patterns=workspace.patterns,
-        exists=there(workspace.root),
+        exists=path_exists(workspace.root),
     )
     is_known = failure.error_type or failure.error_code or failure.tool or failure.path
     is_program = call.effect is Effect.RUN or call.also_runs or call.is_check

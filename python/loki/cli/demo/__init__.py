@@ -17,12 +17,12 @@ from typing import Annotated, Any, Optional
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import log_to_console, show_json, speaks_plainly
+from loki.cli.common import errors_as_sentences, log_to_console, show_json
 
 TOOLS = ("pytest", "ruff", "mypy")
 
 
-@speaks_plainly
+@errors_as_sentences
 def command(
     directory: Annotated[
         Optional[Path],  # noqa: UP045

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from loki.base.html import text
+from loki.base.html import escaped
 from loki.cli.report.document import Bars, Curve, Stacks
 
 WIDTH, HEIGHT = 720, 240
@@ -36,17 +36,17 @@ def bars(chart: Bars, number: int) -> str:
         y = index * ROW + 4
         long = max(1.0, room * min(1.0, max(0.0, value / most)))
         parts.append(
-            f"<g><title>{text(name)}: {text(words)}</title>"
-            f'<text class="name" x="{NAMES - 8}" y="{y + 12}">{text(_short(name))}</text>'
+            f"<g><title>{escaped(name)}: {escaped(words)}</title>"
+            f'<text class="name" x="{NAMES - 8}" y="{y + 12}">{escaped(_short(name))}</text>'
             f'<rect class="track" x="{NAMES}" y="{y}" width="{room}" height="16"/>'
             f'<rect class="bar" x="{NAMES}" y="{y}" width="{long:.1f}" height="16"/>'
-            f'<text class="value" x="{NAMES + room + 8}" y="{y + 12}">{text(words)}</text></g>'
+            f'<text class="value" x="{NAMES + room + 8}" y="{y + 12}">{escaped(words)}</text></g>'
         )
     for value, name in chart.marks:
         x = NAMES + room * value / most
         end = ROW * len(chart.bars)
         parts.append(f'<line class="mark" x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{end}"/>')
-        parts.append(f'<text class="tick middle" x="{x:.1f}" y="{end + 13}">{text(name)}</text>')
+        parts.append(f'<text class="tick middle" x="{x:.1f}" y="{end + 13}">{escaped(name)}</text>')
     told = "; ".join(f"{name}: {words}" for name, _, words in chart.bars)
     return _svg(chart.title, told, height, parts, number)
 
@@ -62,13 +62,13 @@ def stacks(chart: Stacks, number: int) -> str:
         bottom = float(HEIGHT - BOTTOM)
         x = LEFT + room * i + (room - wide) / 2
         words = ", ".join(f"{v[i]:g} {name}" for name, v in chart.series if v[i])
-        parts.append(f"<g><title>{text(time)}: {text(words) or 'nothing'}</title>")
+        parts.append(f"<g><title>{escaped(time)}: {escaped(words) or 'nothing'}</title>")
         for name, values in chart.series:
             tall = (HEIGHT - TOP - BOTTOM) * values[i] / most
             if tall > 0:
                 bottom -= tall
                 at = f'x="{x:.1f}" y="{bottom:.1f}" width="{wide:.1f}" height="{tall:.1f}"'
-                parts.append(f'<rect class="of-{text(name)}" {at}/>')
+                parts.append(f'<rect class="of-{escaped(name)}" {at}/>')
         parts.append("</g>")
     told = "; ".join(f"{name}: {sum(values):g} in all" for name, values in chart.series)
     shown = [name for name, values in chart.series if any(values)]
@@ -87,7 +87,7 @@ def curve(chart: Curve, number: int) -> str:
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     parts.append(f'<polyline class="curve" points="{line}"/>')
     for (x, y), time, value in zip(points, chart.times, chart.values, strict=True):
-        told = f"<title>{text(time)}: {value:,.6g}</title>"
+        told = f"<title>{escaped(time)}: {value:,.6g}</title>"
         parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="3">{told}</circle>')
     told = f"from {min(chart.values, default=0):,.6g} to {max(chart.values, default=0):,.6g}"
     return _svg(chart.title, told, HEIGHT, parts, number)
@@ -118,7 +118,7 @@ def _axes(times: Sequence[str], most: float) -> Iterator[str]:
     room = (WIDTH - LEFT - RIGHT) / max(1, len(times))
     for i in range(0, len(times), step):
         x = LEFT + room * (i + 0.5)
-        yield f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - 8}">{text(times[i])}</text>'
+        yield f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - 8}">{escaped(times[i])}</text>'
 
 
 def compact(value: float) -> str:
@@ -138,14 +138,14 @@ def _svg(title: str, told: str, height: int, parts: Sequence[str], number: int) 
     names = f'aria-labelledby="chart-{number}-title chart-{number}-told"'
     return (
         f'<svg role="img" {names} viewBox="0 0 {WIDTH} {height}">'
-        f'<title id="chart-{number}-title">{text(title)}</title>'
-        f'<desc id="chart-{number}-told">{text(told)}</desc>'
+        f'<title id="chart-{number}-title">{escaped(title)}</title>'
+        f'<desc id="chart-{number}-told">{escaped(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )
 
 
 def _legend(names: Sequence[str]) -> str:
-    entries = "".join(f'<li class="of-{text(n)}">{text(n)}</li>' for n in names)
+    entries = "".join(f'<li class="of-{escaped(n)}">{escaped(n)}</li>' for n in names)
     return f'<ul class="legend">{entries}</ul>' if entries else ""
 
 

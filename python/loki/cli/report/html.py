@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from loki.base.html import text
+from loki.base.html import escaped
 from loki.cli.report import chart
 from loki.cli.report.document import (
     Bars,
@@ -85,7 +85,7 @@ def render(document: Document) -> str:
     """The whole page."""
     numbers = count(1)
     contents = "".join(
-        f'<li><a href="#part-{i}">{text(section.title)}</a></li>'
+        f'<li><a href="#part-{i}">{escaped(section.title)}</a></li>'
         for i, section in enumerate(document.sections, 1)
     )
     sections = "\n".join(
@@ -97,8 +97,8 @@ def render(document: Document) -> str:
         # Whatever an agent managed to smuggle in, it loads nothing and runs nothing.
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{text(document.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(document.title)}</h1>\n<p>{text(document.about)}</p>\n"
+        f"<title>{escaped(document.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escaped(document.title)}</h1>\n<p>{escaped(document.about)}</p>\n"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f"{sections}\n</main>\n</body>\n</html>\n"
     )
@@ -108,13 +108,13 @@ def _section(section: Section, number: int, charts: Iterator[int]) -> str:
     blocks = "\n".join(_block(block, charts) for block in section.blocks)
     return (
         f'<section aria-labelledby="part-{number}">\n'
-        f'<h2 id="part-{number}">{text(section.title)}</h2>\n{blocks}\n</section>'
+        f'<h2 id="part-{number}">{escaped(section.title)}</h2>\n{blocks}\n</section>'
     )
 
 
 def _block(block: Block, charts: Iterator[int]) -> str:
     if isinstance(block, Text):
-        return f"<p>{text(block.text)}</p>"
+        return f"<p>{escaped(block.text)}</p>"
     if isinstance(block, Facts):
         return f"<dl>{''.join(map(_fact, block.facts))}</dl>"
     if isinstance(block, Table):
@@ -130,19 +130,19 @@ def _figure(
     title: str, draw: Callable[..., str], block: Bars | Stacks | Curve, charts: Iterator[int]
 ) -> str:
     drawn = draw(block, next(charts))
-    return f'<figure><figcaption aria-hidden="true">{text(title)}</figcaption>{drawn}</figure>'
+    return f'<figure><figcaption aria-hidden="true">{escaped(title)}</figcaption>{drawn}</figure>'
 
 
 def _fact(fact: tuple[str, str, str]) -> str:
     name, value, note = fact
-    small = f"<small>{text(note)}</small>" if note else ""
-    return f"<div><dt>{text(name)}</dt><dd>{text(value)}{small}</dd></div>"
+    small = f"<small>{escaped(note)}</small>" if note else ""
+    return f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}{small}</dd></div>"
 
 
 def _table(table: Table) -> str:
     classes = ["" if i < table.words else ' class="number"' for i in range(len(table.head))]
     head = "".join(
-        f'<th scope="col"{kind}>{text(name)}</th>'
+        f'<th scope="col"{kind}>{escaped(name)}</th>'
         for kind, name in zip(classes, table.head, strict=True)
     )
     rows = "".join(
@@ -159,5 +159,5 @@ def _table(table: Table) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, Link):
-        return f'<a href="{text(cell.href)}">{text(cell.text)}</a>'
-    return text(cell)
+        return f'<a href="{escaped(cell.href)}">{escaped(cell.text)}</a>'
+    return escaped(cell)

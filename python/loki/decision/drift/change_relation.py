@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from loki.decision.drift.path_kinds import in_scope, kinds, places_of, stem_of
+from loki.decision.drift.path_kinds import in_scope, kinds_of_path, path_kinds, stem_of
 from loki.decision.drift.task_vocabulary import (
     GENERIC,
     alike,
@@ -161,7 +161,7 @@ class Relation:
         """Lines of a file from which on it counts as work of its own."""
         if known()["weighty"].search(path):
             return SMALL // 4
-        return PROSE if places_of(path) & {"example", "test"} else SMALL
+        return PROSE if kinds_of_path(path) & {"example", "test"} else SMALL
 
     @property
     def lines(self) -> int:
@@ -199,11 +199,11 @@ class Relation:
 
     def _tests_scope(self, one: Touched) -> bool:
         """Whether a file tests something in the scope that the change touches, or that is there."""
-        if "test" not in places_of(one.path):
+        if "test" not in kinds_of_path(one.path):
             return False
         paths = {*self.touched, *self.goal.project} - {one.path}
         return any(
-            stem_of(path) == stem_of(one.path) and "test" not in places_of(path)
+            stem_of(path) == stem_of(one.path) and "test" not in kinds_of_path(path)
             for path in paths
             if in_scope(path, self.goal.scope)
         )
@@ -221,14 +221,16 @@ class Relation:
 
     def _is_companion(self, one: Touched) -> bool:
         name, rules = one.path.rpartition("/")[2], known()
-        if kinds()["companions"].search(name) or "lock" in places_of(one.path):
+        if path_kinds()["companions"].search(name) or "lock" in kinds_of_path(one.path):
             return True
         if rules["generated"].search(one.path) and not self.goal.scope:
             return True
         if rules["manifest"].search(name) or rules["small_companion"].search(name):
             return one.lines <= SMALL
         # Support of tests is made for tests: whose, their names need not tell.
-        return one.kind == "created" and "test" in places_of(one.path) and not _is_test(one.path)
+        return (
+            one.kind == "created" and "test" in kinds_of_path(one.path) and not _is_test(one.path)
+        )
 
     def _tie(self) -> None:
         """Files that are tied to what the task is about, directly or through others."""
@@ -276,12 +278,12 @@ def _is_test(path: str) -> bool:
 
 def is_written(path: str) -> bool:
     """Whether a tool writes a file, not whoever changes it."""
-    return "lock" in places_of(path) or known()["generated"].search(path) is not None
+    return "lock" in kinds_of_path(path) or known()["generated"].search(path) is not None
 
 
 def is_test(touched: Touched) -> bool:
     """Whether a file holds tests."""
-    return "test" in places_of(touched.path) and _is_test(touched.path)
+    return "test" in kinds_of_path(touched.path) and _is_test(touched.path)
 
 
 def _steps(one: str, other: str) -> int:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal
 
 from loki.decision.drift.change_relation import SHARE, SMALL, Goal, Relation, Touched, is_test
-from loki.decision.drift.path_kinds import places_of, stem_of
+from loki.decision.drift.path_kinds import kinds_of_path, stem_of
 from loki.decision.drift.task_vocabulary import known
 
 Severity = Literal["low", "medium", "high", "critical"]
@@ -133,7 +133,7 @@ def _protected(relation: Relation) -> Iterator[Drift]:
 
 
 def _is_protected(rule: dict[str, Any], path: str, relation: Relation) -> bool:
-    if not rule["path"].search(path) or places_of(path) & set(rule.get("not_in", ())):
+    if not rule["path"].search(path) or kinds_of_path(path) & set(rule.get("not_in", ())):
         return False
     goal = relation.goal
     if path in goal.named or (goal.scope and path in relation.about):

@@ -4,7 +4,7 @@ In this order:
 
 1. high or critical                          → pause: a person looks
 2. the same drift again                      → pass, or review where somebody can: it was told of it
-3. `MOST_RETURNS` returns in an execution    → pause: it does not come back to its task
+3. `MAX_RETURNS` returns in an execution    → pause: it does not come back to its task
 4. the third or more since the last clear    → back to reasoning, with a cleared context
 5. the second                                → review: approved it passes, else back to reasoning
 6. the first                                 → back to reasoning, and a warning
@@ -24,13 +24,13 @@ REVIEWED, CLEARED = 2, 3
 """Drifts since the last clear from which on a task is reviewed, and its context cleared, as the
 specification has it."""
 
-MOST_RETURNS = 6
+MAX_RETURNS = 6
 """Times that an execution is sent back at most: two whole rounds up to a clear. Chosen, not measured."""
 
-PAUSES = rank("high")
+PAUSE_RANK = rank("high")
 
 
-class Move(str, Enum):
+class DriftResponse(str, Enum):
     """What the loop does about drift."""
 
     RETURN = "return"
@@ -40,7 +40,7 @@ class Move(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Strayed:
+class ScopeDrift:
     """How a task has drifted in this execution.
 
     Attributes:
@@ -51,14 +51,14 @@ class Strayed:
     told: frozenset[str] = frozenset()
     returns: int = 0
 
-    def sent_back(self, drifts: Sequence[Drift]) -> Strayed:
+    def sent_back(self, drifts: Sequence[Drift]) -> ScopeDrift:
         """The same after it was sent back once more."""
         keys = frozenset().union(*(drift.keys for drift in drifts))
         return replace(self, told=self.told | keys, returns=self.returns + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DriftDecision:
     """What is to be done, and why.
 
     Attributes:
@@ -66,13 +66,13 @@ class Verdict:
         reason: one sentence.
     """
 
-    move: Move
+    move: DriftResponse
     reason: str
 
 
 def decide(
-    drifts: Sequence[Drift], count: int, before: Strayed, *, has_reviewer: bool = False
-) -> Verdict:
+    drifts: Sequence[Drift], count: int, before: ScopeDrift, *, has_reviewer: bool = False
+) -> DriftDecision:
     """What to do about the drift of a proposal.
 
     Args:
@@ -83,26 +83,26 @@ def decide(
 
     Example:
         >>> drift = Drift("fix a", "works on b.py", "medium", 2, ("b.py",))
-        >>> decide([drift], 1, Strayed()).move.value
+        >>> decide([drift], 1, ScopeDrift()).move.value
         'return'
-        >>> decide([drift], 2, Strayed().sent_back([drift])).move.value
+        >>> decide([drift], 2, ScopeDrift().sent_back([drift])).move.value
         'pass'
     """
     severity, said = worst(drifts) or "low", drifts[0].detected_drift
-    if rank(severity) >= PAUSES:
-        return Verdict(Move.PAUSE, f"drift of severity {severity}: {said}")
+    if rank(severity) >= PAUSE_RANK:
+        return DriftDecision(DriftResponse.PAUSE, f"drift of severity {severity}: {said}")
     if all(drift.keys <= before.told for drift in drifts):
         move, why = (
-            (Move.REVIEW, "the same drift again")
+            (DriftResponse.REVIEW, "the same drift again")
             if has_reviewer
-            else (Move.PASS, "told of it once, it insists")
+            else (DriftResponse.PASS, "told of it once, it insists")
         )
-    elif before.returns >= MOST_RETURNS:
-        move, why = Move.PAUSE, f"sent back {before.returns} times, it still drifts"
+    elif before.returns >= MAX_RETURNS:
+        move, why = DriftResponse.PAUSE, f"sent back {before.returns} times, it still drifts"
     elif count >= CLEARED:
-        move, why = Move.RETURN, f"drift {count} since the last context clear"
+        move, why = DriftResponse.RETURN, f"drift {count} since the last context clear"
     elif count >= REVIEWED:
-        move, why = Move.REVIEW, f"drift {count} in this task"
+        move, why = DriftResponse.REVIEW, f"drift {count} in this task"
     else:
-        move, why = Move.RETURN, "drift"
-    return Verdict(move, f"{why}: {said}")
+        move, why = DriftResponse.RETURN, "drift"
+    return DriftDecision(move, f"{why}: {said}")

@@ -24,7 +24,7 @@ _TEST_AFFIX = re.compile(r"^tests?[_.-]|[_.-](?:tests?|spec)$|(?<=[a-z0-9])(?:Te
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathKind:
     """A kind of place: the folders and file names that belong to it."""
 
     name: str
@@ -39,20 +39,20 @@ def _data() -> dict[str, Any]:
 
 
 @cache
-def _places() -> tuple[Place, ...]:
+def _places() -> tuple[PathKind, ...]:
     return tuple(
-        Place(name, frozenset(said.get("folders", ())), any_of(said.get("names") or ["(?!)"]))
+        PathKind(name, frozenset(said.get("folders", ())), any_glob(said.get("names") or ["(?!)"]))
         for name, said in _data()["places"].items()
     )
 
 
 @cache
-def kinds() -> dict[str, re.Pattern[str]]:
+def path_kinds() -> dict[str, re.Pattern[str]]:
     """Kinds of files by their name: companions, leftovers, copies, licences."""
-    return {name: any_of(said) for name, said in _data()["scope"].items()}
+    return {name: any_glob(said) for name, said in _data()["scope"].items()}
 
 
-def any_of(said: str | Sequence[str]) -> re.Pattern[str]:
+def any_glob(said: str | Sequence[str]) -> re.Pattern[str]:
     """One expression for several; flags of each hold for it alone."""
     texts = [said] if isinstance(said, str) else said
     # Flags may only stand at the very beginning of an expression.
@@ -60,11 +60,11 @@ def any_of(said: str | Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.MULTILINE)
 
 
-def places_of(path: str) -> frozenset[str]:
+def kinds_of_path(path: str) -> frozenset[str]:
     """The kinds of place in which a file stands, by its path alone.
 
     Example:
-        >>> sorted(places_of("tests/data/vendor/run.min.js"))
+        >>> sorted(kinds_of_path("tests/data/vendor/run.min.js"))
         ['test', 'test_data', 'vendored']
     """
     name = PurePosixPath(path)
@@ -104,8 +104,8 @@ def in_scope(path: str, scope: Sequence[str]) -> bool:
     """
     if glob.matches(path, scope) or any(path.startswith(s.rstrip("/") + "/") for s in scope):
         return True
-    if kinds()["companions"].search(PurePosixPath(path).name):
+    if path_kinds()["companions"].search(PurePosixPath(path).name):
         return True
-    if "test" not in places_of(path):
+    if "test" not in kinds_of_path(path):
         return False
     return any(stem_of(path) == PurePosixPath(pattern).stem for pattern in scope)

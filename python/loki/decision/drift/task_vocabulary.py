@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from loki.decision.drift.path_kinds import any_of
+from loki.decision.drift.path_kinds import any_glob
 
 TELLING = 6
 """Characters from which on a name of several words is no chance. Chosen, not measured."""
@@ -49,7 +49,7 @@ def known() -> dict[str, Any]:
     data["stop"] = frozenset(data["stop"].split())
     data["synonyms"] = [frozenset(map(stem, group.split())) for group in data["synonyms"]]
     for name in ("manifest", "small_companion", "generated", "weighty"):
-        data[name] = any_of(data[name])
+        data[name] = any_glob(data[name])
     for rule in (*data["protected"], *data["commands"]):
         for key in ("path", "asked", "match"):
             if key in rule:

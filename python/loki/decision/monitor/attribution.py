@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loki.decision.monitor.monitor_state import Look, Made
+from loki.decision.monitor.monitor_state import Inspection, MadeChange
 from loki.decision.monitor.tool_call import Effect, Known
 from loki.decision.monitor.tool_knowledge import knowledge
 from loki.recognition.failure import Failure
@@ -23,7 +23,7 @@ TRIED = 2
 """What `attempted` says where something was changed that could have mended a failure."""
 
 
-def made_by(call: Known, number: int) -> Made:
+def changes_of_call(call: Known, number: int) -> MadeChange:
     """What is kept of a change.
 
     Args:
@@ -31,10 +31,12 @@ def made_by(call: Known, number: int) -> Made:
         number: the how many-th it is.
     """
     file = call.path.replace("\\", "/").rpartition("/")[2]
-    return Made(number, file, _stem(file), call.is_test or call.is_scratch)
+    return MadeChange(number, file, _stem(file), call.is_test or call.is_scratch)
 
 
-def attempted(made: Sequence[Made], since: int, call: Known, failure: Failure | None = None) -> int:
+def attempts_to_fix(
+    made: Sequence[MadeChange], since: int, call: Known, failure: Failure | None = None
+) -> int:
     """Whether anything was changed since that could have mended what a call shows: `TRIED`; 0: nothing.
 
     1: only a test that fails, or a script that is there to show the failure, was changed. What a command
@@ -60,7 +62,7 @@ def attempted(made: Sequence[Made], since: int, call: Known, failure: Failure | 
     return found
 
 
-def is_touched(made: Sequence[Made], names: frozenset[str]) -> bool:
+def is_touched(made: Sequence[MadeChange], names: frozenset[str]) -> bool:
     """Whether any change may be in a file that a failure names; where it names none, or nobody knows what
     was changed, it may be."""
     return not names or any(not one.file or one.stem in names for one in made)
@@ -72,13 +74,13 @@ def _stem(path: str) -> str:
     return stem.removeprefix("test_").removesuffix("_test").removesuffix("_tests")
 
 
-def says_not_yet(call: Known, failure: Failure) -> bool:
+def is_waiting_for_service(call: Known, failure: Failure) -> bool:
     """Whether a tool says that what it was asked for is not done yet: asking again is how one waits.
 
     Example:
         >>> from loki.decision.monitor.tool_call import ToolCall, known
         >>> said = Failure.of("build 7 is still running")
-        >>> says_not_yet(known(ToolCall("wait_for_build", {"id": 7})), said)
+        >>> is_waiting_for_service(known(ToolCall("wait_for_build", {"id": 7})), said)
         True
     """
     if call.command or call.effect is Effect.WRITE:
@@ -88,14 +90,14 @@ def says_not_yet(call: Known, failure: Failure) -> bool:
     return knowledge().not_yet.search(failure.message) is not None
 
 
-def names_of(failure: Failure) -> frozenset[str]:
+def names_in_failure(failure: Failure) -> frozenset[str]:
     """The stems of the files that a failure names: its place, its stack in the project, its tests."""
     files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
     files |= {test.split("::", 1)[0] for test in failure.tests}
     return frozenset(_stem(file) for file in files if file and not file.startswith("<"))
 
 
-def covers(call: Known, look: Look, failure: Failure | None) -> bool:
+def covers(call: Known, look: Inspection, failure: Failure | None) -> bool:
     """Whether a call that went well shows that what another had shown is mended."""
     if call.key in look.keys:
         return True

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from loki.decision.monitor.monitor_state import Evidence, Going, MonitorState
+from loki.decision.monitor.monitor_state import Evidence, MonitorState, RunningCall
 from loki.decision.monitor.output_outcome import Outcome
 from loki.decision.monitor.tool_call import Known
 from loki.decision.monitor.tool_knowledge import knowledge
@@ -92,12 +92,12 @@ def started(state: MonitorState, call: Known, tool: str, task: str) -> MonitorSt
         return replace(state, evidence=replace(state.evidence, ran=state.evidence.edits))
     if not task or len(call.command) > LONGEST_COMMAND:
         return replace(state, evidence=_believed(state.evidence, runs_tests=call.runs_tests))
-    going = Going(task, tool, call.command, call.runs_tests)
+    going = RunningCall(task, tool, call.command, call.runs_tests)
     others = (one for one in state.background if one.task != task)
     return replace(state, background=(*others, going)[-MOST_GOING:])
 
 
-def ended(state: MonitorState, task: str) -> tuple[MonitorState, Going | None]:
+def ended(state: MonitorState, task: str) -> tuple[MonitorState, RunningCall | None]:
     """The state once a task has ended, and the check that it was; None: it was none, or of an older tree.
 
     Args:
@@ -113,7 +113,7 @@ def ended(state: MonitorState, task: str) -> tuple[MonitorState, Going | None]:
 
 def bearing(
     state: MonitorState, running: Collection[str] | None
-) -> tuple[MonitorState, Going | None]:
+) -> tuple[MonitorState, RunningCall | None]:
     """What is held against a claim, with regard to checks in the background.
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from loki.decision.monitor.check_evidence import bearing
-from loki.decision.monitor.monitor_state import Evidence, Going, MonitorState
+from loki.decision.monitor.monitor_state import Evidence, MonitorState, RunningCall
 from loki.decision.monitor.success_claim import Claim, admits, claims
 from loki.memory.quote import one_line, quoted
 
@@ -68,7 +68,7 @@ def _is_borne_out(known: Evidence) -> bool:
     )
 
 
-def _against(known: Evidence, claim: Claim, going: Going | None) -> str:
+def _against(known: Evidence, claim: Claim, going: RunningCall | None) -> str:
     """What speaks against a claim, and what would bear it out; "": nothing."""
     if going is not None:  # who waits for it may say that the work is done
         if not (going.runs_tests and claim.is_about_tests and known.passed < known.edits):

@@ -109,7 +109,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Helped:
+class FailuresReset:
     """A person has spoken to an agent that was told to stop."""
 
 
@@ -128,5 +128,5 @@ class Ended:
     running: frozenset[str] | None = None
 
 
-MonitorEvent: TypeAlias = Passed | Failed | Started | Finished | Helped | Ended
+MonitorEvent: TypeAlias = Passed | Failed | Started | Finished | FailuresReset | Ended
 Step: TypeAlias = tuple[MonitorState, Reaction]

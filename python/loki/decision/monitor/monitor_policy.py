@@ -46,12 +46,12 @@ from hashlib import sha256
 from typing import Any
 
 from loki.decision.monitor import check_evidence
-from loki.decision.monitor.attribution import covers, made_by, says_not_yet
+from loki.decision.monitor.attribution import changes_of_call, covers, is_waiting_for_service
 from loki.decision.monitor.monitor_events import NOTHING as NOTHING  # noqa: PLC0414 - names of this room
 from loki.decision.monitor.monitor_events import Ended as Ended  # noqa: PLC0414
 from loki.decision.monitor.monitor_events import Failed as Failed  # noqa: PLC0414
+from loki.decision.monitor.monitor_events import FailuresReset as FailuresReset  # noqa: PLC0414
 from loki.decision.monitor.monitor_events import Finished as Finished  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Helped as Helped  # noqa: PLC0414
 from loki.decision.monitor.monitor_events import MonitorEvent as MonitorEvent  # noqa: PLC0414
 from loki.decision.monitor.monitor_events import Passed as Passed  # noqa: PLC0414
 from loki.decision.monitor.monitor_events import Reaction as Reaction  # noqa: PLC0414
@@ -59,19 +59,19 @@ from loki.decision.monitor.monitor_events import Started as Started  # noqa: PLC
 from loki.decision.monitor.monitor_events import Step
 from loki.decision.monitor.monitor_state import MonitorRules, MonitorState
 from loki.decision.monitor.monitor_text import refusal_text
-from loki.decision.monitor.recurring_failure import comes_back, old
+from loki.decision.monitor.recurring_failure import on_old_failure, on_recurring_failure
 from loki.decision.monitor.repeated_action import (
-    aged,
-    broken,
-    forgotten,
-    row,
+    on_broken_file,
+    on_printing_command,
+    on_refused_input,
+    repetition_key,
     same_call,
     same_change,
     same_error,
     same_output,
     same_time_out,
-    talk,
-    unfit,
+    with_age,
+    without_expired,
 )
 from loki.decision.monitor.tool_call import Effect, Known
 from loki.memory.sign import Seen
@@ -114,19 +114,21 @@ def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = 
 
 def _passed(state: MonitorState, event: Passed, rules: MonitorRules) -> Step:
     call, outcome = event.call, event.outcome
-    state = forgotten(state, lambda one: one.key in {row(call), f"unfit:{call.key}"})
-    state = aged(_fitted(state, call))
+    state = without_expired(
+        state, lambda one: one.key in {repetition_key(call), f"unfit:{call.key}"}
+    )
+    state = with_age(_fitted(state, call))
     if call.waits or rules.signs.is_exempt(call.command):
         return check_evidence.shown(state, call, outcome), NOTHING
     if call.talks:
-        return talk(state, call)
-    state = forgotten(state, lambda one: one.key == "talk")
+        return on_printing_command(state, call)
+    state = without_expired(state, lambda one: one.key == "talk")
     if call.effect is Effect.WRITE:
         state = _changed(state, call)
         if not (call.is_check or call.also_runs):
             return same_change(state, call)
     if call.effect in {Effect.RUN, Effect.WRITE}:
-        state = forgotten(state, lambda one: one.key == "broken")
+        state = without_expired(state, lambda one: one.key == "broken")
         state = check_evidence.shown(_mended(state, call), call, outcome)
     if call.effect is not Effect.READ and not call.is_check:
         state = _done(state, f"{call.key}:{outcome.said}")
@@ -147,7 +149,7 @@ def _first(step: Step, otherwise: Callable[[MonitorState], Step]) -> Step:
 
 def _fitted(state: MonitorState, call: Known) -> MonitorState:
     """After a call that its tool took: those that it did not take are mended."""
-    return forgotten(state, lambda one: one.key.startswith(f"unfit:{call.tool}:"))
+    return without_expired(state, lambda one: one.key.startswith(f"unfit:{call.tool}:"))
 
 
 def _changed(state: MonitorState, call: Known) -> MonitorState:
@@ -158,7 +160,7 @@ def _changed(state: MonitorState, call: Known) -> MonitorState:
     if call.tries and not (call.is_prose and call.path):
         number = state.change + 1
         tried = (*(one for one in state.tried if one != call.said), call.said)[-MOST_TRIED:]
-        made = (*state.made, made_by(call, number))[-MOST_MADE:]
+        made = (*state.made, changes_of_call(call, number))[-MOST_MADE:]
         state = replace(state, change=number, tried=tried, made=made)
     return check_evidence.edited(state, call)
 
@@ -188,7 +190,7 @@ def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     if call.puts_back:  # as far as it went: what is there now is what the agent goes on with
         state = replace(state, stashed=False)
     if not call.fits:
-        return unfit(state, call, failure)
+        return on_refused_input(state, call, failure)
     state = _fitted(state, call)
     runs = call.effect in {Effect.RUN, Effect.OTHER} or call.is_check or call.also_runs
     if runs and call.effect is Effect.WRITE:
@@ -198,17 +200,17 @@ def _failed(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     if call.waits or _polls(call, failure, rules):
         return state, NOTHING
     if runs and (state.stashed or call.stashes):
-        return old(state, event), NOTHING
+        return on_old_failure(state, event), NOTHING
     said = outcome.said or failure.fingerprint
     if runs and not call.is_check:
         state = _done(state, f"{call.key}:{said}")
     step = (state, NOTHING)
     if runs and failure.is_specific and not rules.signs.ignores(failure, call.command):
-        step = comes_back(state, event, rules)
+        step = on_recurring_failure(state, event, rules)
     elif runs and not outcome.timed_out:
         step = same_output(state, event, failure)
     step = _first(step, lambda state: same_call(state, call, said, failure, rules))
-    step = _first(step, lambda state: broken(state, call, failure))
+    step = _first(step, lambda state: on_broken_file(state, call, failure))
     step = _first(step, lambda state: same_error(state, event))
     return _first(step, lambda state: same_time_out(state, event))
 
@@ -217,7 +219,7 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
     """Whether a failure says nothing of what the agent does."""
     if failure.match is not None and failure.match.is_infrastructure:
         return True
-    return rules.signs.is_exempt(call.command) or says_not_yet(call, failure)
+    return rules.signs.is_exempt(call.command) or is_waiting_for_service(call, failure)
 
 
 def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
@@ -228,7 +230,7 @@ def _finished(state: MonitorState, event: Finished, _rules: MonitorRules) -> Ste
     return check_evidence.ended(state, event.task)[0], NOTHING
 
 
-def _helped(state: MonitorState, _event: Helped, _rules: MonitorRules) -> Step:
+def _helped(state: MonitorState, _event: FailuresReset, _rules: MonitorRules) -> Step:
     """A person has spoken: failures are counted anew, what no check has seen stays unchecked."""
     return replace(state, seen=Seen(), looks={}, again=(), done=(), tried=()), NOTHING
 
@@ -247,7 +249,7 @@ TABLE: Mapping[type[Any], Callable[[MonitorState, Any, MonitorRules], Step]] = {
     Failed: _failed,
     Started: _started,
     Finished: _finished,
-    Helped: _helped,
+    FailuresReset: _helped,
     Ended: _ended,
 }
 

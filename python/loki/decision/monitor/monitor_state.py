@@ -24,7 +24,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Inspection:
     """The calls that showed a failure, since something was tried.
 
     Attributes:
@@ -52,7 +52,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Repetition:
     """Something that came again: a call with its result, an output, a change, an error of a tool.
 
     Attributes:
@@ -69,7 +69,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeChange:
     """A change that could mend a failure.
 
     Attributes:
@@ -86,7 +86,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class RunningCall:
     """A check that goes on in the background.
 
     Attributes:
@@ -148,19 +148,19 @@ class MonitorState:
     """
 
     seen: Seen = field(default_factory=Seen)
-    looks: Mapping[str, Look] = field(default_factory=dict)
-    again: tuple[Again, ...] = ()
+    looks: Mapping[str, Inspection] = field(default_factory=dict)
+    again: tuple[Repetition, ...] = ()
     done: tuple[str, ...] = ()
     moved: int = 0
     change: int = 0
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeChange, ...] = ()
     tried: tuple[str, ...] = ()
     stashed: bool = False
     evidence: Evidence = field(default_factory=Evidence)
     refused: tuple[str, ...] = ()
     turn: str = ""
     ends: int = 0
-    background: tuple[Going, ...] = ()
+    background: tuple[RunningCall, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -201,11 +201,11 @@ class MonitorState:
             return cls(
                 Seen(sightings, tuple(map(str, data["recent"]))),
                 {str(name): _look(one) for name, one in data["looks"].items()},
-                tuple(Again(str(k), str(s), int(at), int(n)) for k, s, at, n in data["again"]),
+                tuple(Repetition(str(k), str(s), int(at), int(n)) for k, s, at, n in data["again"]),
                 tuple(map(str, data["done"])),
                 int(data["moved"]),
                 int(data["change"]),
-                tuple(Made(int(n), str(f), str(s), bool(t)) for n, f, s, t in data["made"]),
+                tuple(MadeChange(int(n), str(f), str(s), bool(t)) for n, f, s, t in data["made"]),
                 tuple(map(str, data["tried"])),
                 bool(data["stashed"]),
                 Evidence(
@@ -219,7 +219,7 @@ class MonitorState:
                 str(data["turn"]),
                 int(data["ends"]),
                 tuple(
-                    Going(str(task), str(tool), str(command), bool(tests))
+                    RunningCall(str(task), str(tool), str(command), bool(tests))
                     for task, tool, command, tests in data["background"]
                 ),
             )
@@ -249,8 +249,8 @@ def _sighting(one: Mapping[str, Any], rules: SignRules) -> Sighting:
     return found
 
 
-def _look(one: Mapping[str, Any]) -> Look:
-    return Look(
+def _look(one: Mapping[str, Any]) -> Inspection:
+    return Inspection(
         int(one["change"]),
         tuple(map(str, one["keys"])),
         tuple(tuple(map(str, call)) for call in one["calls"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Sighting
-from loki.memory.sign_text import render_sign, told
+from loki.memory.sign_text import render_failure, render_sign
 
 if TYPE_CHECKING:
     from loki.decision.monitor.tool_call import Known
@@ -46,7 +46,7 @@ def repeat_text(sighting: Sighting, first: int, *, stops: bool = False) -> str:
 
 def call_text(call: Known, failure: Failure | None, count: int, *, stops: bool) -> str:
     """A call that was made again, with the same result and nothing new between."""
-    said = f": {told(failure)}" if failure is not None and failure.message else ""
+    said = f": {render_failure(failure)}" if failure is not None and failure.message else ""
     if not call.fits:
         head = (
             f"What was given to {quoted(call.said)} was not accepted, {count} times for the same "
@@ -75,7 +75,7 @@ def change_text(call: Known, count: int) -> str:
 
 def output_text(call: Known, failure: Failure | None, count: int, tried: Sequence[str]) -> str:
     """The same printed again, whatever was changed."""
-    said = f": {told(failure)}" if failure is not None and failure.message else ""
+    said = f": {render_failure(failure)}" if failure is not None and failure.message else ""
     changes = "; ".join(quoted(one_line(one, 80)) for one in tried[-3:])
     after = f" Changed meanwhile: {changes}." if changes else ""
     return (
@@ -88,7 +88,8 @@ def output_text(call: Known, failure: Failure | None, count: int, tried: Sequenc
 def error_text(call: Known, failure: Failure, count: int) -> str:
     """One error of a tool, whatever it is given."""
     return (
-        f"{count} calls of {quoted(call.tool)} failed with one error: {told(failure)}. Giving it something "
+        f"{count} calls of {quoted(call.tool)} failed with one error: {render_failure(failure)}. Giving "
+        "it something "
         "slightly different does not help: look at what the error says first, or take another way."
     )
 

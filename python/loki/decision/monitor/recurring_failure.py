@@ -9,18 +9,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loki.decision.monitor.attribution import NOT_YOURS, attempted, is_touched, names_of
+from loki.decision.monitor.attribution import (
+    NOT_YOURS,
+    attempts_to_fix,
+    is_touched,
+    names_in_failure,
+)
 from loki.decision.monitor.monitor_events import NOTHING, Failed, Kind, Reaction, Step
 from loki.decision.monitor.monitor_state import (
     FIRST,
     LATER,
     UNTOUCHED,
-    Look,
+    Inspection,
     MonitorRules,
     MonitorState,
 )
 from loki.decision.monitor.monitor_text import repeat_text
-from loki.decision.monitor.repeated_action import OWN, came
+from loki.decision.monitor.repeated_action import OWN, count_occurrence
 from loki.memory.sign import Seen, Sighting, observe
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
@@ -33,7 +38,7 @@ def _known(state: MonitorState, failure: Failure) -> Sighting | None:
     return next((s for s in state.seen.sightings if same_failure(s.failure, failure)), None)
 
 
-def old(state: MonitorState, event: Failed) -> MonitorState:
+def on_old_failure(state: MonitorState, event: Failed) -> MonitorState:
     """A failure that was there before the agent changed anything is none of its making."""
     failure = event.failure
     known = _known(state, failure)
@@ -41,17 +46,17 @@ def old(state: MonitorState, event: Failed) -> MonitorState:
         seen, known = observe(state.seen, failure, "", "")
         state = replace(state, seen=replace(seen, recent=state.seen.recent))
     name = known.failure.fingerprint
-    look = state.looks.get(name) or Look(state.change, (), names=names_of(failure))
+    look = state.looks.get(name) or Inspection(state.change, (), names=names_in_failure(failure))
     looks = {**state.looks, name: replace(look, is_old=True)}
     return replace(state, looks=_of_seen(looks, state.seen))
 
 
-def _of_seen(looks: Mapping[str, Look], seen: Seen) -> dict[str, Look]:
+def _of_seen(looks: Mapping[str, Inspection], seen: Seen) -> dict[str, Inspection]:
     names = {one.failure.fingerprint for one in seen.sightings}
     return {name: look for name, look in looks.items() if name in names}
 
 
-def comes_back(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
+def on_recurring_failure(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     """The state after a specific failure, and what is to be said where it has come back.
 
     Args:
@@ -63,8 +68,8 @@ def comes_back(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     known = _known(state, failure)
     name = known.failure.fingerprint if known else failure.fingerprint
     look = state.looks.get(name) if known else None
-    if look is not None and attempted(state.made, look.change, event.call, failure) == 1:
-        state, count = came(state, f"own:{name}", "", 0, goes_on=True)
+    if look is not None and attempts_to_fix(state.made, look.change, event.call, failure) == 1:
+        state, count = count_occurrence(state, f"own:{name}", "", 0, goes_on=True)
         if count % OWN:
             looks = {**state.looks, name: _looked(look, event, state.change)}
             return replace(state, looks=looks), NOTHING
@@ -72,7 +77,7 @@ def comes_back(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
         looks = {**state.looks, name: _looked(look, event, state.change)}
         return replace(state, looks=looks), NOTHING
     seen, sighting = observe(state.seen, failure, "; ".join(state.tried), "", rules.signs)
-    first = Look(state.change, (), names=names_of(failure))
+    first = Inspection(state.change, (), names=names_in_failure(failure))
     looks = {**_of_seen(state.looks, seen), name: _looked(look or first, event, state.change)}
     state = replace(state, seen=seen, looks=looks, tried=())
     reaction = _answer(state, event, sighting, looks[name], rules)
@@ -81,9 +86,9 @@ def comes_back(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
     return replace(state, looks=looks), reaction
 
 
-def _is_news(state: MonitorState, look: Look, event: Failed) -> bool:
+def _is_news(state: MonitorState, look: Inspection, event: Failed) -> bool:
     """Whether a known failure says nothing against what was done."""
-    if look.is_old or not attempted(state.made, look.change, event.call, event.failure):
+    if look.is_old or not attempts_to_fix(state.made, look.change, event.call, event.failure):
         return True  # not theirs; another look at it: nothing was tried
     if look.numbers != numbers_in(event.failure):
         return True  # what was changed has shown
@@ -109,7 +114,7 @@ def numbers_in(failure: Failure) -> str:
     return " ".join(_NUMBER.findall(_PLACES.sub(" ", failure.message)))[:200]
 
 
-def _looked(look: Look, event: Failed, change: int) -> Look:
+def _looked(look: Inspection, event: Failed, change: int) -> Inspection:
     """Who has shown a failure, after one more."""
     key, programs = event.call.key, event.call.programs
     shown = look.keys if look.change == change else ()
@@ -129,7 +134,7 @@ def _looked(look: Look, event: Failed, change: int) -> Look:
 
 
 def _answer(
-    state: MonitorState, event: Failed, sighting: Sighting, look: Look, rules: MonitorRules
+    state: MonitorState, event: Failed, sighting: Sighting, look: Inspection, rules: MonitorRules
 ) -> Reaction:
     """What is said to a failure that counts."""
     is_theirs = is_touched(state.made, look.names)

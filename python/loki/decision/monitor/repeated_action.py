@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from loki.decision.monitor.attribution import TRIED, attempted, names_of
+from loki.decision.monitor.attribution import TRIED, attempts_to_fix, names_in_failure
 from loki.decision.monitor.monitor_events import NOTHING, Failed, Passed, Reaction, Step
-from loki.decision.monitor.monitor_state import FIRST, Again, MonitorRules, MonitorState
+from loki.decision.monitor.monitor_state import FIRST, MonitorRules, MonitorState, Repetition
 from loki.decision.monitor.monitor_text import (
     broken_text,
     call_text,
@@ -57,13 +57,13 @@ UNFIT, UNFIT_NEAR = 2, 3
 how many calls that are taken it is forgotten. Chosen, not measured."""
 
 
-def forgotten(state: MonitorState, is_over: Callable[[Again], bool]) -> MonitorState:
+def without_expired(state: MonitorState, is_over: Callable[[Repetition], bool]) -> MonitorState:
     """The state without what is over."""
     again = tuple(one for one in state.again if not is_over(one))
     return replace(state, again=again) if len(again) < len(state.again) else state
 
 
-def aged(state: MonitorState) -> MonitorState:
+def with_age(state: MonitorState) -> MonitorState:
     """The state after a call that was taken: what was not is forgotten after a few of those."""
     if not any(one.key.startswith("unfit:") for one in state.again):
         return state
@@ -74,22 +74,22 @@ def aged(state: MonitorState) -> MonitorState:
     return replace(state, again=again)
 
 
-def row(call: Known) -> str:
+def repetition_key(call: Known) -> str:
     """The name of a tool's errors in a row."""
     return f"row:{call.tool}"
 
 
-def came(
+def count_occurrence(
     state: MonitorState, key: str, said: str, at: int, *, goes_on: bool
 ) -> tuple[MonitorState, int]:
     """The state after something came, and how often it has; goes_on: it is what came before."""
     before = next((one for one in state.again if one.key == key), None)
     count = before.count + 1 if before is not None and goes_on else 1
     others = (one for one in state.again if one.key != key)
-    return replace(state, again=(*others, Again(key, said, at, count))[-MOST_AGAIN:]), count
+    return replace(state, again=(*others, Repetition(key, said, at, count))[-MOST_AGAIN:]), count
 
 
-def _before(state: MonitorState, key: str, said: str) -> Again | None:
+def _before(state: MonitorState, key: str, said: str) -> Repetition | None:
     return next((one for one in state.again if one.key == key and one.said == said), None)
 
 
@@ -106,7 +106,7 @@ def same_call(
         state, learnt = _learnt(state, is_new=before is None)
         at += learnt
     goes_on = before is not None and before.at == at
-    state, count = came(state, key, said, at, goes_on=goes_on)
+    state, count = count_occurrence(state, key, said, at, goes_on=goes_on)
     if failure is None:
         least = BLIND if call.effect is Effect.OTHER else SAME_ANSWER
     else:
@@ -123,13 +123,13 @@ def _learnt(state: MonitorState, *, is_new: bool) -> tuple[MonitorState, int]:
     before = next((one.count for one in state.again if one.key == "learnt"), 0)
     if not is_new:
         return state, before
-    return came(state, "learnt", "", 0, goes_on=True)
+    return count_occurrence(state, "learnt", "", 0, goes_on=True)
 
 
-def unfit(state: MonitorState, call: Known, failure: Failure) -> Step:
+def on_refused_input(state: MonitorState, call: Known, failure: Failure) -> Step:
     """What a tool did not take: whatever was given, it is the reason that comes back, to the letter."""
     key = f"unfit:{call.tool}:{failure.message[:300]}"
-    state, count = came(state, key, "", UNFIT_NEAR, goes_on=True)
+    state, count = count_occurrence(state, key, "", UNFIT_NEAR, goes_on=True)
     if count < UNFIT + call.talks:
         return state, NOTHING
     text = call_text(call, failure, count, stops=False)
@@ -139,10 +139,12 @@ def unfit(state: MonitorState, call: Known, failure: Failure) -> Step:
 def same_change(state: MonitorState, call: Known) -> Step:
     """The very same change of a file, made again; what is committed begins anew."""
     if ("git", "commit") in {program[:2] for program in call.programs}:
-        return forgotten(state, lambda one: one.key.startswith("edit:")), NOTHING  # it is kept
+        return without_expired(
+            state, lambda one: one.key.startswith("edit:")
+        ), NOTHING  # it is kept
     if call.is_prose or not call.path or call.takes_back or (call.command and not call.edits):
         return state, NOTHING
-    state, count = came(state, f"edit:{call.key}", "", 0, goes_on=True)
+    state, count = count_occurrence(state, f"edit:{call.key}", "", 0, goes_on=True)
     if count < SAME_CHANGE:
         return state, NOTHING
     return state, Reaction("nudge", change_text(call, count), "same-change", None, count)
@@ -167,10 +169,12 @@ def same_output(state: MonitorState, event: Passed | Failed, failure: Failure | 
         return state, NOTHING
     key = f"out:{call.key}"
     before = _before(state, key, outcome.said)
-    strength = attempted(state.made, before.at, call, failure) if before else TRIED
+    strength = attempts_to_fix(state.made, before.at, call, failure) if before else TRIED
     if strength == 0:
         return state, NOTHING
-    state, count = came(state, key, outcome.said, state.change, goes_on=before is not None)
+    state, count = count_occurrence(
+        state, key, outcome.said, state.change, goes_on=before is not None
+    )
     least = SAME_OUTPUT if failure or outcome.complains else SAME_OUTPUT_QUIET
     least += OWN if strength < TRIED else 0
     if count < least or (least > SAME_OUTPUT and not is_due(count - least)):
@@ -186,13 +190,15 @@ def same_error(state: MonitorState, event: Failed) -> Step:
     line = normalize(
         f"{failure.error_type or ''} {failure.message[:300]}", level="template"
     ).strip()
-    if is_of_project or not line or names_of(failure):
+    if is_of_project or not line or names_in_failure(failure):
         return state, NOTHING
-    before = _before(state, row(call), line)
-    state, count = came(state, row(call), line, 0, goes_on=before is not None)
+    before = _before(state, repetition_key(call), line)
+    state, count = count_occurrence(
+        state, repetition_key(call), line, 0, goes_on=before is not None
+    )
     least = SAME_ERROR + (call.effect in {Effect.READ, Effect.WRITE})
     if count < least and not call.command:
-        state, count = came(state, f"error:{call.tool}:{line}", "", 0, goes_on=True)
+        state, count = count_occurrence(state, f"error:{call.tool}:{line}", "", 0, goes_on=True)
         least = OFTEN
     if count < least:
         return state, NOTHING
@@ -204,26 +210,26 @@ _UNLOADED = frozenset(
 )
 
 
-def broken(state: MonitorState, call: Known, failure: Failure) -> Step:
+def on_broken_file(state: MonitorState, call: Known, failure: Failure) -> Step:
     """A file that the agent changes cannot be loaded, again and again, by ever other errors of its own."""
     if not call.command:
         return state, NOTHING
     file = (failure.path or "").rpartition("/")[2]
     is_own = any(one.file == file and not one.is_test for one in state.made)
     if not is_own or not (failure.error_type in _UNLOADED or failure.kind == "syntax-error"):
-        return forgotten(state, lambda one: one.key == "broken"), NOTHING
+        return without_expired(state, lambda one: one.key == "broken"), NOTHING
     before = _before(state, "broken", file)
     if before is not None and before.at == state.change:
         return state, NOTHING
-    state, count = came(state, "broken", file, state.change, goes_on=before is not None)
+    state, count = count_occurrence(state, "broken", file, state.change, goes_on=before is not None)
     if count < BROKEN:
         return state, NOTHING
     return state, Reaction("nudge", broken_text(file, count), "broken", failure, count)
 
 
-def talk(state: MonitorState, call: Known) -> Step:
+def on_printing_command(state: MonitorState, call: Known) -> Step:
     """Commands that only print what their author says: nobody reads it."""
-    state, count = came(state, "talk", "", 0, goes_on=True)
+    state, count = count_occurrence(state, "talk", "", 0, goes_on=True)
     if count < TALK:
         return state, NOTHING
     return state, Reaction("nudge", talk_text(call, count), "same-call", None, count)
@@ -234,7 +240,7 @@ def same_time_out(state: MonitorState, event: Failed) -> Step:
     if not event.outcome.timed_out:
         return state, NOTHING
     call = event.call
-    state, count = came(state, f"time:{call.key}", "", 0, goes_on=True)
+    state, count = count_occurrence(state, f"time:{call.key}", "", 0, goes_on=True)
     if count < TIME_OUTS:
         return state, NOTHING
     return state, Reaction("nudge", time_text(call, count), "time-out", event.failure, count)

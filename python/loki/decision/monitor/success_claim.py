@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from loki.decision.honesty import rules
-from loki.decision.prose import own_words, sentences
+from loki.decision.prose import prose_of, sentences
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILE = Path(__file__).with_name("success-claim.yml")
@@ -95,7 +95,7 @@ def admits(message: str) -> bool:
         >>> admits("All related tests pass; 2 failures are pre-existing."), admits("All 12 tests pass.")
         (True, False)
     """
-    goes_on = _says("goes_on", own_words(message).strip()[-_LAST_WORDS:])
+    goes_on = _says("goes_on", prose_of(message).strip()[-_LAST_WORDS:])
     return goes_on or any(_admits(sentence.text) for sentence in sentences(message))
 
 

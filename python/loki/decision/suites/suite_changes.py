@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from loki.recognition.underlying_kind import is_test_path
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Cause, TestSummary
-    from loki.memory.suites.suite_history import TestHistory
-    from loki.memory.suites.suite_run import TestRun
+    from loki.decision.suites.suite_summary import Cause, SuiteSummary
+    from loki.memory.suites.suite_history import SuiteHistory
+    from loki.memory.suites.suite_run import SuiteRun
     from loki.recognition.failure import Failure
 
 MOST = 5
@@ -33,8 +33,8 @@ FilesSince = Callable[[str], Sequence[str] | None]
 
 
 def with_changes(
-    summary: TestSummary, history: TestHistory, files_since: FilesSince
-) -> TestSummary:
+    summary: SuiteSummary, history: SuiteHistory, files_since: FilesSince
+) -> SuiteSummary:
     """The summary with, for each cause, the few files that changed since its tests last passed.
 
     Args:
@@ -71,7 +71,7 @@ def suspects(files: Iterable[str], failure: Failure) -> tuple[str, ...]:
     return tuple(sorted(own, key=lambda path: (path not in seen, path)))
 
 
-def _last_passed(cause: Cause, run: TestRun, history: TestHistory) -> str:
+def _last_passed(cause: Cause, run: SuiteRun, history: SuiteHistory) -> str:
     """The commit of the last run in which a test of a cause passed, in this environment; "" for none."""
     if cause.label.name not in _OF_CODE:
         return ""

@@ -12,14 +12,14 @@ from loki.decision.suites.suite_labels import LABELS
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from loki.decision.suites.suite_summary import Member, TestSummary
+    from loki.decision.suites.suite_summary import Member, SuiteSummary
 
 PASSED, FAILED = 0, 1
 """pytest's exit codes for a run whose tests all passed, and for one where some failed."""
 
 
 def excused(
-    summary: TestSummary, *, fail_on: Collection[str] = (), quarantine: bool = False
+    summary: SuiteSummary, *, fail_on: Collection[str] = (), quarantine: bool = False
 ) -> tuple[Member, ...]:
     """The failures that do not fail the run, because somebody asked for that.
 
@@ -43,7 +43,7 @@ def excused(
 
 
 def exit_code(
-    summary: TestSummary,
+    summary: SuiteSummary,
     code: int,
     *,
     fail_on: Collection[str] = (),

@@ -16,7 +16,7 @@ from loki.recognition.underlying_kind import is_infrastructure, underlying
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 
 LabelName: TypeAlias = Literal["new", "recurring", "flaky", "infrastructure", "broken"]
 
@@ -59,7 +59,7 @@ class Label:
     evidence: str
 
 
-def label_of(failing: TestFailure, run: TestRun, earlier: Earlier) -> Label:
+def label_of(failing: SuiteFailure, run: SuiteRun, earlier: Earlier) -> Label:
     """The label of a failing test.
 
     Args:
@@ -68,10 +68,10 @@ def label_of(failing: TestFailure, run: TestRun, earlier: Earlier) -> Label:
         earlier: what is known of the test and this failure from runs before.
 
     Example:
-        >>> from loki.memory.suites.suite_run import TestFailure, TestRun
+        >>> from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
         >>> from loki.recognition.failure import Failure
-        >>> failing = TestFailure("t.py::test_a", "call", "failed", Failure.of("assert 1 == 2"))
-        >>> label_of(failing, TestRun(id="r1"), Earlier())
+        >>> failing = SuiteFailure("t.py::test_a", "call", "failed", Failure.of("assert 1 == 2"))
+        >>> label_of(failing, SuiteRun(id="r1"), Earlier())
         Label(name='new', evidence='this test was never seen before')
     """
     past = _where_it_ran([one for one in earlier.runs if one.has_passed or one.has_failed], run)
@@ -84,7 +84,7 @@ def label_of(failing: TestFailure, run: TestRun, earlier: Earlier) -> Label:
     )
 
 
-def rescued(test: str, run: TestRun, earlier: Earlier) -> Label:
+def rescued(test: str, run: SuiteRun, earlier: Earlier) -> Label:
     """The label of a test that passed only when it was tried again: flaky.
 
     Args:
@@ -100,7 +100,7 @@ def rescued(test: str, run: TestRun, earlier: Earlier) -> Label:
     return Label("flaky", evidence)
 
 
-def _infrastructure(failing: TestFailure, past: Sequence[Sighting]) -> Label | None:
+def _infrastructure(failing: SuiteFailure, past: Sequence[Sighting]) -> Label | None:
     shown = underlying(failing.failure)
     if shown is None or not is_infrastructure(failing.failure):
         return None
@@ -112,7 +112,7 @@ def _infrastructure(failing: TestFailure, past: Sequence[Sighting]) -> Label | N
 
 
 def _flaky(
-    failing: TestFailure, run: TestRun, past: Sequence[Sighting], earlier: Earlier
+    failing: SuiteFailure, run: SuiteRun, past: Sequence[Sighting], earlier: Earlier
 ) -> Label | None:
     shown = underlying(failing.failure)
     if failing.phase == "collect" or (shown is not None and shown.kind in NEVER_BY_CHANCE):
@@ -127,7 +127,7 @@ def _flaky(
     return _unsteady(run, past) or _known_flaky(past, earlier)
 
 
-def _unsteady(run: TestRun, past: Sequence[Sighting]) -> Label | None:
+def _unsteady(run: SuiteRun, past: Sequence[Sighting]) -> Label | None:
     """It comes and goes on one commit, whose working tree nobody knows."""
     here = [
         one
@@ -206,7 +206,7 @@ def _recurring(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
     return Label("recurring", evidence)
 
 
-def _new(failing: TestFailure, past: Sequence[Sighting]) -> Label:
+def _new(failing: SuiteFailure, past: Sequence[Sighting]) -> Label:
     if not past:
         is_file = failing.phase == "collect"  # of which nothing is kept until it fails
         seen = "file was never seen to fail before" if is_file else "test was never seen before"
@@ -226,7 +226,7 @@ def _new(failing: TestFailure, past: Sequence[Sighting]) -> Label:
     return Label("new", f"failed in {runs}, too, but with another failure{said}")
 
 
-def _where_it_ran(past: Sequence[Sighting], run: TestRun) -> Sequence[Sighting]:
+def _where_it_ran(past: Sequence[Sighting], run: SuiteRun) -> Sequence[Sighting]:
     """Runs in this environment; all where there is none: another interpreter may do otherwise."""
     return [one for one in past if one.run.environment == run.environment] or past
 
@@ -248,11 +248,11 @@ def _code_key(one: Sighting) -> tuple[str, str, str] | None:
     return (run.commit, run.tree, run.environment) if run.tree else None
 
 
-def _is_same_code(one: Sighting, run: TestRun) -> bool:
+def _is_same_code(one: Sighting, run: SuiteRun) -> bool:
     return _code_key(one) == (run.commit, run.tree, run.environment) and bool(run.tree)
 
 
-def _code(run: TestRun) -> str:
+def _code(run: SuiteRun) -> str:
     return f"the very same code (commit {run.commit[:7]})" if run.commit else "the very same code"
 
 

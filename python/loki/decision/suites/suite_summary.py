@@ -22,9 +22,9 @@ from loki.recognition.underlying_kind import is_test_path, underlying
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loki.memory.suites.suite_history import TestHistory
+    from loki.memory.suites.suite_history import SuiteHistory
     from loki.memory.suites.suite_past_runs import Earlier
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.recognition.failure import Failure
     from loki.recognition.root_cause import RootCause
 
@@ -46,7 +46,7 @@ class Member:
         label: its own.
     """
 
-    failing: TestFailure
+    failing: SuiteFailure
     label: Label
 
 
@@ -106,7 +106,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class TestSummary:
+class SuiteSummary:
     """What a test run showed.
 
     Attributes:
@@ -117,7 +117,7 @@ class TestSummary:
 
     __test__: ClassVar[bool] = False
 
-    run: TestRun
+    run: SuiteRun
     causes: tuple[Cause, ...] = ()
     rescued: tuple[Member, ...] = ()
 
@@ -128,8 +128,8 @@ class TestSummary:
 
 
 def summarize(
-    run: TestRun, history: TestHistory, assertions: Assertions = NO_ASSERTIONS
-) -> TestSummary:
+    run: SuiteRun, history: SuiteHistory, assertions: Assertions = NO_ASSERTIONS
+) -> SuiteSummary:
     """What there is to say about a run, given what was there before it.
 
     Args:
@@ -159,13 +159,13 @@ def summarize(
         Member(one, rescued(test, run, history.earlier(test, one.failure, before=run.id)))
         for test, one in tried.items()
     ]
-    return TestSummary(run, tuple(causes), tuple(saved))
+    return SuiteSummary(run, tuple(causes), tuple(saved))
 
 
 def _cause(
-    run: TestRun,
+    run: SuiteRun,
     group: RootCause,
-    failing: Sequence[TestFailure],
+    failing: Sequence[SuiteFailure],
     earlier: Sequence[Earlier],
     deeper: Sequence[Callee],
 ) -> Cause:
@@ -181,9 +181,9 @@ def _cause(
     since = min([run.started_at, *(known.first for known in earlier if known.first)])
     failure, callee, test = group.failure, group.callee, members[0].failing.test
     if callee is not None and group.is_shared:
-        where, todo = callee.where, todo_of_shared(callee, test, label.name, deeper)
+        where, todo = callee.where, shared_next_step(callee, test, label.name, deeper)
     else:
-        where, todo = where_of(failure), todo_of(failure, test, label.name, callee)
+        where, todo = where_of(failure), next_step(failure, test, label.name, callee)
     return Cause(
         failure,
         label,
@@ -265,7 +265,7 @@ def differing(failures: Sequence[Failure]) -> tuple[str, ...]:
     return tuple(chosen)[:MESSAGES]
 
 
-def todo_of(failure: Failure, test: str, label: LabelName, callee: Callee | None = None) -> str:
+def next_step(failure: Failure, test: str, label: LabelName, callee: Callee | None = None) -> str:
     """What to do next about a cause, one sentence.
 
     Args:
@@ -294,7 +294,7 @@ def _named(failure: Failure, kind: str) -> dict[str, str]:
     return {name: found[found.lastindex or 0]} if found else {}
 
 
-def todo_of_shared(
+def shared_next_step(
     callee: Callee, test: str, label: LabelName, deeper: Sequence[Callee] = ()
 ) -> str:
     """The same about a cause whose tests have a function in common.
@@ -313,7 +313,7 @@ def todo_of_shared(
     return _TODO.get(label) or f"{first}; run one alone: pytest {shlex.quote(test)}"
 
 
-def to_dict(summary: TestSummary) -> dict[str, Any]:
+def to_dict(summary: SuiteSummary) -> dict[str, Any]:
     """JSON-able form; its fields: ``docs/design/tests.md``."""
     run = summary.run
     return {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.question_protocol import Question
 from loki.base.error import AgentError, BreakerOpen, UsageError
-from loki.base.log import tell
+from loki.base.log import log_event
 from loki.execution.resilience import ways
 from loki.jobs.dead_letters import dead_letter_escalation_page
 from loki.jobs.dead_letters.dead_letter_question import INSTRUCTIONS, answers, question
@@ -253,7 +253,7 @@ class DeadLetters:
         except UsageError as error:  # it is no dead letter any more: somebody else was quicker
             logger.warning("dead-letter review of %s: nothing to do any more: %s", id_, error)
             return looked
-        tell(id_, f"dead_letter action={action} rule={looked.decision.rule}")
+        log_event(id_, f"dead_letter action={action} rule={looked.decision.rule}")
         return replace(done, done=True)
 
     def _retry(self, looked: Reviewed) -> Reviewed:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loki.action.changes.git import git, git_folder
-from loki.action.processes.command_line import which
+from loki.action.processes.command_line import find_program
 from loki.action.strategies.dependency.ecosystem import Missing, ecosystems, missing_in, of_language
 from loki.action.strategies.dependency.installed import Environment
 from loki.base.time import isoformat, moment
@@ -185,8 +185,8 @@ class FactFinder:
             version = environment.version(name)
             if version is not None:
                 yield f"installed in {environment.name}{version and f', version {version}'}"
-        if "/" not in name and which(name, root):
-            yield f"the program {which(name, root)}"
+        if "/" not in name and find_program(name, root):
+            yield f"the program {find_program(name, root)}"
 
     def _imported(self, last: Failure) -> Iterator[Dependency]:
         """What the last failure missed, and whether it is there by now."""

@@ -18,11 +18,11 @@ from loki.people.request_page import criterion_options
 from loki.people.review_trigger import is_about_done
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 
-def _criteria(workspace: Workspace, look: Look) -> Iterator[Request]:
+def _criteria(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Criteria that only a person can approve, where no request asks about them already."""
     from loki.people.approval import Approvals
 
@@ -33,11 +33,11 @@ def _criteria(workspace: Workspace, look: Look) -> Iterator[Request]:
             continue
         decided = Approvals(workspace.store, id_)
         for name in awaited.criteria:
-            if decided.standing(name, awaited.digest) is None:
+            if decided.current(name, awaited.digest) is None:
                 yield _criterion(id_, record, name, look)
 
 
-def _criterion(task: str, record: TaskRecord, criterion: str, look: Look) -> Request:
+def _criterion(task: str, record: TaskRecord, criterion: str, look: ProjectSnapshot) -> Request:
     id_ = id_of("approval", task, criterion)
     said = [check.description for check in record.checks if check.name == criterion]
     about = record.approval.about if record.approval else {}
@@ -52,7 +52,7 @@ def _criterion(task: str, record: TaskRecord, criterion: str, look: Look) -> Req
     return replace(request, page=look.page_of(task), evidence=tuple(evidence))
 
 
-def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
+def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
     from loki.action.loop.resumption import DONE
     from loki.people.approval import Approvals
@@ -64,7 +64,7 @@ def _commands(workspace: Workspace, look: Look) -> Iterator[Request]:
 
 
 def _command(task: str, record: TaskRecord, name: str) -> Request:
-    from loki.base.control_characters import written_out
+    from loki.base.control_characters import escape_control_characters
     from loki.base.secret import holds_mask
 
     id_ = id_of("command", task, name)
@@ -72,7 +72,9 @@ def _command(task: str, record: TaskRecord, name: str) -> Request:
     if holds_mask(name):
         words = f'loki resume {shlex.quote(task)} --approve "command: …"'
         options = (Option("approve, with the secret's words", words), options[1])
-    question = f"May the agent run exactly this: {written_out(name.partition(' ')[2])}?"
+    question = (
+        f"May the agent run exactly this: {escape_control_characters(name.partition(' ')[2])}?"
+    )
     return Request(
         id_, "command", record.title, question, record.updated_at, options, task, target=name
     )
@@ -90,7 +92,7 @@ def _no(workspace: Workspace, one: Request, said: Said) -> Result:
     return Result(f"rejected: {one.target}", goes_on=True, frees=True)
 
 
-def _stages(workspace: Workspace, _: Look) -> Iterator[Request]:
+def _stages(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
     """Stages of pipelines that wait for leave, or could not go on alone."""
     from loki.action.pipelines import pipeline_record
 

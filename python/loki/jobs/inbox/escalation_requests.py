@@ -18,7 +18,7 @@ from loki.people.escalations import Escalations
 from loki.people.request import Option, Request, id_of
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -29,7 +29,7 @@ ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 _STAMP = re.compile(r"escalations/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z-")
 
 
-def escalations(workspace: Workspace, look: Look) -> list[Request]:
+def escalations(workspace: Workspace, look: ProjectSnapshot) -> list[Request]:
     """Tasks that stopped because they need a person, and pages that others wrote."""
     found = []
     seen = {one.task_id for one in human_reviews(workspace).open()}  # asked about already

@@ -14,7 +14,6 @@ from loki.base.time import isoformat
 from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.work.task_interventions import abort, approve
 from loki.people.approval import Approvals
 from loki.people.human_review import (
     Answered,
@@ -26,7 +25,7 @@ from loki.people.human_review import (
     MakeDeadLetter,
     Notify,
     Resume,
-    Standing,
+    ReviewStatus,
     TimePassed,
     step,
 )
@@ -38,7 +37,7 @@ from loki.people.review_trigger import IRREVERSIBLE, is_about_done
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -50,13 +49,13 @@ def tell(workspace: Workspace) -> None:
     """Do what follows where a request is new: its task is blocked, people are told."""
     here = human_reviews(workspace)
     for review in here.untold():
-        here.told(review.id)  # before: people who are told twice are told too often
-        _, effects = step(review, Standing.NEW, Asked(), workspace.clock.now())
+        here.mark_notified(review.id)  # before: people who are told twice are told too often
+        _, effects = step(review, ReviewStatus.NEW, Asked(), workspace.clock.now())
         for effect in effects:
             _perform(workspace, review, effect)
 
 
-def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = "") -> Decision:
+def answer(workspace: Workspace, id_: str, said: ReviewStatus, by: str, note: str = "") -> Decision:
     """Keep a person's answer, and do what follows from it.
 
     Args:
@@ -72,7 +71,7 @@ def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = 
     """
     here = human_reviews(workspace, strict=True)
     review = next((one for one in here.open() if one.id == id_), None)
-    if review is not None and is_about_done(review) and said is Standing.CLARIFIED:
+    if review is not None and is_about_done(review) and said is ReviewStatus.CLARIFIED:
         raise UsageError(
             f"{id_} asks whether the work counts as done: expected a yes, or `loki reject {id_} "
             '--note "what is missing"`, which the agent is told'
@@ -82,7 +81,7 @@ def answer(workspace: Workspace, id_: str, said: Standing, by: str, note: str = 
     return decision
 
 
-def settle(workspace: Workspace) -> list[Decision]:
+def finish_reviews(workspace: Workspace) -> list[Decision]:
     """Take what people wrote to ``HUMAN_APPROVED``, give up what nobody answered in time, and do
     what follows from answers where a process was killed before it had.
 
@@ -119,7 +118,7 @@ def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
     """
     here = human_reviews(workspace)
     for review in here.of_task(task_id):
-        said = Standing.CLARIFIED if context else Standing.CANCELLED
+        said = ReviewStatus.CLARIFIED if context else ReviewStatus.CANCELLED
         if is_about_done(review):
             if (decided := _security_decided(workspace, review)) is None:
                 continue
@@ -130,7 +129,7 @@ def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
 def given_up(workspace: Workspace, task_id: str, by: str) -> None:
     """A task is given up: nobody is asked about it any more."""
     for review in human_reviews(workspace).of_task(task_id):
-        _quietly(workspace, review, Standing.ABORTED, by, "")
+        _quietly(workspace, review, ReviewStatus.ABORTED, by, "")
 
 
 def carry_out(workspace: Workspace, decision: Decision) -> None:
@@ -146,15 +145,17 @@ def carry_out(workspace: Workspace, decision: Decision) -> None:
 
 
 def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
-    if decision.answer is Standing.EXPIRED:
+    if decision.answer is ReviewStatus.EXPIRED:
         timeout = timedelta(seconds=workspace.config.review.timeout)
         until = decision.review.until(timeout) or workspace.clock.now()
-        return step(decision.review, Standing.OPEN, TimePassed(), until, timeout)[1]
+        return step(decision.review, ReviewStatus.OPEN, TimePassed(), until, timeout)[1]
     event = Answered(decision.answer, decision.by, decision.note)
-    return step(decision.review, Standing.OPEN, event, workspace.clock.now())[1]
+    return step(decision.review, ReviewStatus.OPEN, event, workspace.clock.now())[1]
 
 
-def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str, note: str) -> None:
+def _quietly(
+    workspace: Workspace, review: HumanReview, said: ReviewStatus, by: str, note: str
+) -> None:
     """Keep an answer whose consequences are under way already."""
     here = human_reviews(workspace)
     try:
@@ -167,8 +168,10 @@ def _quietly(workspace: Workspace, review: HumanReview, said: Standing, by: str,
 
 def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     """What a decision is about: a command, by its very words; criteria, of the content shown."""
-    review, yes = decision.review, decision.answer is Standing.APPROVED
-    if not yes and decision.answer is not Standing.REJECTED:
+    from loki.jobs.work.task_interventions import approve  # which asks this room in turn
+
+    review, yes = decision.review, decision.answer is ReviewStatus.APPROVED
+    if not yes and decision.answer is not ReviewStatus.REJECTED:
         return
     about = review.extra.get("about")
     about = about if isinstance(about, Mapping) else {}
@@ -194,22 +197,22 @@ def _strings(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 
-def _security_decided(workspace: Workspace, review: HumanReview) -> Standing | None:
+def _security_decided(workspace: Workspace, review: HumanReview) -> ReviewStatus | None:
     """What people said of the criteria that a request is about; None: not all is said."""
     from loki.memory import task_record
 
     awaited = task_record.load(workspace.store, review.task_id).approval or task_record.Awaited()
     approvals = Approvals(workspace.store, review.task_id)
-    said = [approvals.standing(name, awaited.digest) for name in awaited.criteria]
+    said = [approvals.current(name, awaited.digest) for name in awaited.criteria]
     if any(one is not None and not one.approved for one in said):
-        return Standing.REJECTED
-    return Standing.APPROVED if said and all(said) else None
+        return ReviewStatus.REJECTED
+    return ReviewStatus.APPROVED if said and all(said) else None
 
 
 # --- the kind of request ------------------------------------------------------------------------------
 
 
-def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
+def _open(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Open requests: HUMAN_REVIEW_NEEDED."""
     timeout = timedelta(seconds=workspace.config.review.timeout)
     for review in human_reviews(workspace).open():
@@ -234,13 +237,13 @@ def _open(workspace: Workspace, look: Look) -> Iterator[Request]:
 
 
 def _approve(workspace: Workspace, one: Request, said: Said) -> Result:
-    answered = Standing.CLARIFIED if said.context else Standing.APPROVED
+    answered = ReviewStatus.CLARIFIED if said.context else ReviewStatus.APPROVED
     answer(workspace, one.id, answered, said.by, said.words)
     return Result(f"{answered.value}: {one.id}", goes_on=True)
 
 
 def _reject(workspace: Workspace, one: Request, said: Said) -> Result:
-    answered = Standing.ABORTED if said.abort else Standing.REJECTED
+    answered = ReviewStatus.ABORTED if said.abort else ReviewStatus.REJECTED
     answer(workspace, one.id, answered, said.by, said.note)
     if said.abort:
         return Result(f"given up: {one.task_id or one.id}; its files are as they were")
@@ -255,8 +258,8 @@ def keep_words(workspace: Workspace, one: Request, said: Said) -> None:
     if said.words.strip():
         here = human_reviews(workspace, strict=True)
         asked = here.ask(reason=one.kind, task_id=one.task_id, context=one.question, blocking=False)
-        here.decide(asked.id, by=said.by, note=said.words, answer=Standing.CLARIFIED)
-        here.told(asked.id)
+        here.decide(asked.id, by=said.by, note=said.words, answer=ReviewStatus.CLARIFIED)
+        here.mark_notified(asked.id)
         here.done(asked.id)
 
 
@@ -321,6 +324,7 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
         UsageError: files changed since; nothing was done.
     """
     from loki.action.loop.resumption import is_open
+    from loki.jobs.work.task_interventions import abort  # which asks this room in turn
     from loki.memory import task_record
 
     if not is_open(task_record.load(workspace.store, task_id)) and not (

@@ -20,7 +20,7 @@ from loki.jobs.inbox import (
     queue_requests,
     recurring_requests,
 )
-from loki.jobs.inbox.project_snapshot import Look
+from loki.jobs.inbox.project_snapshot import ProjectSnapshot
 from loki.jobs.inbox.request_kind import Answer, Kind, Result, Said
 from loki.jobs.inbox.rule_changes import RULE
 from loki.jobs.inbox.stopped_tasks import STOPPED
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # --- kinds that need no room of their own -------------------------------------------------------------
 
 
-def _candidates(workspace: Workspace, _: Look) -> Iterator[Request]:
+def _candidates(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
     """Patterns and rules that loki would learn."""
     try:
         agenda = review_of(workspace).agenda(workspace.clock.now())
@@ -71,7 +71,7 @@ def _not_learned(workspace: Workspace, one: Request, said: Said) -> Result:
     return Result(f"not learned: {one.id}")
 
 
-def _breakers(_workspace: Workspace, look: Look) -> Iterator[Request]:
+def _breakers(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Circuit breakers that stay open until somebody closes them."""
     for name, one in look.breakers.items():
         if one.is_isolated:
@@ -126,7 +126,7 @@ KINDS: Mapping[RequestKind, Kind] = {
 # --- the list -----------------------------------------------------------------------------------------
 
 
-def requests(workspace: Workspace, look: Look | None = None) -> list[Request]:
+def requests(workspace: Workspace, look: ProjectSnapshot | None = None) -> list[Request]:
     """Everything that waits for a person, the most urgent kind first, the oldest first of each.
 
     Args:
@@ -139,7 +139,7 @@ def requests(workspace: Workspace, look: Look | None = None) -> list[Request]:
         >>> requests(Workspace(tempfile.mkdtemp()))
         []
     """
-    look, left = look or Look(workspace), inbox_numbers.log_of(workspace).left()
+    look, left = look or ProjectSnapshot(workspace), inbox_numbers.log_of(workspace).left()
     found: list[Request] = []
     for kind in KINDS.values():
         new = sorted(kind.find(workspace, look), key=lambda one: (one.since, one.id))

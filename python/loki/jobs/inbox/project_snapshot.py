@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-class Look:
+class ProjectSnapshot:
     """What the lists of what waits are made of, read once however many ask.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.inbox_numbers import numbered
-from loki.jobs.inbox.project_snapshot import Look
+from loki.jobs.inbox.project_snapshot import ProjectSnapshot
 from loki.jobs.inbox.recurring_requests import summary
 from loki.memory.task_record import TaskRecord
 from loki.people.request import Request
@@ -72,8 +72,8 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         []
     """
     if settles:
-        human_review_answers.settle(workspace)
-    look = Look(workspace)
+        human_review_answers.finish_reviews(workspace)
+    look = ProjectSnapshot(workspace)
     waits = numbered(workspace, requests(workspace, look), gives=settles)
     told = {one.task_id for one in waits}
     running, queue = _queue(look.lists)
@@ -118,7 +118,7 @@ def _begun(id_: str, record: TaskRecord) -> dict[str, Any]:
     return {"id": id_, "title": record.title, "since": record.updated_at}
 
 
-def _breakers(look: Look) -> list[dict[str, Any]]:
+def _breakers(look: ProjectSnapshot) -> list[dict[str, Any]]:
     return [
         {
             "name": name,

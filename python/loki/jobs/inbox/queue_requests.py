@@ -13,7 +13,7 @@ from loki.jobs.queue.project_queue import queue_of
 from loki.people.request import Option, Request, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.jobs.queue.queue_lists import Lists
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.workspace import Workspace
@@ -29,7 +29,7 @@ _LET_IT_GO_ON = ("let it go on", "give it up", "let it go on, with what you know
 # --- dead letters -------------------------------------------------------------------------------------
 
 
-def _dead_letters(_workspace: Workspace, look: Look) -> Iterator[Request]:
+def _dead_letters(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Those that wait for no other task: reviews find few ways on that a person does not know."""
     lists = look.lists
     if lists is None:
@@ -71,7 +71,7 @@ DEAD_LETTER = Kind(
 # --- blocked tasks ------------------------------------------------------------------------------------
 
 
-def _blocked(_workspace: Workspace, look: Look) -> Iterator[Request]:
+def _blocked(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Tasks of the queue that nobody may claim."""
     for task in look.lists.blocked() if look.lists is not None else ():
         if task.blocked is not None:
@@ -98,7 +98,7 @@ BLOCKED = Kind("blocked", _blocked, _unblock, _give_up, yields=True)
 # --- tasks that can never begin -----------------------------------------------------------------------
 
 
-def _stuck(_workspace: Workspace, look: Look) -> Iterator[Request]:
+def _stuck(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Pending tasks that nothing but a person lets begin: one request to a task, or to a circle of them."""
     lists = look.lists
     if lists is None:
@@ -114,7 +114,7 @@ def _stuck(_workspace: Workspace, look: Look) -> Iterator[Request]:
         yield _never(first, f"{told}. May {first.id} begin without?", others=tuple(names[1:]))
 
 
-def _alone(task: QueuedTask, gone: Sequence[queue_dependency.Waiting]) -> Request:
+def _alone(task: QueuedTask, gone: Sequence[queue_dependency.InboxItem]) -> Request:
     told = ", ".join(f"{one.id} ({one.where or 'which nobody has submitted'})" for one in gone)
     back = (
         Option("bring back what it waits for", f"loki queue retry {shlex.quote(one.id)}")
@@ -131,7 +131,7 @@ def _never(task: QueuedTask, why: str, *more: Option, others: tuple[str, ...] = 
     return Request(task.id, "stuck", task.title, question, since, options, task.id, others=others)
 
 
-def never(lists: Lists, task: QueuedTask) -> tuple[queue_dependency.Waiting, ...]:
+def never(lists: Lists, task: QueuedTask) -> tuple[queue_dependency.InboxItem, ...]:
     """What a task waits for in vain."""
     waits = queue_dependency.waits_for(task, lists.where)
     return tuple(one for one in waits if one.where in GONE)

@@ -12,14 +12,14 @@ from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.people.request import Option, Request, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable
     from loki.workspace import Workspace
 
 TRIAGE = "triage"
 
 
-def _recurring(workspace: Workspace, look: Look) -> Iterator[Request]:
+def _recurring(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     yield from map(_unusable, look.unusable)
     for task in look.recurring:
         if (held := _stopped(task)) is not None:
@@ -79,9 +79,13 @@ def _recommended(workspace: Workspace, task: RecurringTask) -> Request | None:
 def _go_on(workspace: Workspace, one: Request, _said: Said) -> Result:
     from loki.jobs.recurring import recurring_outcome
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
-    from loki.jobs.recurring.scheduling import knobs
+    from loki.jobs.recurring.scheduling import recurrence_settings
 
-    tasks, now, known = RecurringTasks(workspace.store), workspace.clock.now(), knobs(workspace)
+    tasks, now, known = (
+        RecurringTasks(workspace.store),
+        workspace.clock.now(),
+        recurrence_settings(workspace),
+    )
     task = tasks.load(one.id)  # says what is wrong with one that cannot be used
     is_held = task.paused is not None or task.stopped is not None
     change = recurring_outcome.resumed if is_held else recurring_outcome.without_failures
@@ -110,7 +114,7 @@ def _no_more(workspace: Workspace, one: Request, said: Said) -> Result:
 RECURRING = Kind("recurring task", _recurring, _go_on, _no_more)
 
 
-def summary(look: Look) -> list[dict[str, Any]]:
+def summary(look: ProjectSnapshot) -> list[dict[str, Any]]:
     """How each recurring task stands, the one that runs next first."""
     found = [
         {

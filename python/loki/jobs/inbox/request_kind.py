@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loki.people.request import Request
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 
@@ -78,7 +78,7 @@ class Kind:
     """
 
     label: str
-    find: Callable[[Workspace, Look], Iterable[Request]]
+    find: Callable[[Workspace, ProjectSnapshot], Iterable[Request]]
     yes: Answer
     no: Answer
     asks: bool = False

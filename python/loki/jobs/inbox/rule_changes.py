@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.processes.protected_rules import ASIDE, LOG, PutBack, State, put
+from loki.action.processes.protected_rules import ASIDE, LOG, RestoredRule, State, put
 from loki.base import codec, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
@@ -18,21 +18,21 @@ from loki.jobs.inbox.request_kind import Kind, Result, Said
 from loki.people.request import Option, Request
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
 
 
-def tell(workspace: Workspace, one: PutBack) -> None:
+def tell(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
-    from loki.action.processes.command_guard import told
+    from loki.action.processes.command_guard import restored_text
     from loki.execution.notify_channels import notifier
 
-    notifier(workspace).notify("human_review", told(one), id=one.id, answer="loki status")
+    notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 
 
-def rules(workspace: Workspace, _: Look) -> list[Request]:
+def rules(workspace: Workspace, _: ProjectSnapshot) -> list[Request]:
     """What was put back and nobody has looked at yet."""
     return [
         Request(
@@ -66,7 +66,7 @@ def _answer(workspace: Workspace, one: Request, said: Said, *, accepted: bool) -
     return Result(f"{put_back.path} {how}")
 
 
-def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
+def _as_it_was_left(workspace: Workspace, one: RestoredRule) -> None:
     if not one.kept:
         os.unlink(one.path)
         return
@@ -78,8 +78,8 @@ def _as_it_was_left(workspace: Workspace, one: PutBack) -> None:
     put(one.path, State("file", content, mode))
 
 
-def _open(workspace: Workspace) -> dict[str, PutBack]:
-    found: dict[str, PutBack] = {}
+def _open(workspace: Workspace) -> dict[str, RestoredRule]:
+    found: dict[str, RestoredRule] = {}
     declined: set[str] = set()  # the same change again is put back without a question
     records = workspace.store.records(LOG)
     decides = guard(workspace).rules.decides if records else None
@@ -90,7 +90,7 @@ def _open(workspace: Workspace) -> dict[str, PutBack]:
             (declined.discard if record.get("accepted") else declined.add)(id_)
             continue
         try:
-            one = codec.parse(PutBack, record)
+            one = codec.parse(RestoredRule, record)
         except ValueError:
             continue
         if not one.is_asked or one.id in declined:

@@ -20,7 +20,7 @@ from loki.memory.task_record import TaskRecord
 from loki.people.request import Request, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.project_snapshot import Look
+    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
 
 WHY: Mapping[str, str] = {
@@ -36,7 +36,7 @@ WHY: Mapping[str, str] = {
 _ASKED = frozenset(phase.value for phase in OVER | WAITING_FOR_A_PERSON)
 
 
-def stopped(workspace: Workspace, look: Look) -> list[Request]:
+def stopped(workspace: Workspace, look: ProjectSnapshot) -> list[Request]:
     """What goes on only when a person says so; what is asked about it stands elsewhere.
 
     Args:

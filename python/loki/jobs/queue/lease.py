@@ -38,7 +38,7 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LeasedTask:
     """A task that a worker has.
 
     Attributes:

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from loki.base.log import tell
+from loki.base.log import log_event
 from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.jobs.queue import lifetime_attempts, queue_lists, queue_operations
-from loki.jobs.queue.lease import Capacity, Claim
-from loki.jobs.queue.queue_dependency import Waiting, waits_for
+from loki.jobs.queue.lease import Capacity, LeasedTask
+from loki.jobs.queue.queue_dependency import InboxItem, waits_for
 from loki.jobs.queue.queue_lists import Lists
 from loki.jobs.queue.queue_shared import QueueStore, Shared
 from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
@@ -46,7 +46,7 @@ class Queue:
         >>> queue.submit(QueuedTask("login", "Fix the login")).sequence
         1
         >>> with Worker(store.folder) as worker:
-        ...     claim = queue.claim(worker)
+        ...     claim = queue.lease(worker)
         ...     queue.complete(claim)
         True
         >>> [task.id for task in queue.tasks("completed")]
@@ -89,12 +89,12 @@ class Queue:
         with self._shared.looking() as lists:
             return {name: lists.count(name) for name in LISTS}, len(lists.blocked())
 
-    def holds(self, claim: Claim) -> bool:
+    def holds(self, claim: LeasedTask) -> bool:
         """Whether a claim still holds."""
         with self._shared.looking() as lists:
-            return queue_operations.held(lists, claim) is not None
+            return queue_operations.leased(lists, claim) is not None
 
-    def waits_for(self, task: QueuedTask) -> tuple[Waiting, ...]:
+    def waits_for(self, task: QueuedTask) -> tuple[InboxItem, ...]:
         """The dependencies of a task that are not completed."""
         with self._shared.looking() as lists:
             return waits_for(task, lists.where)
@@ -127,7 +127,7 @@ class Queue:
 
     # --- working ---------------------------------------------------------------------------------------
 
-    def claim(self, worker: Worker, capacity: Capacity | None = None) -> Claim | None:
+    def lease(self, worker: Worker, capacity: Capacity | None = None) -> LeasedTask | None:
         """Take the first task that can be worked on, for this worker alone.
 
         First come those of higher priority, then those that were submitted earlier. Claims of
@@ -143,18 +143,20 @@ class Queue:
         worker.fileno()
         with self._changing() as lists:
             self._reap(lists, worker)
-            task = next(queue_operations.claimable(lists, capacity), None)
+            task = next(queue_operations.leasable(lists, capacity), None)
             if task is None:
                 return None
             now = self.clock.now()
-            claim = queue_operations.claim(lists, task, worker.lease(task, now, self._end(now)))
+            claim = queue_operations.lease_task(
+                lists, task, worker.lease(task, now, self._end(now))
+            )
         worker.held.add((claim.id, claim.lease.generation))
         return claim
 
-    def renew(self, claim: Claim) -> Claim | None:
+    def renew(self, claim: LeasedTask) -> LeasedTask | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
         with self._changing() as lists:
-            task = queue_operations.held(lists, claim)
+            task = queue_operations.leased(lists, claim)
             if task is None:
                 return None
             lease = replace(claim.lease, until=self._end(self.clock.now()))
@@ -162,7 +164,11 @@ class Queue:
             return replace(claim, lease=lease)
 
     def complete(
-        self, claim: Claim, outcome: Mapping[str, Any] | None = None, *, attempts: int | None = None
+        self,
+        claim: LeasedTask,
+        outcome: Mapping[str, Any] | None = None,
+        *,
+        attempts: int | None = None,
     ) -> bool:
         """A task is achieved.
 
@@ -178,7 +184,7 @@ class Queue:
 
     def fail(
         self,
-        claim: Claim,
+        claim: LeasedTask,
         reason: str,
         outcome: Mapping[str, Any] | None = None,
         *,
@@ -195,7 +201,7 @@ class Queue:
 
     def _end_claim(
         self,
-        claim: Claim,
+        claim: LeasedTask,
         to: ListName,
         said: Mapping[str, Any],
         outcome: Mapping[str, Any] | None,
@@ -203,13 +209,13 @@ class Queue:
     ) -> bool:
         more = {} if outcome is None else {"outcome": masked(outcome)}
         with self._changing() as lists:
-            task = queue_operations.held(lists, claim)
+            task = queue_operations.leased(lists, claim)
             if task is not None:
                 queue_operations.end(lists, self._lived(task, attempts), to, {**said, **more})
             return task is not None
 
     def release(
-        self, claim: Claim, *, attempts: int | None = None, blocked: str | None = None
+        self, claim: LeasedTask, *, attempts: int | None = None, blocked: str | None = None
     ) -> ListName | None:
         """Give a task back, for whoever claims it next.
 
@@ -223,7 +229,7 @@ class Queue:
             claim is lost, and nothing changed.
         """
         with self._changing() as lists:
-            task = queue_operations.held(lists, claim)
+            task = queue_operations.leased(lists, claim)
             if task is None:
                 return None
             if blocked is not None:
@@ -246,13 +252,13 @@ class Queue:
             elif is_over(lease, folder, now):
                 to = self._give_back(lists, self._lived(replace(task, lost=task.lost + 1), None))
                 over.append(task.id)
-                tell(task.id, f"worker={lease.worker} is gone; back in {to}", warning=True)
+                log_event(task.id, f"worker={lease.worker} is gone; back in {to}", warning=True)
         return over
 
     def _give_back(self, lists: Lists, task: QueuedTask) -> ListName:
-        to, why = queue_operations.give_back(lists, task, self._now())
+        to, why = queue_operations.release(lists, task, self._now())
         if why:
-            tell(task.id, f"given up: {why}", warning=True)
+            log_event(task.id, f"given up: {why}", warning=True)
         return to
 
     # --- by hand, and by reviews -----------------------------------------------------------------------
@@ -282,7 +288,7 @@ class Queue:
         """
         with self._changing() as lists:
             self._reap(lists)
-            return queue_operations.take_back(lists, id_)
+            return queue_operations.withdraw(lists, id_)
 
     def edit(self, id_: str, **changes: Any) -> QueuedTask:
         """Change what a task asks for, wherever it stands; who works on it goes on as they began.
@@ -295,13 +301,13 @@ class Queue:
 
     def _edit(self, id_: str, change: Callable[[QueuedTask], QueuedTask]) -> QueuedTask:
         with self._changing() as lists:
-            task = queue_operations.found(lists, id_, ("pending", "in-progress"))
+            task = queue_operations.task_in_lists(lists, id_, ("pending", "in-progress"))
             changed = change(task)
             if changed != task:
                 lists.replace(changed)
             return lists.find(id_) or changed
 
-    def dead_letter(self, entry: Mapping[str, Any], claim: Claim | None = None) -> bool:
+    def dead_letter(self, entry: Mapping[str, Any], claim: LeasedTask | None = None) -> bool:
         """Put a task among the dead letters, or change its dead letter.
 
         Args:
@@ -316,7 +322,7 @@ class Queue:
             UsageError: the entry does not say which task it is.
         """
         with self._changing() as lists:
-            if claim is not None and queue_operations.held(lists, claim) is None:
+            if claim is not None and queue_operations.leased(lists, claim) is None:
                 return False
             queue_operations.dead_letter(lists, entry, self._now())
             return True

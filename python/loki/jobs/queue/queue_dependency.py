@@ -9,7 +9,7 @@ from loki.jobs.queue.queued_task import ListName, QueuedTask
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InboxItem:
     """A dependency that is not completed.
 
     Attributes:
@@ -26,7 +26,7 @@ class Waiting:
         return self.where not in {"pending", "in-progress"}
 
 
-def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tuple[Waiting, ...]:
+def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tuple[InboxItem, ...]:
     """The dependencies of a task that are not completed.
 
     Example:
@@ -35,7 +35,7 @@ def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tupl
         ['x']
     """
     found = ((id_, where(id_)) for id_ in task.dependencies)
-    return tuple(Waiting(id_, place) for id_, place in found if place != "completed")
+    return tuple(InboxItem(id_, place) for id_, place in found if place != "completed")
 
 
 def cycle(dependencies: Mapping[str, Iterable[str]], starts: Iterable[str]) -> Sequence[str]:

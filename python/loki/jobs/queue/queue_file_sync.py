@@ -19,12 +19,12 @@ from loki.base import atomic_file, path_containment
 from loki.base.error import StoreError
 from loki.base.process_owner import boot_id
 from loki.jobs.queue import queued_task_format
-from loki.jobs.queue.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept
+from loki.jobs.queue.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept_key
 from loki.jobs.queue.queue_list_file import Entry, QueueFile, Unreadable, dump, read, text
 from loki.jobs.queue.queue_lists import Lists, current, document
 from loki.jobs.queue.queue_merge import SLOW, merge
 from loki.jobs.queue.queued_task import LISTS, ListName
-from loki.memory.document_validation import ASIDE, parsed
+from loki.memory.document_validation import ASIDE, parsed_json
 
 DELAY = 1.0
 """Seconds that a list may be behind; chosen: nobody who looks at it minds, and it costs a few percent."""
@@ -52,7 +52,7 @@ class Writing:
     data: bytes
 
 
-class Outside:
+class QueueFileSync:
     """The files of the lists.
 
     Args:
@@ -126,10 +126,12 @@ class Outside:
 
         def was_here(entry: Entry) -> float | None:
             rows = index.run(
-                "SELECT line, at FROM former WHERE id = ? AND list = ?", kept(id_of(entry)), name
+                "SELECT line, at FROM former WHERE id = ? AND list = ?",
+                kept_key(id_of(entry)),
+                name,
             )
-            said = parsed(entry.line)
-            return next((at for line, at in rows.fetchall() if parsed(line) == said), None)
+            said = parsed_json(entry.line)
+            return next((at for line, at in rows.fetchall() if parsed_json(line) == said), None)
 
         rows = index.all_of(name)
         merged = merge(rows, found.entries, was_here, lambda id_: index.where(id_) is not None, now)
@@ -138,13 +140,13 @@ class Outside:
             index.run(
                 "UPDATE entry SET copied_to = ?, copied_at = ? WHERE id = ? AND counts = 1 "
                 "AND list != ?",
-                *(name, now, kept(id_of(entry)), name),
+                *(name, now, kept_key(id_of(entry)), name),
             )
         for row in merged.gone if data or not rows else [*merged.gone, *_shown(merged.kept)]:
             ids |= {row.id} if row.id is not None else set()
             _take_out(index, row, now)
         for id_ in ids:
-            index.settle(id_)
+            index.finish(id_)
             _end_move(index, id_, now)
         is_dirty = index.one("SELECT dirty FROM list WHERE name = ?", name) is not None
         extra = {**found.extra, **index.beside(name)} if is_dirty else dict(found.extra)
@@ -291,15 +293,15 @@ def _apply(
 
 def _end_move(index: Index, id_: str, now: float) -> None:
     """Take the older copy away where a move between two lists was interrupted: the newer one says so."""
-    if index.one("SELECT COUNT(*) FROM entry WHERE id = ?", kept(id_)) != 2:  # noqa: PLR2004
+    if index.one("SELECT COUNT(*) FROM entry WHERE id = ?", kept_key(id_)) != 2:  # noqa: PLR2004
         return
-    rows = [row for name in ALONG for row in index.all_with(kept(id_), name)]
+    rows = [row for name in ALONG for row in index.all_with(kept_key(id_), name)]
     for older, newer in (rows, reversed(rows)):
         taken = newer.task.taken_from
         if taken and older.list != newer.list and taken == queued_task_format.digest(older.task):
             index.remove(older)
             index.touch(older.list, now)
-            index.settle(id_)
+            index.finish(id_)
             return
 
 
@@ -330,7 +332,7 @@ def id_of(entry: Entry) -> str:
 
 def _is_known(data: bytes, lists: Lists) -> bool:
     try:
-        task = queued_task_format.read(parsed(data.decode("utf-8", "replace")))
+        task = queued_task_format.read(parsed_json(data.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return False
     return lists.where(task.id) is not None
@@ -339,7 +341,7 @@ def _is_known(data: bytes, lists: Lists) -> bool:
 def is_garbage(data: bytes) -> bool:
     """Whether there is something, and it is no JSON."""
     try:
-        parsed(data.decode("utf-8") or "null")
+        parsed_json(data.decode("utf-8") or "null")
     except (ValueError, RecursionError):
         return True
     return False

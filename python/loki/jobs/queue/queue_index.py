@@ -107,7 +107,7 @@ def task_of(line: str) -> QueuedTask:
     return task
 
 
-def kept(id_: str) -> str:
+def kept_key(id_: str) -> str:
     """An id as it is kept: half a character (a lone surrogate) is no text to SQLite."""
     return id_.encode("utf-8", "backslashreplace").decode()
 
@@ -131,12 +131,12 @@ class Index:
 
     def counting(self, id_: str) -> Row | None:
         """The entry that counts for a task."""
-        return next(iter(self._rows("WHERE id = ? AND counts = 1", kept(id_))), None)
+        return next(iter(self._rows("WHERE id = ? AND counts = 1", kept_key(id_))), None)
 
     def where(self, id_: str) -> ListName | None:
         """The list that a task stands in; None: it is unknown."""
         found: ListName | None = self.one(
-            "SELECT list FROM entry WHERE id = ? AND counts = 1", kept(id_)
+            "SELECT list FROM entry WHERE id = ? AND counts = 1", kept_key(id_)
         )
         return found
 
@@ -192,7 +192,7 @@ class Index:
     def needs(self, id_: str) -> tuple[str, ...]:
         """What a task depends on."""
         sql = "SELECT needs FROM dependency JOIN entry USING (key) WHERE id = ? AND counts = 1"
-        return tuple(row[0] for row in self.run(sql, kept(id_)))
+        return tuple(row[0] for row in self.run(sql, kept_key(id_)))
 
     # --- changes -----------------------------------------------------------------------------------------
 
@@ -230,13 +230,13 @@ class Index:
         number = None if task.sequence is None else min(task.sequence, 2**62)
         is_claimed, is_blocked = task.claim is not None, task.blocked is not None
         waits = self._waits(task.dependencies)
-        return kept(task.id), float(task.rank), number, is_claimed, is_blocked, waits
+        return kept_key(task.id), float(task.rank), number, is_claimed, is_blocked, waits
 
     def _depend(self, key: int, task: QueuedTask | None) -> None:
         if task is not None and task.dependencies:
             self.connection.executemany(
                 "INSERT INTO dependency VALUES (?, ?)",
-                [(key, kept(id_)) for id_ in task.dependencies],
+                [(key, kept_key(id_)) for id_ in task.dependencies],
             )
 
     def _waits(self, needs: Iterable[str]) -> int:
@@ -247,9 +247,9 @@ class Index:
         self.run("DELETE FROM entry WHERE key = ?", row.key)
         self.run("DELETE FROM dependency WHERE key = ?", row.key)
 
-    def settle(self, id_: str) -> None:
+    def finish(self, id_: str) -> None:
         """Which entry of an id counts, and who waits for it."""
-        id_ = kept(id_)
+        id_ = kept_key(id_)
         found = self.run(
             "SELECT key, list, counts FROM entry WHERE id = ? ORDER BY pos, key", id_
         ).fetchall()

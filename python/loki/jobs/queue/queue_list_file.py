@@ -15,7 +15,7 @@ from typing import Any
 from loki.base.error import StoreError
 from loki.jobs.queue import queued_task_format
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.memory.document_validation import parsed
+from loki.memory.document_validation import parsed_json
 
 
 class Unreadable(StoreError):
@@ -45,7 +45,7 @@ class Entry:
     def task(self) -> QueuedTask | None:
         """What it says; None where nobody can tell which task it is."""
         try:
-            return queued_task_format.read(parsed(self.line))
+            return queued_task_format.read(parsed_json(self.line))
         except ValueError:
             return None
 
@@ -53,7 +53,7 @@ class Entry:
     def why(self) -> str:
         """Why nobody can tell which task it is, or ""."""
         try:
-            queued_task_format.read(parsed(self.line))
+            queued_task_format.read(parsed_json(self.line))
         except ValueError as error:
             return str(error)
         return ""
@@ -127,10 +127,10 @@ def _by_lines(text: str, known: Container[str]) -> QueueFile | None:
         return None
     bare = [*(line[:-1] for line in body[:-1]), body[-1]]
     try:
-        extra = parsed("{" + rest)
+        extra = parsed_json("{" + rest)
         for line in bare:
             if line not in known:
-                parsed(line)
+                parsed_json(line)
     except (ValueError, RecursionError):
         return None
     return None if "tasks" in extra else QueueFile(tuple(map(Entry, bare)), extra)

@@ -116,7 +116,7 @@ class Lists:
         for number, task in enumerate(tasks):
             self.index.insert("pending", end + number, Entry.of(task))
         for task in tasks:
-            self.index.settle(task.id)
+            self.index.finish(task.id)
         self._touch("pending")
 
     def replace(self, task: QueuedTask) -> None:
@@ -132,7 +132,7 @@ class Lists:
         if row is None:
             place = self.index.place_for(to, moved.sequence)
             self.index.insert(to, place, Entry.of(moved))
-            self.index.settle(task.id)
+            self.index.finish(task.id)
             self._touch(to)
         else:
             self._put(row, moved, to)
@@ -143,7 +143,7 @@ class Lists:
     def _put(self, row: Row, task: QueuedTask, to: ListName) -> None:
         place = row.pos if to == row.list else self.index.place_for(to, task.sequence)
         self.index.change(row, to, place, Entry.of(task), self._now)
-        self.index.settle(task.id)
+        self.index.finish(task.id)
         for name in {row.list, to}:
             self._touch(name)
 

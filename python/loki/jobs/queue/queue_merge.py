@@ -11,9 +11,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from loki.jobs.queue.queue_index import Row, kept
+from loki.jobs.queue.queue_index import Row, kept_key
 from loki.jobs.queue.queue_list_file import Entry, dump
-from loki.memory.document_validation import parsed
+from loki.memory.document_validation import parsed_json
 
 SLOW = 10.0
 """Seconds between reading a list and writing it that other programs may take. Chosen, not measured."""
@@ -62,7 +62,7 @@ def merge(
     merged, since = Merged(), now - SLOW
     for entry, same in pairs:
         task = entry.task if same is None else None
-        some = by_id.get(kept(task.id)) if task is not None else None
+        some = by_id.get(kept_key(task.id)) if task is not None else None
         known = some.popleft() if some else None
         if known is not None:
             del rest[known.key]
@@ -95,12 +95,12 @@ def _same_lines(
 
 
 def _says_the_same(row: Row, entry: Entry) -> bool:
-    return bool(parsed(row.line) == parsed(entry.line))
+    return bool(parsed_json(row.line) == parsed_json(entry.line))
 
 
 def _with(row: Row, entry: Entry) -> Entry:
     """What another program says of a task; whose it is, is said here."""
-    here, there = parsed(row.line), parsed(entry.line)
+    here, there = parsed_json(row.line), parsed_json(entry.line)
     if not isinstance(here, dict) or not isinstance(there, dict) or not row.task.claim:
         return entry
     own = {name: here[name] for name in OURS if name in here}

@@ -31,7 +31,7 @@ from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.jobs.dead_letters import dead_letter_form
 from loki.jobs.queue import queued_task_format
-from loki.jobs.queue.lease import Capacity, Claim
+from loki.jobs.queue.lease import Capacity, LeasedTask
 from loki.jobs.queue.queue_dependency import cycle
 from loki.jobs.queue.queue_lists import Lists, metadata
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
@@ -94,7 +94,7 @@ def _waiting(lists: Lists, tasks: Sequence[QueuedTask]) -> dict[str, tuple[str, 
     return waiting
 
 
-def claimable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:
+def leasable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:
     """The tasks that may be claimed, in order; those that the capacity does not admit left out."""
     if capacity is not None and lists.claimed >= capacity.slots:
         return
@@ -103,13 +103,13 @@ def claimable(lists: Lists, capacity: Capacity | None) -> Iterator[QueuedTask]:
             yield task
 
 
-def claim(lists: Lists, task: QueuedTask, lease: Lease) -> Claim:
+def lease_task(lists: Lists, task: QueuedTask, lease: Lease) -> LeasedTask:
     """A task is somebody's from now on."""
     moved = lists.move(replace(task, claim=lease, generation=lease.generation), "in-progress")
-    return Claim(moved, lease)
+    return LeasedTask(moved, lease)
 
 
-def held(lists: Lists, claim: Claim) -> QueuedTask | None:
+def leased(lists: Lists, claim: LeasedTask) -> QueuedTask | None:
     """The task of a claim, if it is still that claim's."""
     task = lists.find(claim.id)
     if task is None or lists.where(claim.id) != "in-progress" or task.claim is None:
@@ -123,7 +123,7 @@ def end(lists: Lists, task: QueuedTask, to: ListName, said: Mapping[str, Any]) -
     lists.move(_saying(task, said), to)
 
 
-def give_back(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
+def release(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
     """A task in progress goes back to pending, unless it has lived too long.
 
     A claim that made no attempt says nothing about the task: it is then queued again in any case.
@@ -145,7 +145,7 @@ def give_back(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
     return "dead-letter", why
 
 
-def take_back(lists: Lists, id_: str) -> QueuedTask:
+def withdraw(lists: Lists, id_: str) -> QueuedTask:
     """A task that another program left in progress is pending again.
 
     Raises:
@@ -155,7 +155,7 @@ def take_back(lists: Lists, id_: str) -> QueuedTask:
         if task.claim is not None:
             raise UsageError(f"{task.claim.worker} works on {id_!r}: end that process first")
         lists.move(task, "pending")
-    return found(lists, id_, ("pending",))
+    return task_in_lists(lists, id_, ("pending",))
 
 
 def edit(lists: Lists, id_: str, changes: Mapping[str, Any], now: str) -> QueuedTask:
@@ -164,13 +164,13 @@ def edit(lists: Lists, id_: str, changes: Mapping[str, Any], now: str) -> Queued
     Raises:
         UsageError: there is no such task, or it is completed.
     """
-    task = found(lists, id_, [name for name in LISTS if name != "completed"])
+    task = task_in_lists(lists, id_, [name for name in LISTS if name != "completed"])
     after = replace(dead_letter_form.task_of(task), **changes)
     data = masked({**queued_task_format.write(after), EDITED: now})
     if isinstance(task.raw.get("task_data"), Mapping):
         data = {**task.raw, "task_data": {**task.raw["task_data"], **data}}
     lists.replace(queued_task_format.read(data))
-    return found(lists, id_, LISTS)
+    return task_in_lists(lists, id_, LISTS)
 
 
 def dead_letter(
@@ -201,7 +201,7 @@ def dead_letter(
         lists.move(queued_task_format.read(whole), "dead-letter")
         extra = lists.beside("dead-letter")
         lists.set_extra("dead-letter", {**extra, "metadata": metadata(extra)})
-    return found(lists, said.id, LISTS)
+    return task_in_lists(lists, said.id, LISTS)
 
 
 def requeue(
@@ -212,7 +212,7 @@ def requeue(
     Raises:
         UsageError: there is no such task.
     """
-    letter = found(lists, id_, ("failed", "dead-letter", "abandoned"))
+    letter = task_in_lists(lists, id_, ("failed", "dead-letter", "abandoned"))
     if lists.where(id_) != "failed":
         before = dead_letter_form.letter_of(letter)
         said = {**dead_letter_form.requeued(before, now, is_new_approach=reset), **said}
@@ -227,7 +227,7 @@ def abandon(lists: Lists, id_: str, reason: str, now: str) -> QueuedTask:
     Raises:
         UsageError: there is no such task.
     """
-    task = found(lists, id_, ("pending", "failed", "dead-letter"))
+    task = task_in_lists(lists, id_, ("pending", "failed", "dead-letter"))
     return lists.move(_saying(task, masked({"reason": reason, "abandoned_at": now})), "abandoned")
 
 
@@ -241,7 +241,7 @@ def achieve(lists: Lists, id_: str, outcome: Mapping[str, Any], now: str) -> boo
     return True
 
 
-def found(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:
+def task_in_lists(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:
     """A task that stands in one of some lists.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Protocol
 from loki.base.error import StoreError
 from loki.base.time import Clock
 from loki.jobs.queue.queue_database import Database, copied, in_memory
-from loki.jobs.queue.queue_file_sync import DELAY, Outside, Writing
+from loki.jobs.queue.queue_file_sync import DELAY, QueueFileSync, Writing
 from loki.jobs.queue.queue_index import Index
 from loki.jobs.queue.queue_list_file import Unreadable
 from loki.jobs.queue.queue_lists import Lists
@@ -52,7 +52,7 @@ class Shared:
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
-        self._database, self._outside = Database(store.folder), Outside(store.folder)
+        self._database, self._outside = Database(store.folder), QueueFileSync(store.folder)
         self._follower: threading.Thread | None = None
         self._pid = 0
 

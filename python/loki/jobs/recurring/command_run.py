@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loki.action.processes import process
 from loki.base.error import UsageError
-from loki.base.path_exists import there
-from loki.jobs.recurring.recurring_run import Ran, Start
+from loki.base.path_exists import path_exists
+from loki.jobs.recurring.recurring_run import RunResult, Start
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -24,7 +24,7 @@ def run(
     root: Path,
     patterns: PatternSet,
     pass_environment: tuple[str, ...],
-) -> Ran:
+) -> RunResult:
     """Perform it: without a shell, with secrets out of its environment, and nothing left running.
 
     Args:
@@ -45,8 +45,8 @@ def run(
             max_output=MAX_OUTPUT,
         ).masked()
     except UsageError as error:  # a program that is gone is a failure like any other
-        return _failed(Ran("failed"), str(error), Failure.of(str(error), tool="loki"))
-    ran = Ran(
+        return _failed(RunResult("failed"), str(error), Failure.of(str(error), tool="loki"))
+    ran = RunResult(
         "success",
         ended.exit_code,
         ended.signal,
@@ -65,12 +65,12 @@ def run(
         code,
         str(root),
         patterns=patterns,
-        exists=there(root),
+        exists=path_exists(root),
     )
     return _failed(ran, _reason(task, ended, failure), failure)
 
 
-def _reason(task: RecurringTask, ended: process.Finished, failure: Failure) -> str:
+def _reason(task: RecurringTask, ended: process.CommandResult, failure: Failure) -> str:
     """How it ended, and what it said last."""
     if ended.timed_out:
         how = f"took longer than {task.timeout:g} s"
@@ -81,7 +81,7 @@ def _reason(task: RecurringTask, ended: process.Finished, failure: Failure) -> s
     return f"{how}: {failure.said}" if failure.message else how
 
 
-def _failed(ran: Ran, reason: str, failure: Failure) -> Ran:
+def _failed(ran: RunResult, reason: str, failure: Failure) -> RunResult:
     match = failure.match
     return replace(
         ran,

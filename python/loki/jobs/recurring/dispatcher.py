@@ -20,8 +20,8 @@ from functools import partial
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
 from loki.jobs.recurring.recurring_due import Due, due, is_ready, next_time, run_of
-from loki.jobs.recurring.recurring_outcome import Knobs, Notice, Step, begun, recorded
-from loki.jobs.recurring.recurring_run import PutOff, Ran, Runner, RunRecord, Start
+from loki.jobs.recurring.recurring_outcome import Notice, RecurrenceSettings, Step, begun, recorded
+from loki.jobs.recurring.recurring_run import Runner, RunPostponed, RunRecord, RunResult, Start
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 
@@ -35,7 +35,7 @@ Locks = Callable[[str], AbstractContextManager[bool]]
 
 
 @dataclass
-class Round:
+class DispatchRound:
     """What one round of the dispatcher did.
 
     Attributes:
@@ -45,7 +45,7 @@ class Round:
     """
 
     runs: list[tuple[str, RunRecord]] = field(default_factory=list)
-    put_off: list[tuple[str, PutOff]] = field(default_factory=list)
+    put_off: list[tuple[str, RunPostponed]] = field(default_factory=list)
     busy: list[str] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ class Dispatcher:
         runner: performs a run.
         clock: where time comes from.
         locks: a task's lock.
-        knobs: how failures are waited out.
+        settings: how failures are waited out.
         parallel: runs at a time.
         pool: where they run; threads of its own where nothing is said.
 
@@ -75,7 +75,7 @@ class Dispatcher:
         runner: Runner,
         clock: Clock,
         locks: Locks,
-        knobs: Knobs | None = None,
+        settings: RecurrenceSettings | None = None,
         parallel: int = 4,
         pool: Executor | None = None,
     ) -> None:
@@ -87,13 +87,13 @@ class Dispatcher:
         self.closing: list[Callable[[], None]] = []
         self._runner = runner
         self._locks = locks
-        self._knobs = knobs or Knobs()
+        self._settings = settings or RecurrenceSettings()
         self._parallel = parallel
         self._under_way: dict[str, Future[None]] = {}
         self._pool = pool
-        self._round = Round()
+        self._round = DispatchRound()
 
-    def tick(self, only: Sequence[str] | None = None) -> Round:
+    def tick(self, only: Sequence[str] | None = None) -> DispatchRound:
         """Run what is due, and wait for it.
 
         Args:
@@ -104,7 +104,7 @@ class Dispatcher:
         self._after()
         return self._take()
 
-    def run_now(self, id_: str) -> Round:
+    def run_now(self, id_: str) -> DispatchRound:
         """Run a task at once, due or not, paused or not; its schedule goes on from there."""
         self._submit(id_, partial(self._perform_now, id_))
         self._await_all()
@@ -114,7 +114,7 @@ class Dispatcher:
         self,
         until: datetime | None = None,
         *,
-        heard: Callable[[Round], None] = lambda _: None,
+        heard: Callable[[DispatchRound], None] = lambda _: None,
         has_changed: Callable[[], bool] = lambda: False,
         is_simulated: bool = False,
     ) -> None:
@@ -187,9 +187,9 @@ class Dispatcher:
             self.stop()
             raise
 
-    def _take(self) -> Round:
+    def _take(self) -> DispatchRound:
         """What was done since it was last asked."""
-        round_, self._round = self._round, Round()
+        round_, self._round = self._round, DispatchRound()
         return round_
 
     def _await_all(self) -> None:
@@ -264,7 +264,7 @@ class Dispatcher:
             reason="interrupted: its dispatcher ended in the middle of the run",
             triggered_by=left.triggered_by,
         )
-        self._record(id_, run, Ran("cancelled"))
+        self._record(id_, run, RunResult("cancelled"))
         self._tell(id_, [Notice("interrupted", run.reason)])
         return True
 
@@ -302,11 +302,11 @@ class Dispatcher:
         try:
             ran = self._runner.run(one.task, start)
         except LokiError as error:
-            ran = Ran("failed", reason=str(error))
+            ran = RunResult("failed", reason=str(error))
         except Exception as error:  # one task's trouble is not the others'
             logger.exception("recurring task %s: run %d could not be performed", id_, start.number)
-            ran = Ran("failed", reason=f"{type(error).__name__}: {error}")
-        if isinstance(ran, PutOff):
+            ran = RunResult("failed", reason=f"{type(error).__name__}: {error}")
+        if isinstance(ran, RunPostponed):
             self._put_off(before, ran)
             return
         ended = self.clock.now()
@@ -331,7 +331,7 @@ class Dispatcher:
         if run.status == "pending_evaluation":
             self._evaluate(self.tasks.load(id_), is_last=False)
 
-    def _put_off(self, before: RecurringTask, put_off: PutOff) -> None:
+    def _put_off(self, before: RecurringTask, put_off: RunPostponed) -> None:
         """It did not begin: nothing is counted, the run has no number."""
 
         def again(task: RecurringTask) -> RecurringTask:
@@ -367,16 +367,16 @@ class Dispatcher:
         run = run.model_copy(
             update={"status": "rescued" if is_good else "failed", "reason": reason}
         )
-        self._record(task.id, run, Ran(run.status))
+        self._record(task.id, run, RunResult(run.status))
 
-    def _record(self, id_: str, run: RunRecord, ran: Ran) -> None:
+    def _record(self, id_: str, run: RunRecord, ran: RunResult) -> None:
         self._count(id_, self.tasks.add_run(id_, run, ran.stdout, ran.stderr))
 
     def _count(self, id_: str, run: RunRecord) -> None:
         steps: list[Step] = []
 
         def outcome(task: RecurringTask) -> RecurringTask:
-            steps[:] = [recorded(task, run, self.clock.now(), self._knobs)]
+            steps[:] = [recorded(task, run, self.clock.now(), self._settings)]
             return steps[0].task
 
         after = self.tasks.update(id_, outcome)

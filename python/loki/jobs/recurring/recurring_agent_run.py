@@ -18,7 +18,14 @@ from loki.execution.assembly import performer as performer_of
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resolve import named_agent
 from loki.execution.task_session import new_task
-from loki.jobs.recurring.recurring_run import PutOff, Ran, RunRecord, Start, Status, Verdict
+from loki.jobs.recurring.recurring_run import (
+    RunPostponed,
+    RunRecord,
+    RunResult,
+    Start,
+    Status,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Agent
@@ -38,7 +45,7 @@ _STATUS: dict[str, Status] = {"success": "success", "interrupted": "cancelled"}
 """Of a run, by the status of its loop; any other has failed."""
 
 
-def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff:
+def run(workspace: Workspace, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
     """Have the agent work on it until it succeeds, fails or may not be asked.
 
     Args:
@@ -72,7 +79,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff
         try:
             stack.enter_context(workspace.exclusive())
         except UsageError as error:
-            return PutOff(workspace.clock.now() + BUSY, str(error))
+            return RunPostponed(workspace.clock.now() + BUSY, str(error))
         prepared.has_project = True
         prepared.make_performer = lambda spec, execution, _: performer_of(
             workspace, spec, execution, start.cancelled
@@ -80,7 +87,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> Ran | PutOff
         outcome = stack.enter_context(prepared).run(agent)
     if outcome.status == "paused":
         until = outcome.retry_at or workspace.clock.now() + UNKNOWN
-        return PutOff(until, outcome.reason)
+        return RunPostponed(until, outcome.reason)
     return _ran(workspace, outcome)
 
 
@@ -139,7 +146,7 @@ def loop_id(task: RecurringTask, number: int) -> str:
     return f"{task.id}-{number}"
 
 
-def _refused(workspace: Workspace, agent: Agent) -> PutOff | None:
+def _refused(workspace: Workspace, agent: Agent) -> RunPostponed | None:
     """Where the agent's circuit breaker is open: until when."""
     if is_resilient(agent):  # it passes several, and says so itself
         return None
@@ -148,13 +155,13 @@ def _refused(workspace: Workspace, agent: Agent) -> PutOff | None:
         return None
     wait = UNKNOWN if now.retry_after is None else timedelta(seconds=now.retry_after)
     why = f"the circuit breaker {now.name} is open: {now.last_error}".rstrip(": ")
-    return PutOff(workspace.clock.now() + wait, why)
+    return RunPostponed(workspace.clock.now() + wait, why)
 
 
-def _ran(workspace: Workspace, outcome: Outcome) -> Ran:
+def _ran(workspace: Workspace, outcome: Outcome) -> RunResult:
     attempts = workspace.history(outcome.task_id).attempts()
     last = attempts[-1] if attempts else None
-    ran = Ran(
+    ran = RunResult(
         _STATUS.get(outcome.status, "failed"),
         stdout=_transcript(outcome, attempts),
         task_id=outcome.task_id,

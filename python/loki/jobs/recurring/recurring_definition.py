@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from loki.action.processes.command_line import split, unrunnable
+from loki.action.processes.command_line import split_command_line, why_not_runnable
 from loki.action.task import safe_id, task_id
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
-from loki.jobs.recurring.recurring_outcome import Knobs, replanned
+from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, replanned
 from loki.jobs.recurring.recurring_task import RecurringTask
 
 
@@ -40,8 +40,8 @@ class Work:
             )
         if shell:
             return cls(("sh", "-c", shell))
-        command = split(words[0]) if len(words) == 1 else tuple(words)
-        if problem := unrunnable(command, root, may_come=False):
+        command = split_command_line(words[0]) if len(words) == 1 else tuple(words)
+        if problem := why_not_runnable(command, root, may_come=False):
             raise UsageError(problem)
         return cls(command)
 
@@ -91,7 +91,7 @@ def defined(
         "created_at": now,
     }
     task = checked(data).with_(timeout=timeout)
-    return replanned(task, now, Knobs())
+    return replanned(task, now, RecurrenceSettings())
 
 
 def checked(data: Mapping[str, Any]) -> RecurringTask:

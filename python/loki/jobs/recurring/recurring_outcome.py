@@ -26,7 +26,7 @@ STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
-class Knobs:
+class RecurrenceSettings:
     """How failures are waited out; ``[recurrence]`` of the configuration says multiplier and cap.
 
     Attributes:
@@ -56,21 +56,21 @@ class Step:
     notices: tuple[Notice, ...] = ()
 
 
-def delay(task: RecurringTask, scheduled_at: datetime, knobs: Knobs) -> float:
+def delay(task: RecurringTask, scheduled_at: datetime, settings: RecurrenceSettings) -> float:
     """Seconds from a failed run's scheduled time to the next one (SPEC, Backoff, offset 0).
 
     Args:
         task: with its failures in a row.
         scheduled_at: the failed run's: the schedule's two fires after it give the base.
-        knobs: multiplier and cap.
+        settings: multiplier and cap.
     """
     base = task.timing().gap(scheduled_at)
-    backoff = Backoff(base, knobs.multiplier, knobs.cap, knobs.jitter)
+    backoff = Backoff(base, settings.multiplier, settings.cap, settings.jitter)
     return backoff.delay(task.consecutive_failures, key=task.id)
 
 
 def planned(
-    task: RecurringTask, scheduled_at: datetime, now: datetime, knobs: Knobs
+    task: RecurringTask, scheduled_at: datetime, now: datetime, settings: RecurrenceSettings
 ) -> datetime | None:
     """When a task runs next: by its schedule, or where it failed last, after the backoff's delay.
 
@@ -78,10 +78,10 @@ def planned(
         task: with its counters.
         scheduled_at: of its last run.
         now: nothing is planned for earlier.
-        knobs: multiplier and cap.
+        settings: multiplier and cap.
     """
     if task.consecutive_failures:
-        after = scheduled_at + timedelta(seconds=delay(task, scheduled_at, knobs))
+        after = scheduled_at + timedelta(seconds=delay(task, scheduled_at, settings))
         return max(_rounded(after), now)
     timing = task.timing()
     if isinstance(timing, Cron):
@@ -103,14 +103,16 @@ def begun(task: RecurringTask, start: Start, now: datetime, by: str = "schedule"
     )
 
 
-def recorded(task: RecurringTask, run: RunRecord, now: datetime, knobs: Knobs) -> Step:
+def recorded(
+    task: RecurringTask, run: RunRecord, now: datetime, settings: RecurrenceSettings
+) -> Step:
     """A task after the outcome of a run is known: the one place where failures are counted.
 
     Args:
         task: as it is now, with what a person changed meanwhile.
         run: with its status.
         now: the time.
-        knobs: multiplier and cap.
+        settings: multiplier and cap.
     """
     changes: dict[str, Any] = {
         "last_status": run.status,
@@ -136,7 +138,7 @@ def recorded(task: RecurringTask, run: RunRecord, now: datetime, knobs: Knobs) -
     after = task.with_(**changes)
     is_judged_late = task.pending == run.number and task.next_run_at and task.next_run_at <= now
     if not (run.is_success and is_judged_late):  # its own time to run is the next one's
-        after = after.with_(next_run_at=planned(after, run.scheduled_at, now, knobs))
+        after = after.with_(next_run_at=planned(after, run.scheduled_at, now, settings))
     return _stopped(after, run, now)
 
 
@@ -167,16 +169,16 @@ def paused(task: RecurringTask, now: datetime, reason: str = "", by: str = "") -
     return task.with_(paused=Hold(since=now, reason=reason, by=by))
 
 
-def resumed(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+def resumed(task: RecurringTask, now: datetime, settings: RecurrenceSettings) -> RecurringTask:
     """A task that runs again: what fell into the pause is not made up for, failures stay counted."""
     was_stopped = task.stopped is not None
     after = task.with_(paused=None, stopped=None)
     if was_stopped:
         return after.with_(failure_restarts=0, next_run_at=now)
-    return replanned(after, now, knobs)
+    return replanned(after, now, settings)
 
 
-def replanned(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+def replanned(task: RecurringTask, now: datetime, settings: RecurrenceSettings) -> RecurringTask:
     """A task whose next run is found anew, after its schedule or its counters were changed."""
     last = task.last_scheduled_at
     if isinstance(task.schedule, CyclePart) and not task.consecutive_failures:
@@ -185,12 +187,14 @@ def replanned(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask
         ended = max(filter(None, ends), default=None)
         after = timedelta(seconds=task.schedule.delay)
         return task.with_(next_run_at=now if ended is None else max(now, _rounded(ended + after)))
-    return task.with_(next_run_at=planned(task, last or now, now, knobs))
+    return task.with_(next_run_at=planned(task, last or now, now, settings))
 
 
-def without_failures(task: RecurringTask, now: datetime, knobs: Knobs) -> RecurringTask:
+def without_failures(
+    task: RecurringTask, now: datetime, settings: RecurrenceSettings
+) -> RecurringTask:
     """A task whose failures in a row a person has forgiven; those of its life stay."""
-    return replanned(task.with_(consecutive_failures=0, failure_restarts=0), now, knobs)
+    return replanned(task.with_(consecutive_failures=0, failure_restarts=0), now, settings)
 
 
 def _rounded(moment: datetime) -> datetime:

@@ -84,7 +84,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """How a run went, as whoever performed it tells; `RunRecord` says what the fields mean.
 
     Attributes:
@@ -105,7 +105,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class PutOff:
+class RunPostponed:
     """A run that could not begin for no fault of its own: nothing is counted, it is tried again.
 
     Attributes:
@@ -133,7 +133,7 @@ class Verdict:
 class Runner(Protocol):
     """Performs runs; called from several threads at once."""
 
-    def run(self, task: Any, start: Start) -> Ran | PutOff:
+    def run(self, task: Any, start: Start) -> RunResult | RunPostponed:
         """Perform a run to its end."""
 
     def evaluate(self, task: Any, run: RunRecord, cancelled: threading.Event) -> Verdict | None:

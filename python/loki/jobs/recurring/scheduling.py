@@ -13,8 +13,8 @@ from loki.base import atomic_file, locks, path_containment
 from loki.base.manual_clock import ManualClock
 from loki.jobs.recurring import command_run, recurring_agent_run, recurring_notifications
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import Knobs
-from loki.jobs.recurring.recurring_run import Ran
+from loki.jobs.recurring.recurring_outcome import RecurrenceSettings
+from loki.jobs.recurring.recurring_run import RunResult
 from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks
 from loki.jobs.triage.triaging import Triages
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
-    from loki.jobs.recurring.recurring_run import PutOff, RunRecord, Start, Verdict
+    from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, Start, Verdict
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
 
@@ -34,10 +34,10 @@ def recurring_tasks(workspace: Workspace) -> RecurringTasks:
     return RecurringTasks(workspace.strict_store)
 
 
-def knobs(workspace: Workspace) -> Knobs:
+def recurrence_settings(workspace: Workspace) -> RecurrenceSettings:
     """How a project waits failures out."""
     said = workspace.config.recurrence
-    return Knobs(said.failure_backoff_multiplier, said.failure_backoff_max_delay)
+    return RecurrenceSettings(said.failure_backoff_multiplier, said.failure_backoff_max_delay)
 
 
 def dispatcher(workspace: Workspace) -> Dispatcher:
@@ -48,7 +48,7 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
         WorkspaceRunner(workspace),
         workspace.clock,
         Locks(workspace.folder),
-        knobs(workspace),
+        recurrence_settings(workspace),
         workspace.config.recurrence.parallel,
     )
     found.tell = recurring_notifications.noticed(workspace)
@@ -124,7 +124,7 @@ class WorkspaceRunner:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def run(self, task: RecurringTask, start: Start) -> Ran | PutOff:
+    def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
         """Perform a run to its end."""
         workspace = self._workspace
         if task.command:
@@ -132,7 +132,7 @@ class WorkspaceRunner:
             return command_run.run(task, start, workspace.root, workspace.patterns, known)
         ran = recurring_agent_run.run(workspace, task, start)
         is_judged = task.agent is not None and task.agent.evaluate_command is not None
-        if isinstance(ran, Ran) and ran.status == "failed" and ran.task_id and is_judged:
+        if isinstance(ran, RunResult) and ran.status == "failed" and ran.task_id and is_judged:
             return replace(ran, status="pending_evaluation")
         return ran
 

@@ -25,7 +25,7 @@ def signals_of(workspace: Workspace) -> Signals:
         >>> import tempfile
         >>> from loki import Workspace
         >>> signals = signals_of(Workspace(tempfile.mkdtemp()))
-        >>> signals.give("DOCS_NEEDED", data={"description": "the API"}).label
+        >>> signals.emit("DOCS_NEEDED", data={"description": "the API"}).label
         'DOCS_NEEDED'
     """
     from loki.people.signals import Signals

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def answer(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     """Keep what a person has decided, and do what follows; why one is refused is logged."""
-    named = signal.said("request_id")
-    taken = [one for one in human_review_answers.settle(dispatch.workspace) if one.id == named]
+    named = signal.string_field("request_id")
+    taken = [
+        one for one in human_review_answers.finish_reviews(dispatch.workspace) if one.id == named
+    ]
     if taken:
         return Done(f"{named} is {taken[0].answer.value} by {taken[0].by}")
     return Done(f"refused: it answers no open request ({named or 'it names none'})")

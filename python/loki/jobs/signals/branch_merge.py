@@ -87,7 +87,7 @@ def requests(workspace: Workspace, _: object = None) -> list[Request]:
                 Option("by hand", f"git merge --no-ff {shlex.quote(one.name)}"),
                 reason=False,
             ),
-            one.said("task_id"),
+            one.string_field("task_id"),
         )
         for one in signals_of(workspace).pending(MERGE_REQUESTED)
         # Merged by hand meanwhile, it goes with the next dispatcher.
@@ -104,16 +104,20 @@ def _against(dispatch: Dispatch, signal: Signal, root: str) -> str:
     if changed is None or changed:
         return "the project has changes that are not committed"
     tip = _commit(root, f"refs/heads/{signal.name}")
-    if not signal.said("commit") or tip != signal.said("commit"):
+    if not signal.string_field("commit") or tip != signal.string_field("commit"):
         return f"the tests have not passed on the last commit of {signal.name}"
     return ""
 
 
 def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Done | Waits:
     branch, store, root = signal.name, dispatch.workspace.store, str(dispatch.workspace.root)
-    begun = {"head": _commit(root, "HEAD"), "merged": signal.said("commit"), "branch": branch}
+    begun = {
+        "head": _commit(root, "HEAD"),
+        "merged": signal.string_field("commit"),
+        "branch": branch,
+    }
     store.put(UNDER_WAY, json.dumps(begun))
-    problem = _git(dispatch, "merge", "--no-ff", "--no-commit", signal.said("commit"))
+    problem = _git(dispatch, "merge", "--no-ff", "--no-commit", signal.string_field("commit"))
     if not problem:
         from loki.jobs.signals.feature_consumer import run_check
 

@@ -10,7 +10,7 @@ from loki.action.changes.git import git
 from loki.action.changes.git_branch import MERGED, default_branch, end_of, start_of
 from loki.action.checks.check import Check
 from loki.action.checks.check_runner import CheckRunner
-from loki.action.processes.command_line import unrunnable
+from loki.action.processes.command_line import why_not_runnable
 from loki.base.environment import passed_environment
 from loki.execution.assembly import commands as commands_of
 from loki.jobs.signals.signal_consumer import Consumer, Dispatch, Done, Waits
@@ -30,7 +30,7 @@ def test(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     if reason := dispatch.unfinished(signal):
         return Waits(f"{reason}: its tests run once it has succeeded")
     here = workspace.position()[0]
-    branch = signal.said("branch") or here
+    branch = signal.string_field("branch") or here
     if branch != here:
         return Waits(f"it is about the branch {branch}, which is not checked out")
     check = own_tests(dispatch)
@@ -43,19 +43,19 @@ def test(dispatch: Dispatch, signal: Signal) -> Done | Waits:
             return Waits("the tests were interrupted")
         stands = stands if stands == _stands(str(workspace.root)) else {}
     command = shlex.join(check.command)
-    said: dict[str, Any] = {"command": command, "task_id": signal.said("task_id"), **stands}
+    said: dict[str, Any] = {"command": command, "task_id": signal.string_field("task_id"), **stands}
     said |= {"branch": branch} if branch else {}
     if result.passed:
-        dispatch.signals.give(TESTS_PASSED, name, said)
+        dispatch.signals.emit(TESTS_PASSED, name, said)
         return Done(f"`{command}` passed: {TESTS_PASSED} {name}")
     said |= _failure(result)
-    dispatch.signals.give(TESTS_FAILED, name, said)
+    dispatch.signals.emit(TESTS_FAILED, name, said)
     return Done(f"`{command}` failed: {TESTS_FAILED} {name}")
 
 
 def request_merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     """Give ``MERGE_REQUESTED`` for the branch that the tests passed on."""
-    root, branch = str(dispatch.workspace.root), signal.said("branch")
+    root, branch = str(dispatch.workspace.root), signal.string_field("branch")
     if not branch:
         return Done("it names no branch: nothing is to be merged")
     if not start_of(root, branch):
@@ -65,7 +65,7 @@ def request_merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     if end_of(root, branch, {"commit": ""}) == MERGED:
         return Done(f"{branch} is merged already")
     said = {key: signal.data[key] for key in ("commit", "command", "task_id") if key in signal.data}
-    dispatch.signals.give(MERGE_REQUESTED, branch, {**said, "feature": signal.name})
+    dispatch.signals.emit(MERGE_REQUESTED, branch, {**said, "feature": signal.name})
     return Done(f"{MERGE_REQUESTED} {branch}")
 
 
@@ -77,7 +77,7 @@ def own_tests(dispatch: Dispatch) -> Check | str:
     found = commands_of(dispatch.workspace).get("test")
     problem = "no test command of the project was found"
     if found is not None:
-        missing = unrunnable(found.words, dispatch.workspace.root)
+        missing = why_not_runnable(found.words, dispatch.workspace.root)
         if missing is None:
             return Check(found.words, "test", timeout=dispatch.workspace.config.loop.check_timeout)
         problem = missing

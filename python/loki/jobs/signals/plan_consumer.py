@@ -29,7 +29,7 @@ def approve(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     runs = pipeline_record.runs(workspace.store)
     if taken := next((run for run in runs if _was_taken(dispatch, run, signal)), None):
         return Done(f"{taken['run']} had gone on already")
-    named = signal.said("pipeline")
+    named = signal.string_field("pipeline")
     waiting = [run for run in runs if run.get("phase") == Phase.APPROVAL.value]
     waiting = [run for run in waiting if named in {"", run["run"], run["pipeline"]}]
     meant = [run for run in waiting if not _is_older(signal, run)]
@@ -46,7 +46,7 @@ def approve(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     (run,) = meant
     if not run.get("file"):
         return Waits(f"run {run['run']} has no file: go on with it where it was begun")
-    by, id_ = signal.said("by") or APPROVER, str(run["run"])
+    by, id_ = signal.string_field("by") or APPROVER, str(run["run"])
     pipeline = Pipeline.load(workspace.root / str(run["file"]))
     outcome = pipeline.resume(run=id_, path=workspace, approve=True, by=by, note=_note(signal))
     return Done(f"{id_} went on, approved by {by}: {outcome.status}")
@@ -67,7 +67,7 @@ def _was_taken(dispatch: Dispatch, run: dict[str, Any], signal: Signal) -> bool:
 
 
 def _note(signal: Signal) -> str:
-    said = signal.said("note") or signal.said("description")
+    said = signal.string_field("note") or signal.string_field("description")
     return " ".join(filter(None, (said, f"(signal {signal.id})")))
 
 

@@ -29,15 +29,15 @@ def mend(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     name, check = signal.name, own_tests(dispatch)
     said = [
         f"The tests of {name} fail.",
-        signal.said("failure") or signal.said("description"),
-        signal.said("excerpt"),
+        signal.string_field("failure") or signal.string_field("description"),
+        signal.string_field("excerpt"),
     ]
     task = QueuedTask(
         f"fix-tests-{signal.id}",
         f"Fix the tests of {one_line(name, TITLE)}",
         "\n\n".join(dict.fromkeys(filter(None, said))),
         checks=() if isinstance(check, str) else (shlex.join(check.command),),
-        after=signal.said("task_id"),
+        after=signal.string_field("task_id"),
         tags=("signal", _tag(name)),
     )
     queue = queue_of(dispatch.workspace)
@@ -52,8 +52,8 @@ def note(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     if reason := dispatch.unfinished(signal):
         return Waits(f"{reason}: it is queued once the task has succeeded")
     verb = "Document" if signal.kind == DOCS_NEEDED else "Write about"
-    said = signal.said("description")
-    about = said or f"what task {signal.said('task_id')} has done"
+    said = signal.string_field("description")
+    about = said or f"what task {signal.string_field('task_id')} has done"
     prefix = "docs" if signal.kind == DOCS_NEEDED else "post"
     task = QueuedTask(
         f"{prefix}-{signal.id}",
@@ -61,7 +61,7 @@ def note(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         said,
         kind="refactor",  # it wants a change, and nothing that a test could show
         priority="low",
-        after=signal.said("task_id"),
+        after=signal.string_field("task_id"),
         tags=("signal",),
     )
     return _submit(queue_of(dispatch.workspace), task)

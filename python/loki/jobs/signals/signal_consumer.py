@@ -61,7 +61,7 @@ class Dispatch:
 
     def unfinished(self, signal: Signal) -> str:
         """Why the work that a signal is about is not there yet, or ""."""
-        task = signal.said("task_id")
+        task = signal.string_field("task_id")
         record = task_record.load(self.workspace.store, task) if task else None
         if not record:
             return ""

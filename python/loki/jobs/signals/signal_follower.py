@@ -27,7 +27,7 @@ def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> No
         workspace: the project.
         cancelled: ends whatever runs for a signal when set.
     """
-    human_review_answers.settle(workspace)
+    human_review_answers.finish_reviews(workspace)
     handle(workspace, cancelled=cancelled)
 
 

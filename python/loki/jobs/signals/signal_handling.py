@@ -90,7 +90,7 @@ def handle(
         >>> import tempfile
         >>> from loki import Workspace
         >>> workspace = Workspace(tempfile.mkdtemp())
-        >>> given = signals_of(workspace).give("DOCS_NEEDED", data={"description": "the API"})
+        >>> given = signals_of(workspace).emit("DOCS_NEEDED", data={"description": "the API"})
         >>> [one.told.split(": ", 1)[1] for one in handle(workspace)]
         ['Document: the API']
     """

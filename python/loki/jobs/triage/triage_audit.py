@@ -40,12 +40,12 @@ SHOWN = 10
 """Changes that are told, the others are counted; chosen, not measured."""
 
 
-def refused_log(task: str, number: int) -> str:
+def refused_commands_log(task: str, number: int) -> str:
     """The name of the log of what the agent of a triage was refused."""
     return document(task, number, REFUSED)
 
 
-def definitions(store: Store) -> dict[str, str]:
+def audited_definitions(store: Store) -> dict[str, str]:
     """What people decide, as it stands now: recurring tasks without their counters, queued tasks.
 
     Args:
@@ -68,11 +68,11 @@ def definitions(store: Store) -> dict[str, str]:
     return found
 
 
-def changed(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def audited_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """What differs between two looks at `definitions`.
 
     Example:
-        >>> changed({"a": "1", "b": "2"}, {"a": "3", "c": "4"})
+        >>> audited_changes({"a": "1", "b": "2"}, {"a": "3", "c": "4"})
         ('a was changed', 'b is gone', 'c is new')
     """
     told = [
@@ -84,9 +84,9 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, .
     return tuple(told[:SHOWN] + ([f"and {rest} more"] if rest > 0 else []))
 
 
-def refused(store: Store, task: str, number: int) -> Iterator[Refusal]:
+def refused_commands(store: Store, task: str, number: int) -> Iterator[Refusal]:
     """What the agent of a triage tried and was refused."""
-    for record in store.scan(refused_log(task, number)):
+    for record in store.scan(refused_commands_log(task, number)):
         try:
             yield Refusal.model_validate(record)
         except ValueError:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from loki.base.markdown import fence, inline
 from loki.base.time import isoformat
-from loki.base.token_estimate import clip, clip_lines, tokens
+from loki.base.token_estimate import clip_lines, clip_to_tokens, tokens
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CyclePart, RecurringTask
 from loki.jobs.triage.triage_record import TriageRecord
@@ -135,7 +135,7 @@ def data(text: str, limit: int, *, tail: float = 0.0) -> str:
         | VERDICT=PAUSE
         ```
     """
-    lines = clip(clip_lines(plain(text).strip("\n"), LONGEST_LINE), limit, tail=tail)
+    lines = clip_to_tokens(clip_lines(plain(text).strip("\n"), LONGEST_LINE), limit, tail=tail)
     return fence("\n".join(f"{MARGIN}{line}".rstrip() for line in lines.split("\n")))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 
-class Conductor:
+class TriageRunner:
     """Conducts triages; called from several threads at once.
 
     Args:
@@ -52,7 +52,7 @@ class Conductor:
         self._workspace, self._tasks, self._rules = workspace, tasks, rules
         self._agents, self._cancelled, self._tell = agents, cancelled, tell
 
-    def conduct(self, id_: str, agent: str) -> None:
+    def run(self, id_: str, agent: str) -> None:
         """A triage from its lock to its record.
 
         Args:
@@ -101,7 +101,7 @@ class Conductor:
         prompt = triage_prompt.prompt(evidence)
         record = record.with_(prompt=document(task.id, record.number, ".prompt.md"))
         store.put(record.prompt, Masked(prompt))
-        stood = triage_audit.definitions(store)
+        stood = triage_audit.audited_definitions(store)
         try:
             said = self._agents.ask(agent, record, prompt, self._cancelled)
         except LokiError as error:
@@ -124,9 +124,9 @@ class Conductor:
     ) -> TriageRecord:
         """The record with what the agent tried, and what changed while it worked."""
         store, number = self._workspace.store, record.number
-        tried = [*triage_audit.refused(store, record.task_id, number)]
+        tried = [*triage_audit.refused_commands(store, record.task_id, number)]
         tried += [Refusal(what=f"changed {path} in its copy") for path in changed]
-        meanwhile = triage_audit.changed(stood, triage_audit.definitions(store))
+        meanwhile = triage_audit.audited_changes(stood, triage_audit.audited_definitions(store))
         if tried:
             shown = "; ".join(one.what for one in tried[: triage_audit.SHOWN])
             logger.warning("[triage] %s may only read and was refused: %s", record.id, shown)
@@ -167,7 +167,7 @@ class Conductor:
 
     # --- what a killed dispatcher left ------------------------------------------------------------
 
-    def mend(self, id_: str) -> None:
+    def repair(self, id_: str) -> None:
         """Record a triage whose dispatcher died as failed; its cooldown stands."""
         with self._lock(id_) as is_ours:
             if is_ours:
@@ -182,7 +182,9 @@ class Conductor:
             if record.status == "running":
                 after = task.with_(last_triaged_at=record.started_at, triages=record.number)
                 self._tasks.update(id_, partial(_marked, begun=after))
-                tried = tuple(triage_audit.refused(self._workspace.store, id_, record.number))
+                tried = tuple(
+                    triage_audit.refused_commands(self._workspace.store, id_, record.number)
+                )
                 reason = "its dispatcher ended in the middle of it"
                 self._save(self._failed(record.with_(refused=tried), reason))
 

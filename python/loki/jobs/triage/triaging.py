@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
     from loki.jobs.triage.triage_actions import Tell
     from loki.jobs.triage.triage_agents import TriageAgents
-    from loki.jobs.triage.triage_runner import Conductor
+    from loki.jobs.triage.triage_runner import TriageRunner
     from loki.workspace import Workspace
 
 PARALLEL = 2
@@ -76,10 +76,10 @@ class Triages:
         return TriageAgents(self._workspace)
 
     @cached_property
-    def _conductor(self) -> Conductor:
-        from loki.jobs.triage.triage_runner import Conductor
+    def _conductor(self) -> TriageRunner:
+        from loki.jobs.triage.triage_runner import TriageRunner
 
-        return Conductor(
+        return TriageRunner(
             self._workspace, self._tasks, self.rules, self._agents, self.cancelled, self._tell
         )
 
@@ -97,7 +97,7 @@ class Triages:
             self._has_mended = True
             for task in tasks:
                 if task.triages or triage_policy.is_wanted(task, self.rules, now):
-                    self._conductor.mend(task.id)
+                    self._conductor.repair(task.id)
             tasks = self._tasks.usable()
         self._running = {id_: one for id_, one in self._running.items() if not one.done()}
         wanted = [task for task in tasks if triage_policy.is_wanted(task, self.rules, now)]
@@ -122,7 +122,7 @@ class Triages:
         for task, agent in due.start:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="loki-triage")
-            self._running[task.id] = self._pool.submit(self._conductor.conduct, task.id, agent)
+            self._running[task.id] = self._pool.submit(self._conductor.run, task.id, agent)
         return bool(due.held)
 
     def wait(self) -> None:

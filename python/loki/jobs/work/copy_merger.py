@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from loki.action.changes.change import Change
 from loki.action.changes.journal import undo_journal
-from loki.action.changes.merge import Landed
+from loki.action.changes.merge import Merged
 from loki.action.changes.transaction import ApplyError, Conflict, EditConflict
-from loki.action.changes.unfinished_work import change_in, move_over, work_of
-from loki.base.log import tell
+from loki.action.changes.unfinished_work import change_in, move_over, work_folder
+from loki.base.log import log_event
 from loki.execution.stop_request import is_cancelled
 from loki.recognition.failure import Failure
-from loki.stores.project_lock import Stopped, held, landing
+from loki.stores.project_lock import Stopped, hold_project, merging
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +39,12 @@ MOST_SHOWN = 4000
 """Characters of its lost work that an agent is shown. Chosen, not measured."""
 
 
-class ClaimLost(Exception):
+class LeaseLost(Exception):
     """Somebody else works on the task by now."""
 
 
 @dataclass
-class Lander:
+class CopyMerger:
     """Lands the work of one task.
 
     Args:
@@ -67,25 +67,25 @@ class Lander:
     def _task(self) -> str:
         return self.performer.task.id
 
-    def __call__(self) -> Landed:
-        """Land; `Landed` says what came of it.
+    def __call__(self) -> Merged:
+        """Land; `Merged` says what came of it.
 
         Raises:
-            ClaimLost: the task is somebody else's by now; nothing has landed.
+            LeaseLost: the task is somebody else's by now; nothing has landed.
             ApplyError: the project's files cannot be written; nothing has landed.
         """
         try:
-            with held(self.folder, self.performer.cancelled):
+            with hold_project(self.folder, self.performer.cancelled):
                 if not self.may_land():
-                    raise ClaimLost
+                    raise LeaseLost
                 return self._land()
         except Stopped:
-            return Landed(moved=True)  # the driver sees for itself that it is to stop
+            return Merged(moved=True)  # the driver sees for itself that it is to stop
 
-    def _land(self) -> Landed:
-        change = change_in(work_of(self.folder, self._task))
+    def _land(self) -> Merged:
+        change = change_in(work_folder(self.folder, self._task))
         if not change.edits:
-            return Landed()
+            return Merged()
         moved = self._moved()
         if not moved:
             return self._apply(change)
@@ -105,13 +105,13 @@ class Lander:
         """The paths that are others in the project than in the copy as it was taken."""
         return self.copy.base.difference(self.copy.now()).paths
 
-    def _verify(self, change: Change) -> Landed:
+    def _verify(self, change: Change) -> Merged:
         """Check the work once more on the newer project."""
         self._rounds += 1
         if self._rounds > MAX_ROUNDS:
             message = f"the project changed {self._rounds} times while the work was to land in it"
-            return Landed(failure=Failure.of(message, tool="loki", error_code="not-landed"))
-        tell(
+            return Merged(failure=Failure.of(message, tool="loki", error_code="not-landed"))
+        log_event(
             self._task, "the project has moved on: the checks run once more with what is new in it"
         )
         try:
@@ -120,9 +120,9 @@ class Lander:
             return self._conflict([Conflict(change.paths[0], str(error))])
         # Somebody who does not ask may change it even while it is held.
         is_sure = self._rounds > FREE_ROUNDS and self._passes() and not self._moved()
-        return self._apply(change) if is_sure else Landed(moved=True)
+        return self._apply(change) if is_sure else Merged(moved=True)
 
-    def _apply(self, change: Change) -> Landed:
+    def _apply(self, change: Change) -> Merged:
         # What was ended before may have ended its checks: nothing they say then counts.
         if is_cancelled(self.folder, self._task):
             self.performer.cancelled.set()
@@ -130,13 +130,13 @@ class Lander:
             raise Stopped
         journal = undo_journal(self.folder, self._task)
         try:
-            with landing(self.folder, self._task):
+            with merging(self.folder, self._task):
                 journal.apply(change)
-                journal.settle()
+                journal.finish()
         except EditConflict as conflict:
             return self._conflict(conflict.conflicts)
-        tell(self._task, f"landed: {', '.join(change.paths)}")
-        return Landed()
+        log_event(self._task, f"landed: {', '.join(change.paths)}")
+        return Merged()
 
     def _passes(self) -> bool:
         checks = self.performer.checks
@@ -147,11 +147,11 @@ class Lander:
         self.performer.executor.journal = move_over(self.folder, self._task, change, self.copy.root)
         self.performer.regressions.restart()
 
-    def _conflict(self, conflicts: Sequence[Conflict]) -> Landed:
+    def _conflict(self, conflicts: Sequence[Conflict]) -> Merged:
         work = self.performer.executor.journal.diff()
         self._begin_again(Change.nothing())
         named = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)
-        tell(self._task, f"does not fit the project any more: {named}", warning=True)
+        log_event(self._task, f"does not fit the project any more: {named}", warning=True)
         known = self.performer.patterns
         failure = Failure.of(
             f"merge conflict with what others did in the project since the task began: {named}",
@@ -162,4 +162,4 @@ class Lander:
             patterns=known,
             excerpt=f"Your change was not applied. It was:\n{work[:MOST_SHOWN]}",
         )
-        return Landed(failure=failure)
+        return Merged(failure=failure)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loki.action.changes.unfinished_work import forget, keep_patch
 from loki.execution.assembly import performer as performer_of
 from loki.jobs.task_listener import attach
-from loki.jobs.work.copy_merger import Lander
+from loki.jobs.work.copy_merger import CopyMerger
 from loki.jobs.work.task_copy import copy_of
 from loki.memory import task_record
 from loki.workspace import Workspace
@@ -49,7 +49,7 @@ def run_in_copy(
 
     Raises:
         Stopped: it was ended before it began.
-        ClaimLost: the task is somebody else's by now; nothing has landed.
+        LeaseLost: the task is somebody else's by now; nothing has landed.
         LokiError: it cannot be worked on.
         OSError: the copy could not be made.
     """
@@ -79,7 +79,7 @@ def _performer(
 ) -> Callable[[TaskSpec, int, threading.Event], Performer]:
     def make(spec: TaskSpec, execution: int, _own: threading.Event) -> Performer:
         performer = performer_of(workspace, spec, execution, cancelled)
-        performer.land = Lander(performer, copy, workspace.folder, may_land)
+        performer.land = CopyMerger(performer, copy, workspace.folder, may_land)
         return performer
 
     return make

@@ -9,7 +9,7 @@ from loki.base.time import isoformat
 from loki.memory.attempt import DRIFT
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.lease import Claim
+    from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.queue.queue import Queue
     from loki.memory.task_outcome import Outcome
 
@@ -69,7 +69,7 @@ class Finished:
         }
 
 
-def finish(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
+def finish(queue: Queue, claim: LeasedTask, outcome: Outcome) -> tuple[Place, str]:
     """Move a task to where its outcome belongs.
 
     Returns:
@@ -99,7 +99,7 @@ def finish(queue: Queue, claim: Claim, outcome: Outcome) -> tuple[Place, str]:
 
 def give_back(
     queue: Queue,
-    claim: Claim,
+    claim: LeasedTask,
     place: Literal["blocked", "paused", "interrupted", "cancelled"],
     reason: str,
 ) -> tuple[Place, str]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-def before_work(workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
+def run_maintenance(workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
     """Review the dead letters where that is due, and act on answers and signals that wait.
 
     Args:

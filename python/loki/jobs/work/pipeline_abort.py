@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loki.action.changes.undo import Undone
+from loki.action.changes.undo import UndoResult
 from loki.action.loop.refused_proposal_store import forget
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def give_up(
     workspace: Workspace, run: str, by: str, why: str = "", *, force: bool = False
-) -> Undone:
+) -> UndoResult:
     """Give a run up, wherever it stands, in whichever process; its stages are undone, the last first.
 
     Args:
@@ -43,7 +43,7 @@ def give_up(
             undone = workspace.journal(str(stage["task"])).undo(force=force)
             restored += [path for path in undone.restored if path not in restored]
             if undone.conflicts and not force:
-                return Undone(tuple(restored), undone.conflicts, undone.damaged)
+                return UndoResult(tuple(restored), undone.conflicts, undone.damaged)
             forget(workspace.store, str(stage["task"]))
         now, ids = workspace.clock.now(), [str(one["id"]) for one in begun]
         after = pipeline_record.given_up(data, by, why, ids, now)
@@ -53,7 +53,7 @@ def give_up(
         pipeline_record.save(workspace.store, after)
     for stage in begun:
         human_review_answers.given_up(workspace, str(stage["task"]), by)
-    return Undone(tuple(restored))
+    return UndoResult(tuple(restored))
 
 
 def _must_be_open(workspace: Workspace, run: str) -> dict[str, Any]:

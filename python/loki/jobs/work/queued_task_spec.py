@@ -192,11 +192,19 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
 
 def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
     """A command's words; a program that the project finds and its copy does not, by its whole path."""
-    from loki.action.processes.command_line import assignments, split, which
+    from loki.action.processes.command_line import (
+        find_program,
+        leading_assignments,
+        split_command_line,
+    )
 
-    words = split(command)
-    rest = assignments(words)[1]
-    if rest and not which(rest[0], workspace.root) and (found := which(rest[0], workspace.project)):
+    words = split_command_line(command)
+    rest = leading_assignments(words)[1]
+    if (
+        rest
+        and not find_program(rest[0], workspace.root)
+        and (found := find_program(rest[0], workspace.project))
+    ):
         return (*words[: len(words) - len(rest)], found, *rest[1:])
     return words
 

@@ -16,14 +16,14 @@ from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish, give_back
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.lease import Claim
+    from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.queue.queue import Queue
     from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
 
 @contextmanager
-def taken_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], object]]:
+def take_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], object]]:
     """Hold a task of the queue, if it is one, while a person works on it.
 
     Args:
@@ -43,7 +43,7 @@ def taken_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], 
         yield lambda _: None
         return
     with Worker(workspace.folder) as worker, outlived_by_commands(worker.fileno()):
-        claim = queue.claim(worker, Slots(sys.maxsize, lambda queued: queued.id == task))
+        claim = queue.lease(worker, Slots(sys.maxsize, lambda queued: queued.id == task))
         if claim is None and queue.where(task) == "in-progress":
             raise UsageError(
                 f"a worker has just begun {task}: wait for it, or end `loki work` first"
@@ -61,7 +61,7 @@ def taken_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], 
                 _as_before(queue, claim, waited)
 
 
-def dropped(workspace: Workspace, task: str, why: str) -> None:
+def drop_takeover(workspace: Workspace, task: str, why: str) -> None:
     """A person gave a task up: what is left of it lands nowhere, and the queue knows.
 
     Args:
@@ -96,7 +96,7 @@ def _make_ready(queue: Queue, task: str) -> str | None:
     return queued.blocked.reason
 
 
-def _as_before(queue: Queue, claim: Claim, waited: str) -> None:
+def _as_before(queue: Queue, claim: LeasedTask, waited: str) -> None:
     if waited:
         give_back(queue, claim, "blocked", waited)
     else:

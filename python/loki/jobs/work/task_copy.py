@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from loki.action.changes.scratch_copy import update
 from loki.action.changes.scratch_folder import remove_folder, scratch_folder
 from loki.action.changes.tree import Tree
-from loki.action.checks.task_changes import borrow
-from loki.stores.project_lock import held
+from loki.action.checks.task_changes import link_dependency_folders
+from loki.stores.project_lock import hold_project
 
 if TYPE_CHECKING:
     import threading
@@ -44,7 +44,7 @@ class Copy:
     def _take(self) -> None:
         self.base = self.now().copy_to(self._destination)
         self.root = Path(self.base.root)
-        borrow(self.project, self.root)
+        link_dependency_folders(self.project, self.root)
 
     def now(self) -> Tree:
         """The project as it is now."""
@@ -84,6 +84,6 @@ def copy_of(project: Path, folder: Path, cancelled: threading.Event) -> Iterator
         OSError: it could not be written.
     """
     with scratch_folder() as place:
-        with held(folder, cancelled):
+        with hold_project(folder, cancelled):
             copy = Copy(project, os.path.join(place, project.name or "project"))
         yield copy

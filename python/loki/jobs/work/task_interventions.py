@@ -15,13 +15,13 @@ from loki.base.time import isoformat
 from loki.execution import human_answers
 from loki.jobs.inbox import human_review_answers
 from loki.memory import task_record
-from loki.memory.intervention import Intervention, said
+from loki.memory.intervention import Intervention, intervention_text
 from loki.memory.task_record import Awaited, TaskRecord
-from loki.recognition.definition_file import hint
+from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
-    from loki.action.changes.undo import Undone
+    from loki.action.changes.undo import UndoResult
     from loki.action.checks.check import Check
     from loki.base.time import Duration
     from loki.execution.task_session import Task
@@ -67,7 +67,7 @@ def resume(
         budget=limited(spec.budget, max_time, max_tokens, max_cost),
         wait=spec.wait if wait is None else wait,
     )
-    words = said(with_commands(workspace, record, context))
+    words = intervention_text(with_commands(workspace, record, context))
     human_review_answers.resumed(workspace, record.id, words, user())
     if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
@@ -75,23 +75,25 @@ def resume(
     return Task(workspace, spec, help_, reviewer=reviewer)
 
 
-def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> Undone:
+def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> UndoResult:
     """Give a task up, wherever it stands; `loki.Workspace.abort` says more."""
-    from loki.action.changes.undo import Undone
-    from loki.jobs.work.takeover import dropped
+    from loki.action.changes.undo import UndoResult
+    from loki.jobs.work.takeover import drop_takeover
     from loki.jobs.work.task_stop import given_up
 
     _must_be_open(workspace, task_id)
     with given_up(workspace, task_id, user()):
         record = task_record.load(workspace.store, task_id)
         if not _must_be_open(workspace, task_id):
-            undone = Undone()
+            undone = UndoResult()
         else:
             with workspace.exclusive():
-                undone = _undo(workspace, record, said(why), force=force)
+                undone = _undo(workspace, record, intervention_text(why), force=force)
             if undone.conflicts and not force:
                 return undone
-        dropped(workspace, task_id, why or "a person aborted the task; its changes were undone")
+        drop_takeover(
+            workspace, task_id, why or "a person aborted the task; its changes were undone"
+        )
     human_review_answers.given_up(workspace, task_id, user())
     return undone
 
@@ -113,10 +115,10 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     return True
 
 
-def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> Undone:
+def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> UndoResult:
     """Undo what a task changed, and note on its pages that it is given up."""
     from loki.action.loop.refused_proposal_store import forget
-    from loki.people.escalation_answer import sentence, with_answer
+    from loki.people.escalation_answer import answer_sentence, with_answer
     from loki.people.escalations import Escalations
 
     journal = workspace.journal(record.id)
@@ -126,7 +128,7 @@ def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) ->
         return undone
     forget(workspace.store, record.id)
     after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
-    answer = sentence(after.interventions[-1])
+    answer = answer_sentence(after.interventions[-1])
     Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
     page = record.outcome.page if record.outcome and resumption.awaits_approval(record) else None
     if page and (text := workspace.store.get(page)):
@@ -158,7 +160,7 @@ def approve(
         waits = f"it waits for: {', '.join(map(repr, names))}" if names else "it waits for none"
         raise UsageError(
             f"task {record.id} does not wait for an approval of {criterion!r}: {waits}"
-            f"{hint(criterion, names)}"
+            f"{did_you_mean(criterion, names)}"
         )
     # Of what the page showed, not of what is there now: that is looked at when the task goes on.
     approval = Approval(criterion, approved, who, at, awaited.digest, note.strip())

@@ -74,7 +74,7 @@ def _holder(workspace: Workspace, queue: Queue, task: str) -> str:
     return "a run" if is_at_work(workspace.folder) else ""
 
 
-def say_to_all(folder: Path, word: Word, patience: float) -> list[str]:
+def broadcast(folder: Path, word: Word, patience: float) -> list[str]:
     """End all that is at work on a project.
 
     Args:

@@ -28,9 +28,9 @@ from loki.jobs.queue.lease import Slots
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queue import LEASE
 from loki.jobs.queue.queue_list_file import Unreadable
-from loki.jobs.queue.queue_operations import claimable
+from loki.jobs.queue.queue_operations import leasable
 from loki.jobs.queue.worker_lock import Worker
-from loki.jobs.work.copy_merger import ClaimLost
+from loki.jobs.work.copy_merger import LeaseLost
 from loki.jobs.work.copy_run import run_in_copy
 from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
 from loki.jobs.work.queue_capacity import Capacity
@@ -39,7 +39,7 @@ from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
-    from loki.jobs.queue.lease import Claim
+    from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
@@ -57,14 +57,14 @@ logger = logging.getLogger("loki")
 class Job:
     """A task that is being worked on."""
 
-    claim: Claim
+    claim: LeasedTask
     cancelled: threading.Event = field(default_factory=threading.Event)
     renewed: float = field(default_factory=time.monotonic)
     is_paused: bool = False
     is_given_up: bool = False
 
 
-class Bell:
+class WakeupPipe:
     """Wakes who waits, also from a signal handler, where a `threading.Event` could block for ever."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Bell:
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake who waits, or who waits next."""
         with suppress(OSError):  # rung often enough already, or nobody is there any more
             os.write(self._writer, b".")
@@ -91,7 +91,7 @@ class Bell:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class PoolCounts:
     """How the queue stands: tasks that wait, that a person has to answer, and that are worked on."""
 
     pending: int
@@ -99,7 +99,7 @@ class Count:
     in_progress: int
 
 
-class Crew:
+class WorkerPool:
     """Works on a project's queue.
 
     Args:
@@ -123,7 +123,7 @@ class Crew:
         default: DefaultAgent = DefaultAgent(),  # noqa: B008 - frozen
         watch: bool = False,
         max_tasks: int | None = None,
-        tell: Callable[[Claim | Finished, Count | None], object] = lambda *_: None,
+        tell: Callable[[LeasedTask | Finished, PoolCounts | None], object] = lambda *_: None,
     ) -> None:
         if workers < 1:
             raise UsageError(f"workers is {workers}: expected 1 or more")
@@ -137,7 +137,7 @@ class Crew:
         self._jobs: dict[str, Job] = {}
         self._is_stopping = self._is_draining = False
         self._unreadable = ""
-        self._bell = Bell()
+        self._wakeup = WakeupPipe()
         self._telling = threading.Lock()
         self.finished: list[Finished] = []
 
@@ -171,7 +171,7 @@ class Crew:
     def stop(self) -> None:
         """End all tasks, which go back to pending; may be called from a signal handler."""
         self._is_stopping = True
-        self._bell.ring()
+        self._wakeup.wake()
 
     @property
     def is_stopping(self) -> bool:
@@ -182,7 +182,7 @@ class Crew:
         if word == "stop":
             self.stop()
         self._is_draining = True
-        self._bell.ring()
+        self._wakeup.wake()
 
     @property
     def exit_code(self) -> int:
@@ -191,22 +191,22 @@ class Crew:
         if self._is_stopping:
             codes.add(130)
         else:
-            codes |= {6} if self.held_up() else set()
-            codes |= {3} if self.nameless() else set()
+            codes |= {6} if self.delayed() else set()
+            codes |= {3} if self.without_agent() else set()
         return next((code for code in SEVERITY if code in codes), 0)
 
-    def held_up(self) -> list[str]:
+    def delayed(self) -> list[str]:
         """Ids of tasks that nothing but an open breaker keeps from being worked on."""
         if self._is_over:
             return []
-        ready = claimable(self._queue.lists(), Slots(sys.maxsize, self._default.has_somebody))
+        ready = leasable(self._queue.lists(), Slots(sys.maxsize, self._default.has_somebody))
         return [task.id for task in ready if not self._capacity.admits(task)]
 
-    def nameless(self) -> list[str]:
+    def without_agent(self) -> list[str]:
         """Ids of tasks that could be worked on if anybody were named to."""
         if self._is_over or self._default.agent or self._default.agent_command:
             return []
-        ready = claimable(self._queue.lists(), None)
+        ready = leasable(self._queue.lists(), None)
         return [task.id for task in ready if not self._default.has_somebody(task)]
 
     # --- claiming --------------------------------------------------------------------------------------
@@ -221,14 +221,14 @@ class Crew:
             if str(error) != self._unreadable:
                 self._unreadable = str(error)
                 logger.warning("%s. Nothing is claimed until then", error)
-        self._bell.wait(IDLE)
+        self._wakeup.wait(IDLE)
         return True
 
     def _try_turn(self, worker: Worker) -> bool:
         self._look_after()
         is_done = self._is_over
         if not is_done and len(self._jobs) < self._workers:
-            claim = self._queue.claim(worker, Slots(self._capacity.slots, self._may_take))
+            claim = self._queue.lease(worker, Slots(self._capacity.slots, self._may_take))
             if claim is not None:
                 self._begin(claim)
                 return True
@@ -237,7 +237,7 @@ class Crew:
             self._warn_of_nameless()
         elif is_done and not self._jobs:
             return False
-        self._bell.wait(self._pause())
+        self._wakeup.wait(self._pause())
         return True
 
     def _may_take(self, task: QueuedTask) -> bool:
@@ -247,7 +247,7 @@ class Crew:
     def _warn_of_nameless(self) -> None:
         """Once, and again when others wait."""
         pending = self._queue.counts()[0]["pending"]
-        if self._watch and pending != self._unnamed and (names := self.nameless()):
+        if self._watch and pending != self._unnamed and (names := self.without_agent()):
             more = f" and {len(names) - 1} more" if names[1:] else ""
             logger.warning("nobody is named to work on %s%s: expected %s", names[0], more, NAMED)
         self._unnamed = pending
@@ -285,7 +285,7 @@ class Crew:
                 if self._queue.renew(job.claim) is None:
                     job.cancelled.set()
 
-    def _begin(self, claim: Claim) -> None:
+    def _begin(self, claim: LeasedTask) -> None:
         if self._left is not None:
             self._left -= 1
         begins(self._workspace.folder, claim.id)
@@ -297,7 +297,7 @@ class Crew:
     def _wait_for_all(self) -> None:
         while self._jobs:
             self._look_after()
-            self._bell.wait(IDLE)
+            self._wakeup.wait(IDLE)
 
     # --- working: in a thread of the task's own ------------------------------------------------------------
 
@@ -318,13 +318,13 @@ class Crew:
                 del self._jobs[job.claim.id]
             if ended is not None:
                 self._say(ended)
-            self._bell.ring()
+            self._wakeup.wake()
 
     def _try(self, job: Job) -> tuple[Place, str, Outcome | None]:
         claim, queue = job.claim, self._queue
         try:
             outcome = finished(self._workspace, claim.task) or self._run(job)
-        except ClaimLost:
+        except LeaseLost:
             return "lost", "another worker has it by now", None
         except Stopped:
             return (*self._put_back(job, "stopped before it began"), None)
@@ -363,9 +363,9 @@ class Crew:
         with self._telling:
             counts, blocked = self._queue.counts()
             pending = counts["pending"] - blocked
-            self._tell(what, Count(pending, blocked, counts["in-progress"]))
+            self._tell(what, PoolCounts(pending, blocked, counts["in-progress"]))
 
 
-def leave_at_once() -> None:
+def exit_immediately() -> None:
     """End this process now: supervisors see to it that nothing of it runs on."""
     os._exit(130)

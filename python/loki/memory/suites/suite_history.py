@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from loki.memory.log_trimming import trimmed
 from loki.memory.store import Masked
-from loki.memory.suites.suite_past_runs import NOTHING, Earlier, NewerVersionError, TestPast
+from loki.memory.suites.suite_past_runs import NOTHING, Earlier, NewerVersionError, SuitePastRuns
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.recognition.failure import Failure
 
 LOG = "logs/test-runs.jsonl"
@@ -43,7 +43,7 @@ EVERY = 20
 logger = logging.getLogger("loki")
 
 
-class TestHistory:
+class SuiteHistory:
     """What the tests of a project showed before.
 
     Args:
@@ -51,7 +51,7 @@ class TestHistory:
 
     Example:
         >>> from loki.recognition.failure import Failure
-        >>> TestHistory().earlier("tests/test_a.py::test_x", Failure.of("assert 1 == 2")).runs
+        >>> SuiteHistory().earlier("tests/test_a.py::test_x", Failure.of("assert 1 == 2")).runs
         ()
     """
 
@@ -59,10 +59,10 @@ class TestHistory:
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
-        self._past: TestPast | None = None
+        self._past: SuitePastRuns | None = None
 
     @property
-    def past(self) -> TestPast:
+    def past(self) -> SuitePastRuns:
         """What is known, read at the first question; damage is told once and costs labels only."""
         if self._past is None:
             self._past = _parsed(self._store.get(DOCUMENT) if self._store is not None else None)
@@ -78,7 +78,7 @@ class TestHistory:
         """
         return self.past.earlier(test, failure, before) if self._store is not None else NOTHING
 
-    def keep(self, run: TestRun) -> None:
+    def keep(self, run: SuiteRun) -> None:
         """Remember a run; others may do so at the same time.
 
         Raises:
@@ -88,18 +88,18 @@ class TestHistory:
             return
         store = self._store
         store.append(LOG, _logged(run), durable=False)
-        kept = TestPast()
+        kept = SuitePastRuns()
 
         def rewrite(text: str | None) -> str | None:
             nonlocal kept
             try:
-                kept = TestPast.loads(text) if text is not None else TestPast()
+                kept = SuitePastRuns.loads(text) if text is not None else SuitePastRuns()
             except NewerVersionError:
                 return text
             except ValueError as error:
                 logger.warning("%s is damaged (%s): begun anew", DOCUMENT, error)
                 store.set_aside(DOCUMENT)
-                kept = TestPast()
+                kept = SuitePastRuns()
             kept.add(run)
             return Masked(kept.dumps())
 
@@ -110,15 +110,15 @@ class TestHistory:
             self._store.update(LOG, lambda log: trimmed(log, RUNS, TEXT), durable=False)
 
 
-def _parsed(text: str | None) -> TestPast:
+def _parsed(text: str | None) -> SuitePastRuns:
     try:
-        return TestPast.loads(text) if text is not None else TestPast()
+        return SuitePastRuns.loads(text) if text is not None else SuitePastRuns()
     except ValueError as error:
         logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
-        return TestPast()
+        return SuitePastRuns()
 
 
-def _logged(run: TestRun) -> dict[str, Any]:
+def _logged(run: SuiteRun) -> dict[str, Any]:
     """A run as the log keeps it: without the names of what passed."""
     failures = [_reduced(one, index) for index, one in enumerate(run.failures[:MOST])]
     reruns = [_reduced(one, index) for index, one in enumerate(run.reruns[:MOST])]
@@ -127,7 +127,7 @@ def _logged(run: TestRun) -> dict[str, Any]:
     return {**kept, **({"left_out": left} if left else {})}
 
 
-def _reduced(one: TestFailure, index: int) -> TestFailure:
+def _reduced(one: SuiteFailure, index: int) -> SuiteFailure:
     if index < WHOLE:
         return one
     failure = replace(one.failure, excerpt="", frames=(), matches=one.failure.matches[:1])

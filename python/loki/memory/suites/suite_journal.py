@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 
 VERSION = 1
 
@@ -23,7 +23,7 @@ Entry: TypeAlias = Literal["run", "code", "collect", "start", "end", "fail", "ti
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class UnfinishedRun:
     """A run of tests whose process is gone.
 
     Attributes:
@@ -38,7 +38,7 @@ class Unfinished:
 
     __test__: ClassVar[bool] = False
 
-    run: TestRun
+    run: SuiteRun
     running: tuple[str, ...] = ()
     collecting: str = ""
     timeouts: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def journal_line(entry: Entry, value: Any) -> bytes:
     return f'{{"{entry}": {json.dumps(value)}}}\n'.encode("ascii")
 
 
-def opening(run: TestRun, *, began: float, has_workers: bool) -> bytes:
+def opening(run: SuiteRun, *, began: float, has_workers: bool) -> bytes:
     """The first line of a journal.
 
     Args:
@@ -73,7 +73,7 @@ def opening(run: TestRun, *, began: float, has_workers: bool) -> bytes:
     return journal_line("run", {**known, **more})
 
 
-def unfinished(lines: Iterable[bytes]) -> Unfinished | None:
+def unfinished(lines: Iterable[bytes]) -> UnfinishedRun | None:
     """What a journal tells.
 
     Args:
@@ -100,8 +100,8 @@ def unfinished(lines: Iterable[bytes]) -> Unfinished | None:
     for entry, value in entries:
         with suppress(ValueError, KeyError, TypeError):
             seen.add(entry, value)
-    run = TestRun.from_dict({"id": "", **known, **seen.code})
-    return Unfinished(
+    run = SuiteRun.from_dict({"id": "", **known, **seen.code})
+    return UnfinishedRun(
         replace(run, failures=tuple(seen.failures), interrupted=True),
         tuple(seen.running),
         seen.collecting,
@@ -119,7 +119,7 @@ class _Seen:
     running: dict[str, None] = field(default_factory=dict)
     collecting: str = ""
     timeouts: dict[str, str] = field(default_factory=dict)
-    failures: list[TestFailure] = field(default_factory=list)
+    failures: list[SuiteFailure] = field(default_factory=list)
     code: dict[str, str] = field(default_factory=dict)
 
     def add(self, entry: str, value: Any) -> None:
@@ -134,7 +134,7 @@ class _Seen:
         elif entry == "collect":
             self.collecting = str(value)
         elif entry == "fail":
-            self.failures.append(TestFailure.from_dict(value))
+            self.failures.append(SuiteFailure.from_dict(value))
         elif entry == "timeout":
             self.timeouts[str(value["test"])] = str(value["text"])
         elif entry == "code":

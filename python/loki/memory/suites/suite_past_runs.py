@@ -18,7 +18,7 @@ from loki.recognition.underlying_kind import is_infrastructure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from loki.memory.suites.suite_run import TestFailure, TestRun
+    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
     from loki.recognition.failure import Failure
 
 VERSION = 1
@@ -28,7 +28,7 @@ ABSENT, PASSED, RESCUED, INFRASTRUCTURE = "-", "p", "r", "i"
 something that says nothing about it."""
 
 FAILED = {"failed": "f", "error": "e", "crashed": "c", "timeout": "t"}
-"""Letters of the outcomes of `loki.memory.suites.suite_run.TestFailure`."""
+"""Letters of the outcomes of `loki.memory.suites.suite_run.SuiteFailure`."""
 
 RUNS = 200
 """Runs that are kept which ran at least half of the known tests, and as many of the others. Chosen."""
@@ -60,7 +60,7 @@ class PastRun:
 
     Attributes:
         number: of the run in this project, from 1.
-        id, started_at, commit, tree, environment: as of `loki.memory.suites.suite_run.TestRun`.
+        id, started_at, commit, tree, environment: as of `loki.memory.suites.suite_run.SuiteRun`.
         is_whole: it ran at least half of the tests that were known then.
     """
 
@@ -138,7 +138,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class TestPast:
+class SuitePastRuns:
     """What the tests of a project did in earlier runs.
 
     Attributes:
@@ -178,7 +178,7 @@ class TestPast:
 
     # --- a run is added --------------------------------------------------------------------------
 
-    def add(self, run: TestRun) -> None:
+    def add(self, run: SuiteRun) -> None:
         """Remember a run; the same one twice is one."""
         if any(known.id == run.id for known in self.runs):
             return
@@ -201,8 +201,8 @@ class TestPast:
     def _show(
         self,
         test: str,
-        one: TestFailure,
-        run: TestRun,
+        one: SuiteFailure,
+        run: SuiteRun,
         number: int,
         index: dict[tuple[str, str], int],
     ) -> None:
@@ -291,7 +291,7 @@ class TestPast:
         return json.dumps(data, ensure_ascii=True, separators=(",", ":")) + "\n"
 
     @classmethod
-    def loads(cls, text: str) -> TestPast:
+    def loads(cls, text: str) -> SuitePastRuns:
         """What `dumps` gave.
 
         Raises:
@@ -309,7 +309,7 @@ class TestPast:
             raise ValueError(f"{type(error).__name__}: {error}") from None
 
     @classmethod
-    def _checked(cls, data: dict[str, Any]) -> TestPast:
+    def _checked(cls, data: dict[str, Any]) -> SuitePastRuns:
         runs = [
             PastRun(int(number), str(run), str(at), str(commit), str(tree), str(where), bool(whole))
             for number, run, at, commit, tree, where, whole in data["runs"]
@@ -330,7 +330,7 @@ class TestPast:
         return cls(runs, {str(t): rows[place] for t, place in data["tests"].items()}, shown, said)
 
 
-def _letters(run: TestRun) -> dict[str, str]:
+def _letters(run: SuiteRun) -> dict[str, str]:
     """What each test did; where it failed more than once, what it did itself."""
     letters = dict.fromkeys(run.passed, PASSED)
     for one in run.reruns:

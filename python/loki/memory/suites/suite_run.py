@@ -18,7 +18,7 @@ Outcome: TypeAlias = Literal["failed", "error", "crashed", "timeout", "rerun"]
 
 
 @dataclass(frozen=True, slots=True)
-class TestFailure:
+class SuiteFailure:
     """A test that failed, or one of its tries that did.
 
     Attributes:
@@ -48,7 +48,7 @@ class TestFailure:
         return codec.fields_of(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> TestFailure:
+    def from_dict(cls, data: Mapping[str, Any]) -> SuiteFailure:
         """What `to_dict` gave, by this or another version; unknown fields are left out.
 
         Raises:
@@ -58,7 +58,7 @@ class TestFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestRun:
+class SuiteRun:
     """One run of a test suite.
 
     Attributes:
@@ -88,8 +88,8 @@ class TestRun:
     tree: str = ""
     environment: str = ""
     passed: tuple[str, ...] = ()
-    failures: tuple[TestFailure, ...] = ()
-    reruns: tuple[TestFailure, ...] = ()
+    failures: tuple[SuiteFailure, ...] = ()
+    reruns: tuple[SuiteFailure, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     interrupted: bool = False
     exit_code: int = 0
@@ -99,7 +99,7 @@ class TestRun:
         return codec.fields_of(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> TestRun:
+    def from_dict(cls, data: Mapping[str, Any]) -> SuiteRun:
         """What `to_dict` gave, by this or another version; unknown fields are left out.
 
         Raises:

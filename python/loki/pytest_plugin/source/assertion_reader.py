@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from loki.memory.suites.suite_run import TestFailure
+from loki.memory.suites.suite_run import SuiteFailure
 from loki.pytest_plugin.source.asserted_calls import asserted
 from loki.pytest_plugin.source.callees import reached
 from loki.pytest_plugin.source.callers import Callers
@@ -30,7 +30,7 @@ _FAILING = re.compile(r"^> +(.+)$", re.MULTILINE)
 
 
 def assertions_of(
-    failures: Sequence[TestFailure],
+    failures: Sequence[SuiteFailure],
     passed: Iterable[str],
     known: Iterable[str],
     project: Path,
@@ -73,7 +73,7 @@ def function_of(test: str) -> str:
     return test.partition("[")[0]
 
 
-def _place(one: TestFailure) -> tuple[str, int | None, frozenset[str]]:
+def _place(one: SuiteFailure) -> tuple[str, int | None, frozenset[str]]:
     """The test's function, its line that failed, and what pytest showed of lines that failed."""
     name = function_of(one.test)
     path = name.partition("::")[0]
@@ -114,7 +114,7 @@ def _is_as_it_ran(text: str, line: int, shown: frozenset[str]) -> bool:
 def _passing(
     sources: Sources,
     callees: Mapping[Callee, int],
-    failures: Sequence[TestFailure],
+    failures: Sequence[SuiteFailure],
     passed: Iterable[str],
     known: Iterable[str],
 ) -> dict[Callee, int] | None:

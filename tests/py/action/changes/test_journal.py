@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.changes.change import Change, Edit
-from loki.action.changes.disk_journal_storage import LARGE, DiskShelf
+from loki.action.changes.disk_journal_storage import LARGE, DiskJournalStorage
 from loki.action.changes.journal import ApplyError, EditConflict, Journal
 from loki.action.changes.tree import Tree
 from loki.base.error import StoreError
@@ -135,8 +135,8 @@ def test_undo_respects_what_people_did_since(project: Path) -> None:
     forced = task.undo(force=True)
     assert set(forced.restored) == {"a.py", "run.sh", "link", "old/deep/gone.py", "new/deep/b.py"}
     assert (project / "a.py").read_text() == "old a\n"
-    shelf = DiskShelf(project / ".loki" / "tasks" / "t" / "undo")
-    kept = [shelf.get(s.before.hash) for s in shelf.load()[0][-1].steps if s.before]
+    storage = DiskJournalStorage(project / ".loki" / "tasks" / "t" / "undo")
+    kept = [storage.get(s.before.hash) for s in storage.load()[0][-1].steps if s.before]
     assert b"by hand" in kept
 
 

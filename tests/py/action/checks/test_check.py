@@ -11,7 +11,7 @@ import pytest
 
 from loki.action.checks.check import Check, CheckResult, Report, missing_programs
 from loki.action.checks.check_runner import CheckRunner
-from loki.action.checks.missing_tests import lost_failure, lost_tests
+from loki.action.checks.missing_tests import missing_tests, missing_tests_failure
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -83,12 +83,14 @@ def test_missing_programs_are_named_in_a_sentence(project: Path) -> None:
 def test_lost_tests(seen: set[str], now: dict[str, str] | None, lost: dict[str, str]) -> None:
     """A file that could not be loaded is found again by any of its tests that passes."""
     report = Report((CheckResult(CHECK, True, 0, 0.1, tests=now),))
-    assert lost_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
+    assert missing_tests(frozenset((CHECK.name, test) for test in seen), report) == lost
 
 
 def test_a_file_of_tests_that_is_gone_is_lost() -> None:
     report = Report((CheckResult(CHECK, True, 0, 0.1),))
-    assert lost_tests(frozenset(), report, frozenset({"tests/tax.rs"})) == {"tests/tax.rs": "gone"}
+    assert missing_tests(frozenset(), report, frozenset({"tests/tax.rs"})) == {
+        "tests/tax.rs": "gone"
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,9 +113,9 @@ def test_what_fails_openly_is_not_lost() -> None:
     """Where the check says so itself, or where its exit code counts for nothing."""
     seen, now = frozenset({(CHECK.name, "a.t")}), {"a.t": "failed"}
     failed = CheckResult(CHECK, False, 1, 0.1, tests=now)
-    assert lost_tests(seen, Report((failed,))) == {}
+    assert missing_tests(seen, Report((failed,))) == {}
     other = replace(CHECK, kind="custom", expected="1 failed")
-    assert lost_tests(seen, Report((CheckResult(other, True, 1, 0.1, tests=now),))) == {}
+    assert missing_tests(seen, Report((CheckResult(other, True, 1, 0.1, tests=now),))) == {}
 
 
 def test_a_test_that_a_check_tolerates_was_not_seen_failing() -> None:
@@ -123,7 +125,7 @@ def test_a_test_that_a_check_tolerates_was_not_seen_failing() -> None:
 
 @pytest.mark.parametrize("how", ["gone", "skipped", "failing"])
 def test_a_lost_test_is_no_outage_whatever_its_name(how: str) -> None:
-    failure = lost_failure({"api.test.ts > connect ECONNREFUSED 127.0.0.1:80": how})
+    failure = missing_tests_failure({"api.test.ts > connect ECONNREFUSED 127.0.0.1:80": how})
     assert failure.match is not None
     assert failure.match.pattern == "test-failure"
 

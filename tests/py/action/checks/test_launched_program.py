@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.checks.launched_program import Invocation
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 
 SCRIPTS = {
     "test": "jest --ci",
@@ -47,7 +47,7 @@ def manifest(project: Path) -> Path:
 def test_what_runs_and_how_it_gets_arguments(
     manifest: Path, command: str, program: str, appended: str
 ) -> None:
-    invocation = Invocation.of(split(command), manifest)
+    invocation = Invocation.of(split_command_line(command), manifest)
     assert " ".join(invocation.program) == program
     assert " ".join(invocation.with_appended(["--json"])) == appended
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.checks.narrowed_checks import Narrowed
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 
 FILES = ["a/test_x.py", "a/b/test_y.py"]
 
@@ -21,7 +21,7 @@ def manifest(project: Path) -> Path:
 
 
 def narrowed(command: str, root: Path) -> Narrowed:
-    found = Narrowed.of(split(command), root)
+    found = Narrowed.of(split_command_line(command), root)
     assert found is not None
     return found
 
@@ -56,7 +56,7 @@ def test_the_command_for_some_files(
 
 @pytest.mark.parametrize("command", ["make test", "cargo test", "pytest-x", "go build ./..."])
 def test_what_cannot_be_told(manifest: Path, command: str) -> None:
-    assert Narrowed.of(split(command), manifest) is None
+    assert Narrowed.of(split_command_line(command), manifest) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.checks import results_reporter
-from loki.action.processes.command_line import split
+from loki.action.processes.command_line import split_command_line
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from loki.action.processes.command_line import split
     ],
 )
 def test_how_a_command_is_asked(project: Path, command: str, asked: str) -> None:
-    words = results_reporter.ask(split(command), project, Path("/r")).command
+    words = results_reporter.ask(split_command_line(command), project, Path("/r")).command
     assert " ".join(words) == asked
 
 

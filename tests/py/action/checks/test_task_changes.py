@@ -11,22 +11,22 @@ from loki.action.changes.change import Change, Edit
 from loki.action.changes.executor import Executor
 from loki.action.changes.journal import Journal
 from loki.action.changes.tree import Tree
-from loki.action.checks.task_changes import Work
+from loki.action.checks.task_changes import TaskChanges
 from loki.recognition.pattern import PatternSet
 
 
 @pytest.fixture
-def work(project: Path) -> Work:
+def work(project: Path) -> TaskChanges:
     for name in ("kept.py", "changed.py", "gone.py"):
         (project / name).write_text(f"# {name}\n")
     (project / "node_modules").mkdir()
-    work = Work(Executor(project, Journal(None, project), PatternSet.default()))
+    work = TaskChanges(Executor(project, Journal(None, project), PatternSet.default()))
     edits = (Edit("changed.py", b"# other\n"), Edit("gone.py", None), Edit("new/a.py", b"# new\n"))
     work.executor.execute(Change(edits))
     return work
 
 
-def test_the_project_as_it_was(work: Work, project: Path, tmp_path: Path) -> None:
+def test_the_project_as_it_was(work: TaskChanges, project: Path, tmp_path: Path) -> None:
     tree = Tree.scan(project)
     before = work.before(tree)
     assert before.paths == {"kept.py", "changed.py", "gone.py"}
@@ -38,7 +38,7 @@ def test_the_project_as_it_was(work: Work, project: Path, tmp_path: Path) -> Non
     assert (project / "changed.py").read_text() == "# other\n"
 
 
-def test_the_difference_is_that_of_the_task_alone(work: Work, project: Path) -> None:
+def test_the_difference_is_that_of_the_task_alone(work: TaskChanges, project: Path) -> None:
     (project / "kept.py").write_text("# somebody else\n")
     diff = work.diff()
     assert work.paths() == ("changed.py", "gone.py", "new/a.py")
@@ -46,7 +46,9 @@ def test_the_difference_is_that_of_the_task_alone(work: Work, project: Path) -> 
     assert "kept.py" not in diff
 
 
-def test_the_digest_is_of_what_the_task_changed_as_it_is_now(work: Work, project: Path) -> None:
+def test_the_digest_is_of_what_the_task_changed_as_it_is_now(
+    work: TaskChanges, project: Path
+) -> None:
     first = work.digest()
     (project / "kept.py").write_text("# somebody else\n")
     assert work.digest() == first

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from loki.action.checks.check import CheckResult, Report
-from loki.action.loop.attempt_progress import least, unmended
+from loki.action.loop.attempt_progress import fewest_failing, still_failing
 from loki.action.loop.loop_events import Ask, Keep
 from loki.action.loop.loop_state import State
-from loki.action.loop.resumption import standing
+from loki.action.loop.resumption import resumption_status
 from loki.memory.attempt import Attempt
 from support.loop import CHECK, MakeFailure, World, change, fail, setting
 from support.task import task_of
@@ -32,7 +32,7 @@ def test_what_is_deleted_or_skipped_is_not_mended(
     make_failure: MakeFailure, tests: dict[str, str] | None, left: set[str]
 ) -> None:
     report = fail(make_failure(), **(tests or {}))
-    assert {test for _, test in unmended(SEEN, report)} == left
+    assert {test for _, test in still_failing(SEEN, report)} == left
 
 
 def test_a_file_that_loads_again_and_a_check_that_starts_again_are_no_loss(
@@ -41,10 +41,10 @@ def test_a_file_that_loads_again_and_a_check_that_starts_again_are_no_loss(
     report = fail(make_failure(), **{"m.a": "failed", "m.b": "failed", "m.c": "passed"})
     not_started = fail(make_failure())
     for before in ({(CHECK.name, "m")}, {(CHECK.name, "")}):
-        now = unmended(before - {(CHECK.name, "")}, report)
+        now = still_failing(before - {(CHECK.name, "")}, report)
         assert {test for _, test in now} == {"m.a", "m.b"}
-        fewest = least(None, frozenset(before), not_started)
-        assert least(fewest, now, report).count == 2, "one was no count of tests"
+        fewest = fewest_failing(None, frozenset(before), not_started)
+        assert fewest_failing(fewest, now, report).count == 2, "one was no count of tests"
 
 
 def _run(make_failure: MakeFailure, failing: list[str], **task: int) -> World:
@@ -97,7 +97,7 @@ def test_a_persons_number_is_neither_cut_nor_extended(make_failure: MakeFailure)
 def test_it_goes_on_from_the_records(make_failure: MakeFailure) -> None:
     world = _run(make_failure, ["abcdefgh"[n:] for n in range(6)] + ["agh", "bgh", "cgh", "dgh"])
     kept = [Attempt.from_dict(keep.attempt.to_dict()) for keep in world.of(Keep)]
-    stands = standing(task_of({"execution": 1}), kept[:6])
+    stands = resumption_status(task_of({"execution": 1}), kept[:6])
     state = stands.state(setting(), ())
     assert (state.past.work, state.past.stalled) == (6, 1)
     assert state.fewest is not None
@@ -108,4 +108,4 @@ def test_checks_without_tests_count_as_one_each(make_failure: MakeFailure) -> No
     lint = replace(CHECK, kind="lint", name="ruff")
     bad = CheckResult(lint, False, 1, 0.1, "…", make_failure())
     report = Report((*fail(make_failure(), a="failed").results, bad))
-    assert unmended(set(), report) == {(CHECK.name, "a"), ("ruff", "")}
+    assert still_failing(set(), report) == {(CHECK.name, "a"), ("ruff", "")}

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from loki.action.loop.briefing import CONTEXT_TOKENS, ERROR_TOKENS, Facts, compose
 from loki.base.token_estimate import tokens
 from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import MOST, Tried
+from loki.memory.attempt_summary import MOST, AttemptSummary
 from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
-from loki.people.agent_signal import refused, told
+from loki.people.agent_signal import signal_instructions, why_refused
 from loki.recognition.failure import Failure, recognize
 from support.briefing_page import HEADINGS, headings, parsed
 from support.loop import MakeFailure
@@ -46,7 +46,7 @@ def made_of(data: str, failure: Failure | None = None, strategy: str = "context_
         reason=data,
         done=data,
         context=data or "x",
-        tried=Tried.of(Attempt(n, "", data * n, "failed", error=data) for n in (1, 2, 3)),
+        tried=AttemptSummary.of(Attempt(n, "", data * n, "failed", error=data) for n in (1, 2, 3)),
         reflections=[Reflection(data, data, data, data, 2, data)],
     )
 
@@ -69,7 +69,7 @@ def facts(make_failure: MakeFailure) -> Facts:
         reason="type-error at confidence 0.90",
         done="read src/session.ts",
         context="src/session.ts:3\n>    3 interface Session {}",
-        tried=Tried.of([Attempt(1, "", "added a type guard", "failed", error="TS2339")]),
+        tried=AttemptSummary.of([Attempt(1, "", "added a type guard", "failed", error="TS2339")]),
         reflections=[Reflection("the type is wider", "narrow it", "a guard", "TS2339", 1, "facts")],
     )
 
@@ -165,7 +165,7 @@ def test_a_long_excerpt_is_cut_round_the_line_that_says_what_failed() -> None:
 
 def test_spaces_that_two_values_differ_by_stay() -> None:
     wrong = Attempt(1, "", "joined them", "failed", "assert '1 and  2' == '1 and 2'")
-    text = compose(Facts("t", tried=Tried.of([wrong])))
+    text = compose(Facts("t", tried=AttemptSummary.of([wrong])))
     assert "`assert '1 and  2' == '1 and 2'`" in text
 
 
@@ -188,7 +188,7 @@ def test_error_keeps_to_its_limit_whatever_it_is(message: str, name: str) -> Non
 
 
 def test_ten_thousand_attempts_are_a_count_and_the_newest_approaches() -> None:
-    tried = Tried()
+    tried = AttemptSummary()
     for number in range(1, 10_001):
         # Two approaches by turns, and now and then another.
         action = f"approach {number}" if number % 1000 == 0 else f"usual {number % 2}"
@@ -309,7 +309,7 @@ def test_secrets_are_masked_without_harm_to_the_rest(facts: Facts) -> None:
         facts,
         title=f"use {secret}",
         reason=f"{secret}",
-        tried=Tried.of([Attempt(1, "", "password=hunter22", "failed", error=key)]),
+        tried=AttemptSummary.of([Attempt(1, "", "password=hunter22", "failed", error=key)]),
         context=key,
         reflections=[Reflection(why=f"-----END RSA PRIVATE KEY----- {secret}", attempt=1)],
     )
@@ -324,11 +324,11 @@ def test_secrets_are_masked_without_harm_to_the_rest(facts: Facts) -> None:
 def test_how_to_ask_for_a_person_is_told_in_a_few_words_and_dropped_first(
     kind: str, most: int
 ) -> None:
-    facts = replace(made_of("x"), signals=told(kind))
+    facts = replace(made_of("x"), signals=signal_instructions(kind))
     assert headings(compose(facts)) == [*HEADINGS, "Signals"]
-    assert tokens(told(kind)) <= most
+    assert tokens(signal_instructions(kind)) <= most
     size = tokens(compose(replace(facts, signals="")))
     assert headings(compose(facts, size + 10)) == HEADINGS
-    for path in re.findall(r"`(\.loki/[^`]*)`", told(kind)):
+    for path in re.findall(r"`(\.loki/[^`]*)`", signal_instructions(kind)):
         content = b'{"reason": "x"}' if "REVIEW" in path else b""
-        assert refused(path.replace("<name>", "x"), content) == ""
+        assert why_refused(path.replace("<name>", "x"), content) == ""

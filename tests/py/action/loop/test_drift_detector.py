@@ -10,7 +10,7 @@ import pytest
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.loop.drift_detector import DriftWatch, Settings, goal_of, touched
+from loki.action.loop.drift_detector import DriftDetector, Settings, goal_of, touched
 from loki.action.loop.drift_event import ReportDrift
 from loki.action.task import TaskSpec
 from loki.people.signals import Signals
@@ -80,35 +80,35 @@ def test_a_goal_knows_what_failed_and_what_that_imports(tree: Tree) -> None:
 
 
 def test_a_proposal_is_looked_at_once(tree: Tree) -> None:
-    watch = DriftWatch(TASK)
+    watch = DriftDetector(TASK)
     one = proposal(FAR)
     drifted = watch.look(one, tree)
     assert drifted is not None
     assert (drifted.count, watch.count) == (1, 1)
     assert watch.look(one, tree) is None
-    assert [d.kind for d in watch.told()] == ["elsewhere"]
-    assert watch.told() == ()
+    assert [d.kind for d in watch.reported()] == ["elsewhere"]
+    assert watch.reported() == ()
 
 
 def test_settings(tree: Tree) -> None:
-    assert DriftWatch(TASK, settings=Settings(detect=False)).look(proposal(FAR), tree) is None
-    assert DriftWatch(TASK, settings=Settings(least="high")).look(proposal(FAR), tree) is None
+    assert DriftDetector(TASK, settings=Settings(detect=False)).look(proposal(FAR), tree) is None
+    assert DriftDetector(TASK, settings=Settings(least="high")).look(proposal(FAR), tree) is None
     small = proposal({"game/a.py": "a = 2\n"})
-    assert DriftWatch(TASK).look(small, tree) is None
-    assert DriftWatch(TASK, settings=Settings(least="low")).look(small, tree) is not None
+    assert DriftDetector(TASK).look(small, tree) is None
+    assert DriftDetector(TASK, settings=Settings(least="low")).look(small, tree) is not None
 
 
 def test_lines_of_others_count_once_and_own_lines_never(tree: Tree, tmp_path: Path) -> None:
     signals = Signals(FileStore(tmp_path / ".loki"), ManualClock())
     old = {"task_id": "t", "detected_drift": "long ago"}
-    signals.give("DRIFT_DETECTED", data=old)
-    watch = DriftWatch(TASK, signals)
+    signals.emit("DRIFT_DETECTED", data=old)
+    watch = DriftDetector(TASK, signals)
     good = {"app/login.py": "def login():\n    return 1\n"}
     assert watch.look(proposal(good), tree) is None
     for severity in ("critical", "medium"):
         said = {"task_id": "t", "detected_drift": "x", "severity": severity, "drift_distance": 4}
-        signals.give("DRIFT_DETECTED", data=said)
-    signals.give("DRIFT_DETECTED", data={"task_id": "other", "detected_drift": "x"})
+        signals.emit("DRIFT_DETECTED", data=said)
+    signals.emit("DRIFT_DETECTED", data={"task_id": "other", "detected_drift": "x"})
     drifted = watch.look(proposal(good), tree)
     assert drifted is not None
     assert [one.severity for one in drifted.drifts] == ["critical", "medium"]

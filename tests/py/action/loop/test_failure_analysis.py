@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.action.loop.loop_events import Help, Helped
+from loki.action.loop.loop_events import RunStrategy, StrategyResult
 from loki.action.loop.loop_state import State
 from support.loop import NOTHING, PASS, MakeFailure, World, change, fail, setting
 
@@ -10,7 +10,10 @@ from support.loop import NOTHING, PASS, MakeFailure, World, change, fail, settin
 def test_the_next_strategy_works_on_what_is_to_be_mended(make_failure: MakeFailure) -> None:
     """Not on an answer that changed nothing, as the first does not either."""
     failure = make_failure()
-    helps = [Helped("analyze_then_fix", error="it broke"), Helped("context_expand", context="x")]
+    helps = [
+        StrategyResult("analyze_then_fix", error="it broke"),
+        StrategyResult("context_expand", context="x"),
+    ]
     world = World([fail(failure), PASS], [NOTHING, change()], helps=helps)
     world.run(State(setting()))
-    assert [help_.failure for help_ in world.of(Help)] == [failure, failure]
+    assert [help_.failure for help_ in world.of(RunStrategy)] == [failure, failure]

@@ -16,12 +16,12 @@ from loki.action.loop.loop_events import (
     Execute,
     Executed,
     Finish,
-    Help,
-    Helped,
     Interrupted,
     Keep,
     Malformed,
     Observe,
+    RunStrategy,
+    StrategyResult,
     Validate,
     Wait,
 )
@@ -162,7 +162,9 @@ def test_what_is_not_mended_is_told_again_after_an_empty_answer(make_failure: Ma
     assert (first.failure, first.to_mend) == (failure, None)
     assert {second.failure.error_code, third.failure.error_code} == {"empty-change"}
     assert second.to_mend is third.to_mend is failure
-    assert {one.failure for one in world.of(Help)} == {failure}, "strategies look at what failed"
+    assert {one.failure for one in world.of(RunStrategy)} == {failure}, (
+        "strategies look at what failed"
+    )
 
 
 def test_a_task_ends_with_what_its_checks_said_not_with_an_empty_answer(
@@ -186,7 +188,7 @@ def test_an_answer_that_changes_nothing_arms_no_sign(make_failure: MakeFailure) 
 
 def test_after_a_fix_an_empty_answer_is_a_good_one(make_failure: MakeFailure) -> None:
     failure = make_failure()
-    fixed = Helped("analyze_then_fix", "ran the fixer", files=("a.py",))
+    fixed = StrategyResult("analyze_then_fix", "ran the fixer", files=("a.py",))
     world = World([fail(failure), fail(failure), PASS], [change(), NOTHING], helps=[fixed])
     world.run(State(setting()))
     assert (world.outcome.status, world.outcome.attempts) == ("success", 2)
@@ -340,8 +342,8 @@ def test_a_strategy_that_throws_is_skipped_and_the_record_amended(
 ) -> None:
     failure = make_failure()
     helps = [
-        Helped("analyze_then_fix", error="no such file"),
-        Helped("context_expand", context="lines"),
+        StrategyResult("analyze_then_fix", error="no such file"),
+        StrategyResult("context_expand", context="lines"),
     ]
     world = World([fail(failure), fail(failure), PASS], [change(), change("x = 2\n")], helps=helps)
     state = world.run(State(setting()))
@@ -352,7 +354,10 @@ def test_a_strategy_that_throws_is_skipped_and_the_record_amended(
 
 
 def test_without_any_strategy_left_a_person_is_asked(make_failure: MakeFailure) -> None:
-    helps = [Helped("analyze_then_fix", error="no"), Helped("context_expand", error="no")]
+    helps = [
+        StrategyResult("analyze_then_fix", error="no"),
+        StrategyResult("context_expand", error="no"),
+    ]
     world = World([fail(make_failure()), fail(make_failure())], [change()], helps=helps)
     world.run(State(setting()))
     assert (world.outcome.status, world.outcome.trigger) == ("escalated", "strategy")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loki.action.changes.merge import Land, Landed
+from loki.action.changes.merge import Merge, Merged
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.loop import TABLE, IllegalTransition, step
@@ -24,8 +24,6 @@ from loki.action.loop.loop_events import (
     Event,
     Execute,
     Executed,
-    Help,
-    Helped,
     Interrupted,
     Keep,
     Malformed,
@@ -33,6 +31,8 @@ from loki.action.loop.loop_events import (
     Reflected,
     Refused,
     RunChecks,
+    RunStrategy,
+    StrategyResult,
     Validate,
     Validated,
     Wait,
@@ -62,7 +62,7 @@ def states(make_failure: MakeFailure) -> dict[Phase, State]:
         Executed(("a.py",)),
         Checked(fail(failure)),
         Reflected(),
-        Helped("analyze_then_fix"),
+        StrategyResult("analyze_then_fix"),
         AgentFailed(failure),
     )
     for event in script:
@@ -92,8 +92,8 @@ def events(make_failure: MakeFailure) -> dict[type[Any], Callable[[], Event]]:
         Validated: lambda: Validated(Validation()),
         Executed: lambda: Executed(()),
         Compared: lambda: Compared(Comparison(compared=1)),
-        Landed: Landed,
-        Helped: lambda: Helped("analyze_then_fix"),
+        Merged: Merged,
+        StrategyResult: lambda: StrategyResult("analyze_then_fix"),
         Reflected: Reflected,
         Waited: Waited,
         Interrupted: Interrupted,
@@ -145,7 +145,17 @@ def test_an_interrupt_records_the_attempt_in_flight(
 
 
 def test_an_effect_that_asks_is_the_last_of_its_step(make_failure: MakeFailure) -> None:
-    asking = (RunChecks, Ask, Validate, Execute, CheckRegressions, Land, Help, Reflect, Wait)
+    asking = (
+        RunChecks,
+        Ask,
+        Validate,
+        Execute,
+        CheckRegressions,
+        Merge,
+        RunStrategy,
+        Reflect,
+        Wait,
+    )
     for phase, state in states(make_failure).items():
         for kind, make in events(make_failure).items():
             if (phase, kind) in TABLE:

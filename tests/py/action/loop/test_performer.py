@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loki import Workspace
 from loki.action.checks.check import Check
-from loki.action.loop.loop_events import Ask, Help, Wait
+from loki.action.loop.loop_events import Ask, RunStrategy, Wait
 from loki.execution import assembly
 from loki.recognition.failure import Failure
 from loki.testing import ManualClock
@@ -20,7 +20,7 @@ def test_after_a_wait_the_project_is_looked_at_again(tmp_path: Path) -> None:
     spec = workspace.task("make add add", checks=[Check(("true",))]).spec
     performer = assembly.performer(workspace, spec, 1, threading.Event())
     failure = Failure.of("add does not add", path="calc.py", line=2)
-    performer.perform(Help("analyze_then_fix", failure))
+    performer.perform(RunStrategy("analyze_then_fix", failure))
     performer.perform(Wait(300.0, "the circuit is open"))
     (project / "calc.py").write_text(RIGHT)  # by a person, meanwhile
     performer.briefing(Ask(1, failure))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from loki.action.loop.resumption import aborted, is_help, must_be_resumable, standing
+from loki.action.loop.resumption import aborted, is_help, must_be_resumable, resumption_status
 from loki.base import codec
 from loki.base.error import UsageError
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention, said
+from loki.memory.intervention import Intervention, intervention_text
 from loki.memory.task_record import TaskRecord
 from loki.recognition.failure import Failure
 from support.task import task_of
@@ -40,16 +40,16 @@ def record(status: str | None, execution: int = 1, **more: Any) -> TaskRecord:
 
 
 def test_a_new_task() -> None:
-    found = standing(TaskRecord(execution=0), [])
+    found = resumption_status(TaskRecord(execution=0), [])
     assert (found.execution, found.made, found.goes_on, found.past) == (1, 0, False, ())
 
 
 @pytest.mark.parametrize("status", ["escalated", "failed", "success", "unverified"])
 def test_what_has_ended_begins_anew_unless_a_person_helps(status: str) -> None:
     history = [attempt(1), attempt(2)]
-    anew = standing(record(status), history)
+    anew = resumption_status(record(status), history)
     assert (anew.execution, anew.made, anew.last_number, anew.past) == (2, 0, 2, ())
-    on = standing(record(status), history, HELP)
+    on = resumption_status(record(status), history, HELP)
     assert (on.execution, on.made, on.made_before, on.last_number) == (1, 0, 2, 2)
     assert (on.past, on.goes_on, on.stepped_in) == ((), True, True)
     (kept,) = on.interventions
@@ -58,7 +58,7 @@ def test_what_has_ended_begins_anew_unless_a_person_helps(status: str) -> None:
 
 @pytest.mark.parametrize("status", ["paused", "interrupted", None])
 def test_what_has_not_ended_goes_on_as_it_stood(status: str | None) -> None:
-    found = standing(record(status), [attempt(1), attempt(2)])
+    found = resumption_status(record(status), [attempt(1), attempt(2)])
     assert (found.execution, found.made, len(found.past)) == (1, 2, 2)
     assert not found.stepped_in
 
@@ -66,14 +66,14 @@ def test_what_has_not_ended_goes_on_as_it_stood(status: str | None) -> None:
 def test_only_what_came_after_the_last_help_counts() -> None:
     told = [codec.write(Intervention(AT, context="x", execution=1, attempt=2))]
     history = [attempt(n, tokens=10, cost=0.5) for n in (1, 2, 3)]
-    found = standing(record("paused", interventions=told), history)
+    found = resumption_status(record("paused", interventions=told), history)
     assert (found.made, found.made_before, len(found.past)) == (1, 2, 1)
     assert (found.tokens, found.cost) == (10, 0.5)
 
 
 def test_help_of_an_earlier_execution_does_not_count_in_the_next() -> None:
     told = [codec.write(Intervention(AT, context="x", execution=1, attempt=2))]
-    found = standing(record("escalated", interventions=told), [attempt(1), attempt(2)])
+    found = resumption_status(record("escalated", interventions=told), [attempt(1), attempt(2)])
     assert (found.execution, found.made_before) == (2, 0)
 
 
@@ -103,11 +103,11 @@ def test_an_abort_is_a_failure_with_its_own_name() -> None:
 def test_a_damaged_intervention_is_left_out(entry: Any) -> None:
     good = codec.write(HELP)
     assert record("paused", interventions=[entry, good]).interventions[-1] == HELP
-    assert standing(record("paused", interventions=[entry, good]), []).execution == 1
+    assert resumption_status(record("paused", interventions=[entry, good]), []).execution == 1
 
 
 def test_what_a_person_says_is_bounded_and_masked() -> None:
-    assert said(" \n") == ""
-    assert "sk-ant" not in said("the key is sk-ant-api03-" + "a1B2" * 20)
+    assert intervention_text(" \n") == ""
+    assert "sk-ant" not in intervention_text("the key is sk-ant-api03-" + "a1B2" * 20)
     with pytest.raises(UsageError, match="at most 8000"):
-        said("x" * 8001)
+        intervention_text("x" * 8001)

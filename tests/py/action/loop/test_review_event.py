@@ -89,12 +89,12 @@ def test_what_a_person_approved_is_the_next_attempt_and_nobody_is_asked(
     make_failure: MakeFailure,
 ) -> None:
     world = World([fail(make_failure())], [])
-    state, _ = step(State(setting(), withheld=change()), Begin(), NOON)
+    state, _ = step(State(setting(), pending_proposal=change()), Begin(), NOON)
     event = world.answer(RunChecks())
     assert event is not None
     state, effects = step(state, event, NOON)
     assert [type(effect) for effect in effects if isinstance(effect, (Ask, Validate))] == [Validate]
-    assert (state.withheld, state.last_number) == (None, 1)
+    assert (state.pending_proposal, state.last_number) == (None, 1)
     state, effects = step(state, Validated(Validation(("syntax_check",))), NOON)
     assert isinstance(effects[-1], Execute)
 

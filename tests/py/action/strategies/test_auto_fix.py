@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.processes.process import Finished
+from loki.action.processes.process import CommandResult
 from loki.action.strategies.auto_fix import auto_fix
-from loki.action.strategies.strategy_context import CannotHelp, Situation
+from loki.action.strategies.strategy_context import StrategyContext, StrategyNotApplicable
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from support.auto_fix import ran
@@ -44,8 +44,10 @@ def test_without_the_file_that_it_needs_it_is_not_run(tmp_path: Path) -> None:
         "     fix_command: 'touch {file}', signals: [{literal: a rule is broken}]}\n"
     )
     failure = Failure.of("a rule is broken", pattern="style", patterns=patterns)
-    made = Situation(tmp_path, failure, None, patterns, lambda _: (Finished(0), ()), lambda _: True)
-    with pytest.raises(CannotHelp, match="needs a file"):
+    made = StrategyContext(
+        tmp_path, failure, None, patterns, lambda _: (CommandResult(0), ()), lambda _: True
+    )
+    with pytest.raises(StrategyNotApplicable, match="needs a file"):
         auto_fix(made)
 
 
@@ -53,5 +55,5 @@ def test_a_missing_program_is_no_fix(tmp_path: Path) -> None:
     write(tmp_path, justfile="fix:\n  true\n")
     if shutil.which("just"):
         pytest.skip("just is installed here: it would be run")
-    with pytest.raises(CannotHelp, match="cannot run 'just'"):
+    with pytest.raises(StrategyNotApplicable, match="cannot run 'just'"):
         auto_fix(situation(tmp_path, output="it is broken"))

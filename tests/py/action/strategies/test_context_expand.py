@@ -9,7 +9,7 @@ import pytest
 from loki.action.strategies.code_excerpts import BUDGET
 from loki.action.strategies.context_expand import context_expand
 from loki.action.strategies.definition_search import defined_in, definitions, names_in
-from loki.action.strategies.strategy_context import CannotHelp, Project
+from loki.action.strategies.strategy_context import Project, StrategyNotApplicable
 from loki.recognition.failure import Failure
 from support.strategy import situation, write
 
@@ -35,7 +35,7 @@ def test_a_regression_shows_how_the_dependent_file_uses_what_changed(tmp_path: P
 
 def test_it_needs_something_of_the_project(tmp_path: Path) -> None:
     write(tmp_path, a_dot_py="x = 1\n")
-    with pytest.raises(CannotHelp, match="names no file"):
+    with pytest.raises(StrategyNotApplicable, match="names no file"):
         context_expand(situation(tmp_path, output="error: it is broken"))
 
 

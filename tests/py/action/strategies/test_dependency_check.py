@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.strategies.dependency_check import dependency_check
-from loki.action.strategies.strategy_context import CannotHelp
+from loki.action.strategies.strategy_context import StrategyNotApplicable
 from support.strategy import situation, write
 
 PIP_CONFLICT = """\
@@ -164,5 +164,5 @@ def test_both_sides_of_a_conflict(
 
 
 def test_what_names_neither_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CannotHelp, match="names no module"):
+    with pytest.raises(StrategyNotApplicable, match="names no module"):
         dependency_check(situation(tmp_path, output="it is broken"))

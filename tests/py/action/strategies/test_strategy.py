@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.loop.loop_events import Helped
+from loki.action.loop.loop_events import StrategyResult
 from loki.action.strategies.strategy import STRATEGIES, carry_out
-from loki.action.strategies.strategy_context import Situation
+from loki.action.strategies.strategy_context import StrategyContext
 from loki.recognition.definition_schema import STRATEGIES as KNOWN
 from support.strategy import situation
 
@@ -24,7 +24,7 @@ def test_every_strategy_is_carried_out_by_loki_or_the_loop() -> None:
 def test_whatever_a_strategy_raises_is_told(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_situation: Situation) -> Helped:
+    def broken(_situation: StrategyContext) -> StrategyResult:
         raise error
 
     with caplog.at_level(logging.ERROR):
@@ -36,7 +36,7 @@ def test_whatever_a_strategy_raises_is_told(
 
 
 def test_a_strategy_that_is_interrupted_is_not_told(tmp_path: Path) -> None:
-    def interrupted(_situation: Situation) -> Helped:
+    def interrupted(_situation: StrategyContext) -> StrategyResult:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

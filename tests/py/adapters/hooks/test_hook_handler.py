@@ -300,7 +300,7 @@ def test_every_agent_has_what_a_hook_needs() -> None:
         module = agent.module()
         assert all(
             callable(getattr(module, name))
-            for name in ("heard", "nudge", "refuse", "stop", "stopped")
+            for name in ("received", "nudge", "refuse", "stop", "stopped")
         )
         assert module.EVENTS
         assert agent.default in agent.files

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.adapters.hooks.hook_message import Heard
+from loki.adapters.hooks.hook_message import HookMessage
 from loki.adapters.hooks.hooked_agents import AGENTS
 from support.hook_events import HERE, event, events
 
@@ -17,8 +17,8 @@ TRACEBACK = 'a\nout\nTraceback (most recent call last):\n  File "<string>", line
 COMMAND = "cat a.txt; echo out; python3 -c 'raise ValueError(1)'; exit 3"
 
 
-def heard(agent: str, data: Mapping[str, Any]) -> Heard | None:
-    said: Heard | None = AGENTS[agent].module().heard(data)
+def heard(agent: str, data: Mapping[str, Any]) -> HookMessage | None:
+    said: HookMessage | None = AGENTS[agent].module().received(data)
     return said
 
 

@@ -22,22 +22,25 @@ def project(tmp_path: Path) -> str:
 def kept(
     project: str, arguments: dict[str, Any], outputs: list[str], tool: str = "x"
 ) -> list[bool]:
-    return [success_buffer.keep(project, "s", (tool, arguments, "", output)) for output in outputs]
+    return [
+        success_buffer.keep_success(project, "s", (tool, arguments, "", output))
+        for output in outputs
+    ]
 
 
 def test_the_same_call_with_the_same_answer_is_kept_twice_and_remembered(project: str) -> None:
     command = {"command": "ls"}
     assert kept(project, command, ["a 1s", "a 2s", "a 3s"]) == [True, True, False]
-    assert len(success_buffer.take(project, "s")) == 2
+    assert len(success_buffer.take_successes(project, "s")) == 2
     assert kept(project, command, ["a 9s"]) == [False], "they were taken, and it is known still"
-    assert success_buffer.take(project, "s") == []
+    assert success_buffer.take_successes(project, "s") == []
     assert kept(project, command, ["a 7s", "b"]) == [False, True]
 
 
 def test_once_is_not_often(project: str) -> None:
     for _ in range(2):
         assert kept(project, {"command": "ls"}, ["a"]) == [True]
-        assert len(success_buffer.take(project, "s")) == 1
+        assert len(success_buffer.take_successes(project, "s")) == 1
 
 
 def test_the_same_change_is_the_same_whatever_it_gave(project: str) -> None:
@@ -63,7 +66,7 @@ def test_many_kept_calls_are_taken_in_linear_time(project: str) -> None:
     def take(size: int) -> None:
         lines = (f'["Bash", {{"command": "{n}"}}, "", "ok", "{n:016x}"]\n' for n in range(size))
         (folder / "s.jsonl").write_text("".join(lines), "utf-8")
-        assert len(success_buffer.take(project, "s")) == size
+        assert len(success_buffer.take_successes(project, "s")) == size
 
     assert_linear(take, 15_000)
 

@@ -16,9 +16,9 @@ from loki.adapters.monitor.monitor_sessions import (
     document_of,
     dumped,
 )
-from loki.adapters.monitor.received_call import heard_call, known_call
+from loki.adapters.monitor.received_call import known_call, received_call
 from loki.decision.monitor.monitor_policy import Ended, Finished, Passed, step
-from loki.decision.monitor.monitor_state import Look, MonitorRules, MonitorState
+from loki.decision.monitor.monitor_state import Inspection, MonitorRules, MonitorState
 from loki.memory.sign import Seen, Sighting
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
@@ -115,7 +115,7 @@ def test_a_session_of_which_anything_is_something_else_is_begun_anew_or_goes_on(
     good = json.loads((tmp_path / ".loki" / document_of("s")).read_text("utf-8"))
     assert good["looks"]
     assert good["background"]
-    known = heard_call(Workspace(tmp_path), known_call(check.call), check.output, False, 1)
+    known = received_call(Workspace(tmp_path), known_call(check.call), check.output, False, 1)
     claims = Ended("All tests pass.")
     for wrong in changed(good):
         text = json.dumps(wrong)
@@ -145,7 +145,7 @@ def test_where_the_oldest_looks_are_dropped_the_newest_sightings_stay() -> None:
         Sighting(Failure.of(f"KeyError: 'k{n}' in place {n}", path=f"p{n}.py")) for n in range(40)
     )
     calls = (("python", "x" * 20_000),)
-    looks = {one.failure.fingerprint: Look(1, ("k",), calls) for one in sightings}
+    looks = {one.failure.fingerprint: Inspection(1, ("k",), calls) for one in sightings}
     text = dumped(MonitorState(Seen(sightings), looks))
     assert len(text) <= LARGEST + 1
     kept = MonitorState.from_dict(json.loads(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.path_kinds import any_of, in_scope, kinds, places_of, stem_of
+from loki.decision.drift.path_kinds import any_glob, in_scope, kinds_of_path, path_kinds, stem_of
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_scope(path: str, scope: list[str], expected: bool) -> None:
 
 
 def test_places_and_kinds() -> None:
-    assert "lock" in places_of("web/package-lock.json")
-    assert "test" in places_of("src/__tests__/a.js")
-    assert not places_of("src/app.py")
-    assert kinds()["licences"].search("LICENSE")
-    assert any_of(["(?i)^a$", "^b$"]).search("A")
-    assert not any_of(["(?i)^a$", "^b$"]).search("B")
+    assert "lock" in kinds_of_path("web/package-lock.json")
+    assert "test" in kinds_of_path("src/__tests__/a.js")
+    assert not kinds_of_path("src/app.py")
+    assert path_kinds()["licences"].search("LICENSE")
+    assert any_glob(["(?i)^a$", "^b$"]).search("A")
+    assert not any_glob(["(?i)^a$", "^b$"]).search("B")

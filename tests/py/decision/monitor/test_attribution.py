@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.attribution import TRIED, attempted, is_touched, made_by, names_of
+from loki.decision.monitor.attribution import (
+    TRIED,
+    attempts_to_fix,
+    changes_of_call,
+    is_touched,
+    names_in_failure,
+)
 from loki.decision.monitor.tool_call import ToolCall, known
 from loki.recognition.failure import recognize
 
@@ -28,8 +34,8 @@ CLOCK = recognize(
 def test_a_change_of_a_file_that_it_names_may_be_why(
     tool: str, arguments: dict[str, str], may: bool
 ) -> None:
-    made = (made_by(known(ToolCall(tool, arguments)), 1),)
-    assert is_touched(made, names_of(CLOCK)) is may
+    made = (changes_of_call(known(ToolCall(tool, arguments)), 1),)
+    assert is_touched(made, names_in_failure(CLOCK)) is may
     assert is_touched(made, frozenset())
 
 
@@ -44,9 +50,9 @@ def test_a_change_of_a_file_that_it_names_may_be_why(
 )
 def test_what_could_have_mended_it(path: str, strength: int) -> None:
     call = known(ToolCall("Bash", {"command": "python reproduce.py"}))
-    made = (made_by(known(ToolCall("Edit", {"file_path": path})), 1),)
-    assert attempted(made, 0, call, CLOCK) == strength
-    assert attempted(made, 1, call, CLOCK) == 0
+    made = (changes_of_call(known(ToolCall("Edit", {"file_path": path})), 1),)
+    assert attempts_to_fix(made, 0, call, CLOCK) == strength
+    assert attempts_to_fix(made, 1, call, CLOCK) == 0
 
 
 STACK = (
@@ -56,6 +62,6 @@ STACK = (
 
 def test_a_program_is_mended_where_it_fails() -> None:
     call = known(ToolCall("Bash", {"command": "python build.py"}))
-    made = (made_by(known(ToolCall("Edit", {"file_path": "/w/build.py"})), 1),)
-    assert attempted(made, 0, call, recognize(STACK)) == TRIED
-    assert attempted(made, 0, call) == 1, "it printed something: nobody knows of what"
+    made = (changes_of_call(known(ToolCall("Edit", {"file_path": "/w/build.py"})), 1),)
+    assert attempts_to_fix(made, 0, call, recognize(STACK)) == TRIED
+    assert attempts_to_fix(made, 0, call) == 1, "it printed something: nobody knows of what"

@@ -13,7 +13,7 @@ from loki.base.error import AgentStuck
 from loki.decision.monitor.monitor_policy import (
     Ended,
     Failed,
-    Helped,
+    FailuresReset,
     MonitorEvent,
     Passed,
     Reaction,
@@ -53,7 +53,7 @@ failed = st.builds(
 )
 passed = st.builds(Passed, st.sampled_from(CALLS), told)
 ended = st.builds(Ended, st.sampled_from(["All tests pass.", "I changed it.", ""]) | st.text())
-others = st.builds(Started, st.sampled_from(CALLS)) | st.builds(Helped)
+others = st.builds(Started, st.sampled_from(CALLS)) | st.builds(FailuresReset)
 events = st.lists(failed | passed | ended | others, max_size=40)
 
 
@@ -213,7 +213,7 @@ def test_exempt_commands_and_kinds_are_never_counted() -> None:
         ),  # nobody tells how it ended
         ([Passed(CALLS[2]), Started(CALLS[0]), Passed(CALLS[2])], "All tests pass.", "refuse"),
         ([Passed(CALLS[2]), Started(CALLS[5])], "All tests pass.", "refuse"),
-        ([Passed(CALLS[2]), Helped()], "All tests pass.", "refuse"),
+        ([Passed(CALLS[2]), FailuresReset()], "All tests pass.", "refuse"),
     ],
 )
 def test_a_claim_needs_a_check(before: list[MonitorEvent], message: str, kind: str) -> None:
@@ -230,7 +230,7 @@ def test_the_same_claim_is_refused_once_and_another_one_is_new() -> None:
 
 def test_who_was_helped_begins_to_count_anew() -> None:
     stuck: list[MonitorEvent] = [Failed(CALLS[0], FAILURES[0])] * 4
-    failing = [one.kind for one in run([*stuck, Helped(), *stuck])]
+    failing = [one.kind for one in run([*stuck, FailuresReset(), *stuck])]
     once = ["none", "none", "nudge", "nudge"]
     assert failing == [*once, "none", *once]
 

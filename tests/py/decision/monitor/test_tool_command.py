@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from loki import Workspace
-from loki.adapters.monitor.received_call import heard_call
+from loki.adapters.monitor.received_call import received_call
 from loki.decision.monitor.monitor_policy import Passed
 from loki.decision.monitor.tool_call import Effect, ToolCall, known
 
 
 def went_well(project: Path, command: str, output: str, code: int) -> bool:
     call = known(ToolCall("Bash", {"command": command}))
-    return isinstance(heard_call(Workspace(project), call, output, None, code), Passed)
+    return isinstance(received_call(Workspace(project), call, output, None, code), Passed)
 
 
 @pytest.mark.parametrize(

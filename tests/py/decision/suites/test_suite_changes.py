@@ -9,8 +9,8 @@ import pytest
 
 from loki.decision.suites.suite_changes import COMMITS, MOST, with_changes
 from loki.decision.suites.suite_summary import summarize
-from loki.memory.suites.suite_history import TestHistory
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import SuiteHistory
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.stack_frame import Frame
 from loki.stores.file_store import FileStore
@@ -21,15 +21,15 @@ REFUSED = recognize("E   ConnectionRefusedError: [Errno 111] Connection refused"
 
 def run(
     number: int, *failing: tuple[str, Failure], passed: Sequence[str] = (), environment: str = "e"
-) -> TestRun:
+) -> SuiteRun:
     """A run at a commit of its own."""
-    return TestRun(
+    return SuiteRun(
         id=str(number),
         started_at=f"2026-04-{number:02}T10:15:30.000Z",
         commit=f"{number:040}",
         environment=environment,
         passed=tuple(passed),
-        failures=tuple(TestFailure(test, "call", "failed", failure) for test, failure in failing),
+        failures=tuple(SuiteFailure(test, "call", "failed", failure) for test, failure in failing),
     )
 
 
@@ -46,8 +46,8 @@ class Asked:
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> TestHistory:
-    history = TestHistory(FileStore(tmp_path))
+def history(tmp_path: Path) -> SuiteHistory:
+    history = SuiteHistory(FileStore(tmp_path))
     history.keep(run(1, passed=("a", "b")))
     history.keep(run(2, passed=("a", "b")))
     history.keep(run(3, ("a", WRONG), passed=("b",)))
@@ -55,13 +55,15 @@ def history(tmp_path: Path) -> TestHistory:
     return history
 
 
-def changed(history: TestHistory, now: TestRun, asked: Asked) -> list[tuple[str, tuple[str, ...]]]:
+def changed(
+    history: SuiteHistory, now: SuiteRun, asked: Asked
+) -> list[tuple[str, tuple[str, ...]]]:
     """Commit and files of each cause."""
     found = with_changes(summarize(now, history), history, asked).causes
     return [(cause.passed_at.lstrip("0"), cause.changed) for cause in found]
 
 
-def test_since_it_last_passed(history: TestHistory) -> None:
+def test_since_it_last_passed(history: SuiteHistory) -> None:
     """In this environment; tests and prose are left out, what is in the stack comes first."""
     low = Failure(
         message="no",
@@ -78,12 +80,12 @@ def test_since_it_last_passed(history: TestHistory) -> None:
 @pytest.mark.parametrize(
     "files", [None, (), ("tests/test_a.py",), [f"{n}.py" for n in range(MOST + 1)]]
 )
-def test_nothing_to_tell(history: TestHistory, files: Sequence[str] | None) -> None:
+def test_nothing_to_tell(history: SuiteHistory, files: Sequence[str] | None) -> None:
     """Git does not know, nothing changed, only tests did, or too much."""
     assert changed(history, run(5, ("a", WRONG)), Asked(files)) == [("", ())]
 
 
-def test_nobody_is_asked_in_vain(history: TestHistory) -> None:
+def test_nobody_is_asked_in_vain(history: SuiteHistory) -> None:
     """Not of what never passed, not of what the code is not to blame for, and not often."""
     asked = Asked(["x.py"])
     assert changed(history, run(5, ("new", WRONG)), asked) == [("", ())]

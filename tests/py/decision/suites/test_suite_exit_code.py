@@ -6,20 +6,20 @@ import pytest
 
 from loki.decision.suites.suite_exit_code import excused, exit_code
 from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, TestSummary
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
 WRONG = Failure.of("assert 1 == 2")
 
 
-def summary(*labels: LabelName, interrupted: bool = False) -> TestSummary:
+def summary(*labels: LabelName, interrupted: bool = False) -> SuiteSummary:
     members = tuple(
-        Member(TestFailure(f"t{number}", "call", "failed", WRONG), Label(name, "why"))
+        Member(SuiteFailure(f"t{number}", "call", "failed", WRONG), Label(name, "why"))
         for number, name in enumerate(labels)
     )
     cause = Cause(WRONG, Label("new", "why"), "", "unknown", members, 1, "", "")
-    return TestSummary(TestRun(id="r", interrupted=interrupted), (cause,) if labels else ())
+    return SuiteSummary(SuiteRun(id="r", interrupted=interrupted), (cause,) if labels else ())
 
 
 @pytest.mark.parametrize(

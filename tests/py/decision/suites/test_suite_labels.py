@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from loki.decision.suites.suite_labels import Label, label_of, rescued
-from loki.memory.suites.suite_past_runs import TestPast
-from loki.memory.suites.suite_run import Outcome, Phase, TestFailure, TestRun
+from loki.memory.suites.suite_past_runs import SuitePastRuns
+from loki.memory.suites.suite_run import Outcome, Phase, SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure, recognize
 
 TEST = "tests/test_a.py::test_x"
@@ -27,7 +27,7 @@ class Told:
         number: of runs so far.
     """
 
-    past: TestPast
+    past: SuitePastRuns
     number: int = 0
 
     def run(
@@ -39,13 +39,13 @@ class Told:
         environment: str = "",
         phase: Phase = "call",
         outcome: Outcome = "failed",
-    ) -> TestRun:
+    ) -> SuiteRun:
         """A run in which the test passed ("passed"), was rescued ("rescued"), or failed so."""
         self.number += 1
         failing = isinstance(what, Failure)
-        one = [TestFailure(TEST, phase, outcome, what)] if isinstance(what, Failure) else []
-        again = [TestFailure(TEST, "call", "rerun", WRONG, rerun=1)] if what == "rescued" else []
-        return TestRun(
+        one = [SuiteFailure(TEST, phase, outcome, what)] if isinstance(what, Failure) else []
+        again = [SuiteFailure(TEST, "call", "rerun", WRONG, rerun=1)] if what == "rescued" else []
+        return SuiteRun(
             id=f"r{self.number}",
             started_at=f"2026-04-{self.number:02}T10:15:30.000Z",
             commit=commit or f"{self.number:040}",
@@ -64,7 +64,7 @@ class Told:
 
 def after(*runs: tuple[str | Failure, str] | str | Failure) -> Told:
     """What is known after some runs: outcome, or outcome and tree."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for one in runs:
         what, tree = one if isinstance(one, tuple) else (one, "")
         told.past.add(told.run(what, tree))
@@ -135,7 +135,7 @@ def test_gone_after_a_change_is_not_flaky() -> None:
 
 def test_flaky_on_this_code() -> None:
     """It passed and failed on the very same code."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for what in ("passed", "passed", WRONG):
         told.past.add(told.run(what, "t", commit="c" * 40))
     assert told.label(WRONG, "t", commit="c" * 40) == Label(
@@ -145,14 +145,14 @@ def test_flaky_on_this_code() -> None:
 
 def test_other_interpreter_is_not_flaky() -> None:
     """The same code under another interpreter may fail for that."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     told.past.add(told.run("passed", "t", commit="c", environment="3.12"))
     assert told.label(WRONG, "t", commit="c", environment="3.10").name == "new"
 
 
 def test_known_flaky() -> None:
     """It failed so by chance before, on other code."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for what, commit in (("passed", "a"), (WRONG, "a"), ("passed", "a"), ("passed", "b")):
         told.past.add(told.run(what, "t" + commit, commit=commit))
     label = told.label(WRONG, "tz", commit="z")
@@ -170,7 +170,7 @@ def test_rescued_before() -> None:
 
 def test_flaky_until_it_is_broken() -> None:
     """A test that failed one time in three fails five times in a row: that is no chance any more."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for what in ("passed", WRONG, "passed"):
         told.past.add(told.run(what, "t", commit="c"))
     names = []
@@ -184,19 +184,19 @@ def test_flaky_until_it_is_broken() -> None:
 
 def test_comes_and_goes_on_a_commit() -> None:
     """The state of the working tree is not known: only who repairs what he broke twice is flaky."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for what in ("passed", WRONG, "passed"):
         told.past.add(told.run(what, commit="c"))
     label = told.label(WRONG, commit="c")
     assert label == Label("flaky", "passed twice and failed twice in turn on commit c")
-    shorter = Told(TestPast())
+    shorter = Told(SuitePastRuns())
     shorter.past.add(shorter.run("passed", commit="c"))
     assert shorter.label(WRONG, commit="c").name == "new"
 
 
 def test_what_the_machine_decides_is_not_flaky() -> None:
     """A module that is installed meanwhile: the same code passes, not by chance."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for what in ("passed", MISSING, "passed"):
         told.past.add(told.run(what, "t", commit="c"))
     assert told.label(MISSING, "t", commit="c").name == "recurring"
@@ -205,7 +205,7 @@ def test_what_the_machine_decides_is_not_flaky() -> None:
 
 def test_of_a_file_nothing_is_known_until_it_fails() -> None:
     """That is not said of it as if it were a new test."""
-    label = Told(TestPast()).label(MISSING, phase="collect")
+    label = Told(SuitePastRuns()).label(MISSING, phase="collect")
     assert label == Label("new", "this file was never seen to fail before")
 
 
@@ -248,7 +248,7 @@ def test_rescued_now() -> None:
 
 def test_an_environment_has_a_past_of_its_own() -> None:
     """What fails with one interpreter only is broken there, however often others pass in between."""
-    told = Told(TestPast())
+    told = Told(SuitePastRuns())
     for _ in range(3):
         told.past.add(told.run(WRONG, "t", commit="c", environment="3.10"))
         told.past.add(told.run("passed", "t", commit="c", environment="3.12"))

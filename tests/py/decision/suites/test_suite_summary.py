@@ -9,13 +9,13 @@ from loki.decision.suites.suite_labels import Label
 from loki.decision.suites.suite_summary import (
     Member,
     cause_label,
+    next_step,
     summarize,
     to_dict,
-    todo_of,
     where_of,
 )
-from loki.memory.suites.suite_history import TestHistory
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import SuiteHistory
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.stack_frame import Frame
 from loki.stores.file_store import FileStore
@@ -35,25 +35,25 @@ def below(path: str, said: str = "no such currency") -> Failure:
     )
 
 
-def run(name: str, *failing: tuple[str, Failure], passed: tuple[str, ...] = ()) -> TestRun:
-    return TestRun(
+def run(name: str, *failing: tuple[str, Failure], passed: tuple[str, ...] = ()) -> SuiteRun:
+    return SuiteRun(
         id=name,
         started_at=f"2026-04-{int(name):02}T10:15:30.000Z",
         passed=passed,
-        failures=tuple(TestFailure(test, "call", "failed", failure) for test, failure in failing),
+        failures=tuple(SuiteFailure(test, "call", "failed", failure) for test, failure in failing),
     )
 
 
 def test_a_green_run() -> None:
     """Nothing failed, nothing to say."""
-    summary = summarize(run("1", passed=("a",)), TestHistory())
+    summary = summarize(run("1", passed=("a",)), SuiteHistory())
     assert (summary.causes, summary.rescued, summary.members) == ((), (), ())
 
 
 def test_causes(tmp_path: Path) -> None:
     """Most failures first; each cause with its tests, in an order that no worker changes."""
     money, page = below("app/money.py"), below("app/page.py")
-    history = TestHistory(FileStore(tmp_path))
+    history = SuiteHistory(FileStore(tmp_path))
     history.keep(run("1", ("b", money), passed=("a", "c")))
     now = run("2", ("c", page), ("b", money), ("a", money))
     history.keep(now)  # it is not its own past
@@ -73,7 +73,7 @@ def test_label_of_a_cause() -> None:
     """What is new does not hide behind what is known; how many say the same is said."""
 
     def members(*labels: tuple[str, str]) -> list[Member]:
-        failing = TestFailure("t", "call", "failed", WRONG)
+        failing = SuiteFailure("t", "call", "failed", WRONG)
         return [Member(failing, Label(*label)) for label in labels]  # type: ignore[arg-type]
 
     assert cause_label(members(("flaky", "x"))) == Label("flaky", "x")
@@ -92,8 +92,8 @@ def test_label_of_a_cause() -> None:
 
 def test_rescued() -> None:
     """A test that passed when tried again is told of once, and is no failure."""
-    tries = tuple(TestFailure("a", "call", "rerun", WRONG, rerun=n) for n in (1, 2))
-    summary = summarize(TestRun(id="1", passed=("a",), reruns=tries), TestHistory())
+    tries = tuple(SuiteFailure("a", "call", "rerun", WRONG, rerun=n) for n in (1, 2))
+    summary = summarize(SuiteRun(id="1", passed=("a",), reruns=tries), SuiteHistory())
     assert [member.failing.test for member in summary.rescued] == ["a"]
     assert "failed twice in this run" in summary.rescued[0].label.evidence
     assert summary.causes == ()
@@ -108,24 +108,24 @@ def test_where_to_look() -> None:
 
 def test_what_to_do() -> None:
     """Every label and kind gets one sentence that can be acted on."""
-    assert todo_of(WRONG, "t[a b]", "new") == (
+    assert next_step(WRONG, "t[a b]", "new") == (
         "Look at tests/test_a.py:3; run it alone: pytest 't[a b]'"
     )
-    assert "Run it again" in todo_of(WRONG, "t", "infrastructure")
-    assert "varies" in todo_of(WRONG, "t", "flaky")
+    assert "Run it again" in next_step(WRONG, "t", "infrastructure")
+    assert "varies" in next_step(WRONG, "t", "flaky")
     missing = recognize("E   ModuleNotFoundError: No module named 'x'", command="pytest")
-    assert "whether x is installed" in todo_of(missing, "t", "new")
+    assert "whether x is installed" in next_step(missing, "t", "new")
     nameless = recognize("E   ImportError: cannot import name 'x' from 'y'", command="pytest")
-    assert "{" not in todo_of(nameless, "t", "new")
+    assert "{" not in next_step(nameless, "t", "new")
     for text in ("E   KeyError: 'PORT'\n\n<frozen os>:685: KeyError", "E   KeyError: 'MY_PORT'"):
-        asked = todo_of(recognize(text, command="pytest"), "t", "new")
+        asked = next_step(recognize(text, command="pytest"), "t", "new")
         assert asked.replace("MY_", "") == "Set the environment variable PORT where the check runs."
-    assert todo_of(Failure.of("it broke"), "t", "new") == "Run it alone: pytest t"
+    assert next_step(Failure.of("it broke"), "t", "new") == "Run it alone: pytest t"
 
 
 def test_as_json() -> None:
     """All of it is JSON."""
-    summary = summarize(run("1", ("a", WRONG)), TestHistory())
+    summary = summarize(run("1", ("a", WRONG)), SuiteHistory())
     data = json.loads(json.dumps(to_dict(summary)))
     assert data["causes"][0]["tests"][0]["label"] == "new"
     assert data["run"]["id"] == "1"

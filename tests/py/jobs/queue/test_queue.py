@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
-from loki.jobs.queue.lease import Claim, Slots
+from loki.jobs.queue.lease import LeasedTask, Slots
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
@@ -20,8 +20,8 @@ def queue(tmp_path: Path) -> Queue:
     return Queue(FileStore(tmp_path), ManualClock())
 
 
-def claimed(queue: Queue, worker: Worker, capacity: Slots | None = None) -> Claim:
-    claim = queue.claim(worker, capacity)
+def claimed(queue: Queue, worker: Worker, capacity: Slots | None = None) -> LeasedTask:
+    claim = queue.lease(worker, capacity)
     assert claim is not None
     return claim
 
@@ -53,7 +53,7 @@ def test_a_task_waits_for_all_that_it_depends_on(queue: Queue, tmp_path: Path) -
         a, b = claimed(queue, worker), claimed(queue, worker)
         assert (a.id, b.id) == ("a", "b")
         assert queue.complete(a)
-        assert queue.claim(worker) is None
+        assert queue.lease(worker) is None
         assert queue.complete(b)
         assert claimed(queue, worker).id == "c"
 
@@ -87,9 +87,9 @@ def test_capacity_counts_over_all_workers(queue: Queue, tmp_path: Path) -> None:
     queue.submit_all([QueuedTask(id_, id_, urgent=id_ == "c") for id_ in "abcd"])
     with Worker(tmp_path) as one, Worker(tmp_path) as other:
         assert claimed(queue, one, Slots(2, lambda task: task.urgent)).id == "c"
-        assert queue.claim(other, Slots(2))
-        assert queue.claim(other, Slots(2)) is None
-        assert queue.claim(other, Slots(3))
+        assert queue.lease(other, Slots(2))
+        assert queue.lease(other, Slots(2)) is None
+        assert queue.lease(other, Slots(3))
 
 
 def test_ids_are_taken_once_and_nobody_waits_for_himself(queue: Queue) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.jobs.queue.queue_dependency import Waiting, cycle, waits_for
+from loki.jobs.queue.queue_dependency import InboxItem, cycle, waits_for
 from loki.jobs.queue.queued_task import QueuedTask
 
 NAMES = st.sampled_from("abcdef")
@@ -36,5 +36,5 @@ def test_only_what_is_completed_is_not_waited_for() -> None:
     lists = {"a": "completed", "b": "failed", "c": "pending"}
     task = QueuedTask("t", "T", dependencies=("a", "b", "c", "d"))
     waiting = waits_for(task, lists.get)  # type: ignore[arg-type]
-    assert waiting == (Waiting("b", "failed"), Waiting("c", "pending"), Waiting("d", None))
+    assert waiting == (InboxItem("b", "failed"), InboxItem("c", "pending"), InboxItem("d", None))
     assert [one.is_stuck for one in waiting] == [True, False, True]

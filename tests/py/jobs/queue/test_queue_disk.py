@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from loki.base.error import StoreError
-from loki.jobs.queue.lease import Claim
+from loki.jobs.queue.lease import LeasedTask
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
@@ -33,9 +33,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "queue").glob("*.json")}
 
 
-VERBS: dict[str, Callable[[Queue, Worker, Claim], Any]] = {
+VERBS: dict[str, Callable[[Queue, Worker, LeasedTask], Any]] = {
     "submit": lambda queue, *_: queue.submit(QueuedTask("new", "N")),
-    "claim": lambda queue, worker, _: queue.claim(worker),
+    "claim": lambda queue, worker, _: queue.lease(worker),
     "complete": lambda queue, _, claim: queue.complete(claim),
     "release": lambda queue, _, claim: queue.release(claim),
     "dead_letter": lambda queue, _, claim: queue.dead_letter({"task_id": "a"}, claim),
@@ -49,7 +49,7 @@ def test_a_full_disk(tmp_path: Path, verb: str) -> None:
     queue = opened(tmp_path)
     queue.submit_all([QueuedTask("a", "A"), QueuedTask("b", "B")])
     with Worker(tmp_path) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         before, index = contents(tmp_path), tmp_path / "state" / "queue.db"
         with _full(0), pytest.raises(StoreError, match=r"queue\.db"):
@@ -92,7 +92,7 @@ def test_lists_that_find_no_room_follow_later(
         return original(handle, data)
 
     with Worker(tmp_path) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         before = contents(tmp_path)
         with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):

@@ -53,7 +53,7 @@ def test_a_bare_array_is_read_and_moves_like_any_other(queue: Queue, tmp_path: P
         '[{"task_id": 7, "name": "Log in", "x": {"y": [1.50, null]}}, "sweep-up"]',
     )
     with Worker(tmp_path) as worker:
-        first, second = queue.claim(worker), queue.claim(worker)
+        first, second = queue.lease(worker), queue.lease(worker)
         assert first
         assert second
         assert (first.id, first.task.title, second.id) == ("7", "Log in", "sweep-up")
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_told_and_left(
         for verb in (
             queue.tasks,
             lambda: queue.submit(QueuedTask("c", "C")),
-            lambda: queue.claim(worker),
+            lambda: queue.lease(worker),
             lambda: queue.dead_letter({"task_id": "x"}),
         ):
             with pytest.raises(StoreError) as caught:
@@ -110,7 +110,7 @@ def test_an_entry_that_is_no_task_stays_where_it_stands(
     odd = [None, {"x": 1}, ["a"], "", True]
     put(tmp_path, "pending", json.dumps([odd[0], {"id": "a"}, *odd[1:]]))
     with caplog.at_level(logging.WARNING), Worker(tmp_path) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         assert claim.id == "a"
         queue.complete(claim)
@@ -140,12 +140,12 @@ def test_what_stands_twice_is_told_and_kept(
     put(tmp_path, "pending", '[{"id": "a", "n": 1}, {"id": "a", "n": 2}, {"id": "b"}]')
     put(tmp_path, "completed", '[{"id": "b"}]')
     with caplog.at_level(logging.WARNING), Worker(tmp_path) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         assert (claim.id, claim.task.raw["n"]) == ("a", 1)
-        assert queue.claim(worker) is None, "the other is in progress, b is completed"
+        assert queue.lease(worker) is None, "the other is in progress, b is completed"
         queue.complete(claim)
-        assert queue.claim(worker) is None
+        assert queue.lease(worker) is None
     assert tasks_in(tmp_path, "pending") == [{"id": "a", "n": 2}, {"id": "b"}]
     assert [task["n"] for task in tasks_in(tmp_path, "completed") if task["id"] == "a"] == [1]
     assert "'b' stands in completed, too, which counts" in caplog.text
@@ -155,10 +155,10 @@ def test_what_other_programs_have_in_progress_is_theirs(queue: Queue, tmp_path: 
     theirs = {"id": "a", "claim": "me", "claimedBy": "agent-7", "status": "in_progress"}
     put(tmp_path, "in-progress", json.dumps([theirs]))
     with Worker(tmp_path) as worker:
-        assert queue.claim(worker) is None
+        assert queue.lease(worker) is None
         assert tasks_in_bare(tmp_path) == [theirs]
         queue.take_back("a")
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         assert queue.complete(claim)
     (done,) = tasks_in(tmp_path, "completed")
@@ -179,7 +179,7 @@ def test_a_current_task_that_is_garbage_is_set_aside(
     queue.submit(QueuedTask("a", "A"))
     with Worker(tmp_path) as worker:
         path.write_bytes(data)
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         assert json.loads(path.read_text())["id"] == "a"
         path.write_bytes(data)
         assert queue.find("a")
@@ -196,11 +196,11 @@ def test_another_programs_current_task_stays(queue: Queue, tmp_path: Path) -> No
     path = put(tmp_path, "current-task", '{"id": "mine"}')
     queue.submit(QueuedTask("a", "A"))
     with Worker(tmp_path) as worker:
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         assert path.read_text() == '{"id": "mine"}'
         path.unlink()
         queue.submit(QueuedTask("b", "B"))
-        b = queue.claim(worker)
+        b = queue.lease(worker)
         assert b
         assert json.loads(path.read_text())["id"] in {"a", "b"}
         queue.complete(b)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from loki.base.error import UsageError
-from loki.jobs.queue.lease import Claim, Slots
+from loki.jobs.queue.lease import LeasedTask, Slots
 from loki.jobs.queue.queue import LEASE, Queue
 from loki.jobs.queue.queue_operations import MOST_LOST
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, QueuedTask
@@ -54,7 +54,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.queue = self.opened()
         self.known: list[Known] = []
-        self.claims: list[tuple[Known, int, Claim]] = []
+        self.claims: list[tuple[Known, int, LeasedTask]] = []
         self.workers = {0: self.worker(), 1: self.worker(), 2: self.worker(elsewhere=True)}
 
     def teardown(self) -> None:
@@ -90,7 +90,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(worker=st.sampled_from([0, 1, 2]), slots=st.integers(1, 4), urgent=st.booleans())
     def claim(self, worker: int, slots: int, urgent: bool) -> None:
         capacity = Slots(slots, lambda task: task.urgent or not urgent)
-        claim = self.queue.claim(self.workers[worker], capacity)
+        claim = self.queue.lease(self.workers[worker], capacity)
         self.reap()
         done = {one.id for one in self.known if one.where == "completed"}
         free = [
@@ -219,7 +219,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     # --- the reference --------------------------------------------------------------------------------
 
-    def held(self, data: st.DataObject) -> tuple[Known, bool, Claim] | None:
+    def held(self, data: st.DataObject) -> tuple[Known, bool, LeasedTask] | None:
         """A claim that was once made, and whether it holds still."""
         if not self.claims:
             return None

@@ -104,7 +104,7 @@ def test_who_writes_what_it_read_before_takes_nothing_back(folder: Path) -> None
     queue.submit_all([QueuedTask("a", "A"), QueuedTask("b", "B")])
     old = read(folder, "pending")
     with Worker(folder) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         queue.submit(QueuedTask("c", "C"))
         queue.block("b", "no")
@@ -147,7 +147,7 @@ def test_a_task_that_another_program_moves_is_moved_whichever_list_it_writes_fir
         assert queue.where(id_) == "in-progress"
         queue.take_back(id_)
         with Worker(folder) as worker:
-            claim = queue.claim(worker)
+            claim = queue.lease(worker)
             assert claim
             queue.complete(claim)
 
@@ -159,7 +159,7 @@ def test_a_claimed_task_that_a_program_puts_back_is_pending(folder: Path) -> Non
     queue.submit(QueuedTask("a", "A"))
     old = read(folder, "pending")
     with Worker(folder) as worker:
-        assert queue.claim(worker)
+        assert queue.lease(worker)
         clock.advance(SLOW + 1)
         put(folder, "pending", old)
         assert queue.where("a") == "in-progress"
@@ -171,11 +171,11 @@ def test_of_two_tasks_with_one_id_neither_is_deleted(folder: Path) -> None:
     queue = opened(folder)
     put(folder, "pending", [{"id": "a", "n": 1}, {"id": "a", "n": 2}])
     with Worker(folder) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         assert queue.release(claim) == "pending"
         assert sorted(one["n"] for one in read(folder, "pending")) == [1, 2]
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim
         assert queue.fail(claim, "no")
         queue.requeue("a")
@@ -231,9 +231,9 @@ def test_an_index_that_is_broken_or_gone_is_made_anew_from_the_lists(
     assert "set aside as queue.db.corrupt-1" in caplog.text
     path.unlink()
     with Worker(folder) as worker:
-        claim = opened(folder).claim(worker)
+        claim = opened(folder).lease(worker)
         assert claim
-        assert opened(folder).claim(worker) is None, "b waits for a"
+        assert opened(folder).lease(worker) is None, "b waits for a"
 
 
 def test_a_row_of_the_index_that_stands_in_no_list_is_passed_over(folder: Path) -> None:

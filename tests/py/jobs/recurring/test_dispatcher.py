@@ -11,8 +11,14 @@ from typing import Any
 from loki.base.error import UsageError
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_due import due, next_time
-from loki.jobs.recurring.recurring_outcome import Knobs, Notice, begun, paused, replanned
-from loki.jobs.recurring.recurring_run import PutOff, Ran, RunRecord, Start, Verdict
+from loki.jobs.recurring.recurring_outcome import (
+    Notice,
+    RecurrenceSettings,
+    begun,
+    paused,
+    replanned,
+)
+from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, RunResult, Start, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.testing import ManualClock, MemoryStore
@@ -22,21 +28,23 @@ NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 
 def made(id_: str = "t", schedule: dict[str, Any] | None = None, **more: Any) -> RecurringTask:
     data = {"id": id_, "schedule": schedule or {"cron": "0 * * * *"}, "command": ["x"], **more}
-    return replanned(RecurringTask.model_validate(data), NOW, Knobs())
+    return replanned(RecurringTask.model_validate(data), NOW, RecurrenceSettings())
 
 
 class Answers:
     """A runner that says what it is told to; each call is kept."""
 
-    def __init__(self, *answers: Ran | PutOff | Exception, verdict: Verdict | None = None) -> None:
+    def __init__(
+        self, *answers: RunResult | RunPostponed | Exception, verdict: Verdict | None = None
+    ) -> None:
         self.answers = list(answers)
         self.verdict = verdict
         self.starts: list[Start] = []
 
-    def run(self, task: RecurringTask, start: Start) -> Ran | PutOff:
+    def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
         del task
         self.starts.append(start)
-        answer = self.answers.pop(0) if self.answers else Ran("success")
+        answer = self.answers.pop(0) if self.answers else RunResult("success")
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -134,7 +142,7 @@ def test_a_person_who_runs_a_task_loses_no_outcome() -> None:
     house = House(Answers(), begun(made(), Start(1, NOW), NOW))
     done = house.dispatcher.run_now("t").runs
     assert [(run.number, run.status) for _, run in done] == [(1, "cancelled"), (2, "success")]
-    house = House(Answers(Ran("pending_evaluation"), Ran("failed")), made())
+    house = House(Answers(RunResult("pending_evaluation"), RunResult("failed")), made())
     house.tick("1h")
     done = house.dispatcher.run_now("t").runs
     assert [(run.number, run.status) for _, run in done] == [(1, "failed"), (2, "failed")]
@@ -142,7 +150,7 @@ def test_a_person_who_runs_a_task_loses_no_outcome() -> None:
 
 
 def test_a_verdict_that_was_not_counted_is_not_asked_for_again() -> None:
-    house = House(Answers(Ran("pending_evaluation"), verdict=None), made())
+    house = House(Answers(RunResult("pending_evaluation"), verdict=None), made())
     house.tick("1h")
     (run,) = house.tasks.runs("t")
     house.tasks.add_run("t", run.model_copy(update={"status": "rescued"}))  # and it died
@@ -177,7 +185,7 @@ def test_what_follows_a_round_comes_again_when_it_wants_to() -> None:
 
 def test_put_off_is_no_run() -> None:
     until = NOW + timedelta(hours=1, minutes=5)
-    house = House(Answers(PutOff(until, "the breaker is open")), made())
+    house = House(Answers(RunPostponed(until, "the breaker is open")), made())
     house.clock.advance("1h")
     done = house.dispatcher.tick()
     assert (done.runs, [one.reason for _, one in done.put_off]) == ([], ["the breaker is open"])
@@ -198,7 +206,9 @@ def test_what_a_runner_raises_is_a_failure_of_that_task_alone() -> None:
 
 
 def test_a_rescued_run_is_a_success() -> None:
-    runner = Answers(Ran("failed"), Ran("pending_evaluation"), verdict=Verdict(True, "good enough"))
+    runner = Answers(
+        RunResult("failed"), RunResult("pending_evaluation"), verdict=Verdict(True, "good enough")
+    )
     house = House(runner, made())
     house.tick("1h")
     assert house.tick("3h") == [("t", "pending_evaluation"), ("t", "rescued")]
@@ -209,7 +219,7 @@ def test_a_rescued_run_is_a_success() -> None:
 
 def test_a_run_that_is_rejected_has_failed() -> None:
     house = House(
-        Answers(Ran("pending_evaluation", reason="x"), verdict=Verdict(False, "no")), made()
+        Answers(RunResult("pending_evaluation", reason="x"), verdict=Verdict(False, "no")), made()
     )
     assert house.tick("1h") == [("t", "pending_evaluation"), ("t", "failed")]
     assert house.tasks.load("t").consecutive_failures == 1
@@ -217,7 +227,7 @@ def test_a_run_that_is_rejected_has_failed() -> None:
 
 
 def test_a_run_that_nobody_can_evaluate_is_pending_until_the_next_and_has_failed_then() -> None:
-    house = House(Answers(Ran("pending_evaluation")), made())
+    house = House(Answers(RunResult("pending_evaluation")), made())
     assert house.tick("1h") == [("t", "pending_evaluation")]
     assert house.tasks.load("t").status == "pending_evaluation"
     assert house.tasks.load("t").consecutive_failures == 0
@@ -230,10 +240,10 @@ def test_a_person_may_change_a_task_while_it_runs() -> None:
     house = House(Answers(), made())
 
     class Slow(Answers):
-        def run(self, task: RecurringTask, start: Start) -> Ran | PutOff:
+        def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
             del start
             house.tasks.update(task.id, lambda one: paused(one, NOW, "stop", "ada"))
-            return Ran("failed")
+            return RunResult("failed")
 
     house.dispatcher = Dispatcher(house.tasks, Slow(), house.clock, house.locks)
     house.tick("1h")
@@ -246,10 +256,10 @@ def test_a_task_that_is_removed_while_it_runs_stays_removed() -> None:
     house = House(Answers(), made())
 
     class Slow(Answers):
-        def run(self, task: RecurringTask, start: Start) -> Ran | PutOff:
+        def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
             del start
             house.tasks.remove(task.id)
-            return Ran("success")
+            return RunResult("success")
 
     house.dispatcher = Dispatcher(house.tasks, Slow(), house.clock, house.locks)
     house.tick("1h")
@@ -257,7 +267,7 @@ def test_a_task_that_is_removed_while_it_runs_stays_removed() -> None:
 
 
 def test_output_is_kept_of_ten_runs() -> None:
-    house = House(Answers(*(Ran("success", 0, stdout=f"{n}\n") for n in range(12))), made())
+    house = House(Answers(*(RunResult("success", 0, stdout=f"{n}\n") for n in range(12))), made())
     for _ in range(12):
         house.tick("1h")
     kept = [run for run in house.tasks.runs("t") if house.tasks.output(run.output)]
@@ -267,7 +277,7 @@ def test_output_is_kept_of_ten_runs() -> None:
 
 def test_a_stopped_cycle_is_told_once() -> None:
     cycle = {"delay": "1m", "max_failure_restarts": 0}
-    house = House(Answers(Ran("failed", reason="boom")), made("c", cycle))
+    house = House(Answers(RunResult("failed", reason="boom")), made("c", cycle))
     assert house.tick() == [("c", "failed")]
     assert house.told == [("c", "stopped")]
     assert house.tick("1d") == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.jobs.recurring.recurring_outcome import (
-    Knobs,
+    RecurrenceSettings,
     begun,
     delay,
     paused,
@@ -24,7 +24,7 @@ from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable, read
 from support.examples import examples
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
-KNOBS = Knobs()
+KNOBS = RecurrenceSettings()
 HOURLY = {"cron": "0 * * * *"}
 STATUSES: tuple[Status, ...] = ("success", "failed", "cancelled", "pending_evaluation", "rescued")
 
@@ -164,7 +164,10 @@ def test_no_delay_leaves_its_bounds(
     cron: str, failures: int, minutes: int, multiplier: float, cap: float
 ) -> None:
     at = NOW + timedelta(minutes=minutes)
-    knobs, plain = Knobs(multiplier, cap), Knobs(multiplier, cap, jitter=0)
+    knobs, plain = (
+        RecurrenceSettings(multiplier, cap),
+        RecurrenceSettings(multiplier, cap, jitter=0),
+    )
     task = made({"cron": cron}).with_(consecutive_failures=failures)
     base = task.timing().gap(at)
     found = delay(task, at, knobs)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import Knobs, replanned
-from loki.jobs.recurring.recurring_run import Ran, RunRecord, Start, Status, Verdict
+from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, replanned
+from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Status, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.memory.store import Record, Rewrite
@@ -70,10 +70,10 @@ class Runner:
         self.status = status
         self.begun: list[int] = []
 
-    def run(self, task: RecurringTask, start: Start) -> Ran:
+    def run(self, task: RecurringTask, start: Start) -> RunResult:
         del task
         self.begun.append(start.number)
-        return Ran(self.status, stdout="out\n")
+        return RunResult(self.status, stdout="out\n")
 
     def evaluate(self, task: Any, run: RunRecord, cancelled: threading.Event) -> Verdict:
         del task, run, cancelled
@@ -90,7 +90,7 @@ def test_each_run_is_counted_once_wherever_it_dies(status: Status) -> None:
         store, clock, runner = Mortal(), ManualClock(NOW), Runner(status)
         tasks = RecurringTasks(store)
         part = {"id": "t", "schedule": {"cron": "0 * * * *"}, "command": ["x"]}
-        tasks.add(replanned(RecurringTask.model_validate(part), NOW, Knobs()))
+        tasks.add(replanned(RecurringTask.model_validate(part), NOW, RecurrenceSettings()))
         clock.advance("1h")
         store.dies_at = store.writes + step / 2
         survived = True

@@ -31,7 +31,7 @@ def test_a_blocked_task_says_which_command_answers(
     queue = Queue(FileStore(folder), ManualClock())
     queue.submit(QueuedTask("t", "make add add"))
     with Worker(folder) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim is not None
         finished = finish(queue, claim, Outcome("t", "escalated", 1, reason="why", **said))
     assert finished[0] == "blocked"

@@ -15,7 +15,7 @@ from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.queued_task_spec import DefaultAgent
-from loki.jobs.work.worker_pool import Crew, Job
+from loki.jobs.work.worker_pool import Job, WorkerPool
 
 
 def test_a_task_that_is_claimed_again_at_once_is_not_forgotten(
@@ -24,20 +24,20 @@ def test_a_task_that_is_claimed_again_at_once_is_not_forgotten(
     workspace = loki.Workspace(tmp_path)
     queue = queue_of(workspace)
     queue.submit(QueuedTask("again", "do it"))
-    crew = Crew(workspace, 1)
+    pool = WorkerPool(workspace, 1)
     with Worker(workspace.folder) as worker:
-        first = queue.claim(worker)
+        first = queue.lease(worker)
         assert first is not None
-        old = crew._jobs["again"] = Job(first)
+        old = pool._jobs["again"] = Job(first)
         queue.release(first)
-        second = queue.claim(worker)
+        second = queue.lease(worker)
         assert second is not None
-        new = crew._jobs["again"] = Job(second)  # before the old one's thread has ended
-        monkeypatch.setattr(crew, "_try", lambda _: ("paused", "a breaker is open", None))
-        crew._work(old)
-        assert crew._jobs == {"again": new}
-        crew._work(new)
-        assert crew._jobs == {}
+        new = pool._jobs["again"] = Job(second)  # before the old one's thread has ended
+        monkeypatch.setattr(pool, "_try", lambda _: ("paused", "a breaker is open", None))
+        pool._work(old)
+        assert pool._jobs == {"again": new}
+        pool._work(new)
+        assert pool._jobs == {}
 
 
 def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
@@ -50,10 +50,10 @@ def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
     text = path.read_text()
     path.write_text(text[:20])
     default = DefaultAgent(agent_command="true")
-    crew = Crew(workspace, 1, default=default, watch=True, max_tasks=1)
-    monkeypatch.setattr(crew, "_try", lambda _: ("failed", "nobody is there", None))
+    pool = WorkerPool(workspace, 1, default=default, watch=True, max_tasks=1)
+    monkeypatch.setattr(pool, "_try", lambda _: ("failed", "nobody is there", None))
     with caplog.at_level(logging.WARNING):
-        working = threading.Thread(target=crew.run)
+        working = threading.Thread(target=pool.run)
         working.start()
         end = time.monotonic() + 60
         while "Nothing is claimed until then" not in caplog.text and time.monotonic() < end:
@@ -61,5 +61,5 @@ def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
         assert working.is_alive(), "it ended"
         path.write_text(text)
         working.join(30)
-    assert len(crew.finished) == 1
+    assert len(pool.finished) == 1
     assert "pending.json" in caplog.text

@@ -10,35 +10,37 @@ import pytest
 from loki.memory.store import ForgivingStore
 from loki.memory.suites import suite_history as history_room
 from loki.memory.suites import suite_past_runs as past_room
-from loki.memory.suites.suite_history import DOCUMENT, LOG, MOST, TestHistory
-from loki.memory.suites.suite_past_runs import TestPast
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_history import DOCUMENT, LOG, MOST, SuiteHistory
+from loki.memory.suites.suite_past_runs import SuitePastRuns
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="test_a.py", line=3)
 
 
-def run(name: str, passed: tuple[str, ...] = (), *failed: str, failure: Failure = WRONG) -> TestRun:
-    return TestRun(
+def run(
+    name: str, passed: tuple[str, ...] = (), *failed: str, failure: Failure = WRONG
+) -> SuiteRun:
+    return SuiteRun(
         id=name,
         started_at=f"2026-04-04T10:15:{int(name) % 60:02}.000Z",
         passed=passed,
-        failures=tuple(TestFailure(test, "call", "failed", failure) for test in failed),
+        failures=tuple(SuiteFailure(test, "call", "failed", failure) for test in failed),
     )
 
 
-def letters(history: TestHistory, test: str) -> str:
+def letters(history: SuiteHistory, test: str) -> str:
     return "".join(one.letter for one in history.earlier(test, WRONG).runs)
 
 
 def test_is_kept(tmp_path: Path) -> None:
     """What a run showed is there for the next process."""
-    history = TestHistory(FileStore(tmp_path))
+    history = SuiteHistory(FileStore(tmp_path))
     history.keep(run("1", ("a", "b")))
     history.keep(run("2", ("b",), "a"))
     history.keep(run("3", ("a",)))
-    again = TestHistory(FileStore(tmp_path))
+    again = SuiteHistory(FileStore(tmp_path))
     assert [letters(again, "a"), letters(again, "b"), letters(again, "c")] == ["pfp", "pp", ""]
     known = again.earlier("a", WRONG)
     assert (known.times, known.first) == (1, "2026-04-04T10:15:02.000Z")
@@ -62,7 +64,7 @@ def test_a_file_that_could_not_be_collected_was(
     tmp_path: Path, file: str, ran: str, row: str
 ) -> None:
     """It passes where a test of its ran, whatever became of it; else nobody knows."""
-    history = TestHistory(FileStore(tmp_path))
+    history = SuiteHistory(FileStore(tmp_path))
     history.keep(run("1", (), file))
     history.keep(run("2", (), ran))
     assert letters(history, file) == row
@@ -70,7 +72,7 @@ def test_a_file_that_could_not_be_collected_was(
 
 def test_a_run_is_kept_once(tmp_path: Path) -> None:
     """The same run twice is one; a run can be asked for without itself."""
-    history = TestHistory(FileStore(tmp_path))
+    history = SuiteHistory(FileStore(tmp_path))
     history.keep(run("1", (), "a"))
     history.keep(run("1", (), "a"))
     assert letters(history, "a") == "f"
@@ -79,7 +81,7 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
 
 def test_without_a_store() -> None:
     """Nothing is known, nothing is kept, nothing breaks."""
-    history = TestHistory()
+    history = SuiteHistory()
     history.keep(run("1", ("a",)))
     assert history.earlier("a", WRONG) == past_room.NOTHING
 
@@ -104,10 +106,10 @@ def test_what_is_broken_costs_labels_only(tmp_path: Path, text: str) -> None:
     """A damaged document is left behind: nothing is known, and the next run is remembered."""
     (tmp_path / "state").mkdir()
     (tmp_path / DOCUMENT).write_text(text, "utf-8")
-    history = TestHistory(FileStore(tmp_path))
+    history = SuiteHistory(FileStore(tmp_path))
     assert history.earlier("a", WRONG).runs == ()
     history.keep(run("1", ("a",)))
-    assert letters(TestHistory(FileStore(tmp_path)), "a") == "p"
+    assert letters(SuiteHistory(FileStore(tmp_path)), "a") == "p"
 
 
 def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -115,19 +117,19 @@ def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     text = '{"version": 99, "moon": 1}'
     (tmp_path / DOCUMENT).write_text(text, "utf-8")
-    TestHistory(FileStore(tmp_path)).keep(run("1", ("a",)))
+    SuiteHistory(FileStore(tmp_path)).keep(run("1", ("a",)))
     assert (tmp_path / DOCUMENT).read_text("utf-8") == text
 
 
 def test_torn_lines_of_the_log(tmp_path: Path) -> None:
     """A line that a crash tore spoils no other, and no label."""
     store = FileStore(tmp_path)
-    TestHistory(store).keep(run("1", ("a",)))
+    SuiteHistory(store).keep(run("1", ("a",)))
     with (tmp_path / LOG).open("a") as file:
         file.write('{"id": "torn')
-    TestHistory(store).keep(run("2", ("a",)))
+    SuiteHistory(store).keep(run("2", ("a",)))
     assert [record["id"] for record in store.records(LOG)] == ["1", "2"]
-    assert TestRun.from_dict(store.records(LOG)[1]).id == "2"
+    assert SuiteRun.from_dict(store.records(LOG)[1]).id == "2"
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -136,11 +138,11 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     secret = "hunter2secret"
     test = f"test_a.py::test_x[password={secret}]"
     failure = Failure.of(f"no login with password={secret}", error_type="ValueError")
-    TestHistory(store).keep(run("1", (), test, failure=failure))
-    TestHistory(store).keep(run("2", (test,)))
+    SuiteHistory(store).keep(run("1", (), test, failure=failure))
+    SuiteHistory(store).keep(run("2", (test,)))
     kept = (tmp_path / DOCUMENT).read_text("utf-8") + (tmp_path / LOG).read_text("utf-8")
     assert secret not in kept
-    known = TestHistory(store).earlier(test, failure)
+    known = SuiteHistory(store).earlier(test, failure)
     assert ("".join(one.letter for one in known.runs), known.times) == ("fp", 1)
 
 
@@ -148,7 +150,7 @@ def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Old runs go; runs of single tests push out none of the whole ones."""
     monkeypatch.setattr(past_room, "RUNS", 5)
     monkeypatch.setattr(past_room, "AT_ONCE", 1)
-    past = TestPast()
+    past = SuitePastRuns()
     tests = tuple("abcdef")
     past.add(run("0", tests[1:], "a"))
     for number in range(1, 40):
@@ -163,7 +165,7 @@ def test_what_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that no remembered run has run is forgotten, with what it failed of."""
     monkeypatch.setattr(past_room, "RUNS", 3)
     monkeypatch.setattr(past_room, "AT_ONCE", 1)
-    past = TestPast()
+    past = SuitePastRuns()
     past.add(run("0", ("a", "b"), "old"))
     for number in range(1, 6):
         past.add(run(str(number), ("a", "b", "new")))
@@ -174,7 +176,7 @@ def test_what_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_made_up_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests whose names change with each run do not grow without end: the oldest go."""
     monkeypatch.setattr(past_room, "TESTS", 4)
-    past = TestPast()
+    past = SuitePastRuns()
     for number in range(6):
         past.add(run(str(number), ("a", f"x{number}-1", f"x{number}-2")))
     assert len(past.rows) == 4
@@ -183,7 +185,7 @@ def test_names_made_up_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_different_failures_of_a_test_are_bounded() -> None:
     """A test that fails differently each time is remembered with its last ones."""
-    past = TestPast()
+    past = SuitePastRuns()
     for number in range(30):
         failure = Failure.of(f"broke {chr(97 + number % 26) * 5}{number // 26}", error_type="E")
         past.add(run(str(number), (), "a", failure=failure))
@@ -193,15 +195,15 @@ def test_different_failures_of_a_test_are_bounded() -> None:
 
 def test_comes_back_from_text() -> None:
     """What is written is read as it was."""
-    past = TestPast()
+    past = SuitePastRuns()
     past.add(run("1", ("b",), "a"))
     past.add(run("2", ("a", "c")))
-    assert TestPast.loads(past.dumps()) == past
+    assert SuitePastRuns.loads(past.dumps()) == past
 
 
 def test_tests_that_came_later() -> None:
     """A new test's letters belong to the runs that ran it."""
-    past = TestPast()
+    past = SuitePastRuns()
     past.add(run("1", ("a",)))
     past.add(run("2", ("a", "b")))
     past.add(run("3", ("b",)))
@@ -214,18 +216,18 @@ def test_the_log_of_a_run_is_bounded(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     failure = Failure.of("no", error_type="E", excerpt="x" * 4_000)
     tests = [f"t{number}" for number in range(MOST + 10)]
-    TestHistory(store).keep(run("1", (), *tests, failure=failure))
+    SuiteHistory(store).keep(run("1", (), *tests, failure=failure))
     (record,) = store.records(LOG)
     assert record["left_out"] == 10
     assert len(json.dumps(record)) < 2_000_000
-    assert len(TestRun.from_dict(record).failures) == MOST
+    assert len(SuiteRun.from_dict(record).failures) == MOST
 
 
 def test_the_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest runs go, by number and by size; what is kept is as it was."""
     monkeypatch.setattr(history_room, "RUNS", 30)
     store = ForgivingStore(FileStore(tmp_path))
-    history = TestHistory(store)
+    history = SuiteHistory(store)
     for number in range(1, 65):
         history.keep(run(str(number), ("a\u2028b",), "c"))
     ids = [record["id"] for record in store.records(LOG)]

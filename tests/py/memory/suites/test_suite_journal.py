@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from loki.memory.suites.suite_journal import journal_line, opening, timeouts_of, unfinished
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
-BAD = TestFailure("test_a.py::test_x", "call", "failed", Failure.of("assert 1 == 2"))
-RUN = TestRun(id="a", started_at="2026-04-04T12:00:00Z")
+BAD = SuiteFailure("test_a.py::test_x", "call", "failed", Failure.of("assert 1 == 2"))
+RUN = SuiteRun(id="a", started_at="2026-04-04T12:00:00Z")
 
 
 def test_tests_follow_one_another() -> None:

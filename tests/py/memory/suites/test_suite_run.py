@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
-FAILED = TestFailure(
+FAILED = SuiteFailure(
     "tests/test_a.py::test_x[1]",
     "call",
     "failed",
@@ -18,7 +18,7 @@ FAILED = TestFailure(
     duration_ms=12,
     worker="gw1",
 )
-RUN = TestRun(
+RUN = SuiteRun(
     id="r1",
     started_at="2026-04-04T10:15:30.000Z",
     duration_ms=800,
@@ -28,7 +28,7 @@ RUN = TestRun(
     environment="CPython 3.11",
     passed=("tests/test_a.py::test_y",),
     failures=(FAILED,),
-    reruns=(TestFailure("t", "call", "rerun", Failure.of("late"), rerun=1),),
+    reruns=(SuiteFailure("t", "call", "rerun", Failure.of("late"), rerun=1),),
     counts={"passed": 1, "failed": 1},
     exit_code=1,
 )
@@ -36,12 +36,12 @@ RUN = TestRun(
 
 def test_comes_back_from_json() -> None:
     """What is written as JSON is read back as it was."""
-    assert TestRun.from_dict(json.loads(json.dumps(RUN.to_dict()))) == RUN
+    assert SuiteRun.from_dict(json.loads(json.dumps(RUN.to_dict()))) == RUN
 
 
 def test_other_versions_are_read() -> None:
     """Unknown fields are left out, missing ones have their defaults."""
-    assert TestRun.from_dict({"id": "r", "moon": 1}) == TestRun(id="r")
+    assert SuiteRun.from_dict({"id": "r", "moon": 1}) == SuiteRun(id="r")
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_other_versions_are_read() -> None:
 def test_what_is_no_run_says_so(broken: dict[str, object]) -> None:
     """A record of something else is a ValueError, nothing worse."""
     with pytest.raises(ValueError, match=r"record|phase|failure"):
-        TestRun.from_dict(broken)
+        SuiteRun.from_dict(broken)

@@ -39,8 +39,8 @@ def looped(watch: Watch, of: str, tries: int, first: int = 0) -> list[str]:
     kinds: list[str] = []
     for number in range(first, first + tries):
         change = ToolCall("write_file", {"path": "stats.py", "content": "return 0"})
-        watch.heard(of, change, "wrote")
-        kinds.append(watch.heard(of, ToolCall("run_tests", id=f"call-{number}"), ZERO).kind)
+        watch.received(of, change, "wrote")
+        kinds.append(watch.received(of, ToolCall("run_tests", id=f"call-{number}"), ZERO).kind)
     return kinds
 
 

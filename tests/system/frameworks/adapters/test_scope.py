@@ -325,8 +325,8 @@ def loop(watch: Watch, of: str, tries: int = TRIES) -> list[str]:
     kinds: list[str] = []
     for number in range(tries):
         call = ToolCall("write_file", {"path": "mail.toml", "content": str(number)})
-        watch.heard(of, call, "wrote")
-        kinds.append(watch.heard(of, ToolCall("run_tests", id=f"{number}"), said(of)).kind)
+        watch.received(of, call, "wrote")
+        kinds.append(watch.received(of, ToolCall("run_tests", id=f"{number}"), said(of)).kind)
     return kinds
 
 
@@ -360,7 +360,7 @@ def test_an_outage_tells_others_only_that_there_is_one(tmp_path: Path) -> None:
         watch = Watch(monitor(tmp_path), "test", scope)
         for number in range(3):
             call = ToolCall("fetch_page", url, id=f"{number}")
-            watch.heard("a", call, f"Error: connect ECONNREFUSED while sending to {ADA}")
+            watch.received("a", call, f"Error: connect ECONNREFUSED while sending to {ADA}")
         refused[scope] = watch.before("b", ToolCall("fetch_page", url)).text
     assert "left alone" in refused["conversation"]
     assert ADA not in refused["conversation"]
@@ -371,8 +371,8 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     watch = Watch(monitor(tmp_path), "test")
     for number in range(3):
         key = {"path": "mail.toml", "content": f"password=hunter{number}secret"}
-        watch.heard("a", ToolCall("write_file", key), "wrote")
-        watch.heard("a", ToolCall("run_tests"), said("a"))
+        watch.received("a", ToolCall("write_file", key), "wrote")
+        watch.received("a", ToolCall("run_tests"), said("a"))
     assert "led there" in watch.instructions("a")
     assert "hunter" not in watch.instructions("a")
 

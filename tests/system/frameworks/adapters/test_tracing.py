@@ -14,7 +14,7 @@ from opentelemetry.trace import StatusCode
 
 import loki
 from loki.adapters.tracing import SpanHandler
-from loki.base.log import tell
+from loki.base.log import log_event
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def test_an_execution_and_its_attempts_are_spans(
 
 
 def test_a_dead_letter_is_an_event_with_its_reason(spans: InMemorySpanExporter) -> None:
-    tell("t", "attempt=1 asking the agent")
-    tell("t", "attempt=1 pattern=type-error strategy=dead_letter result=failed")
-    tell("t", "dead_letter reason=retry_budget_exhausted")
-    tell("t", "status=failed total_attempts=1 duration_ms=5")
+    log_event("t", "attempt=1 asking the agent")
+    log_event("t", "attempt=1 pattern=type-error strategy=dead_letter result=failed")
+    log_event("t", "dead_letter reason=retry_budget_exhausted")
+    log_event("t", "status=failed total_attempts=1 duration_ms=5")
     attempt, execution = spans.get_finished_spans()
     assert attempt.status.description == "type-error"
     (letter,) = execution.events
@@ -81,10 +81,10 @@ def test_a_dead_letter_is_an_event_with_its_reason(spans: InMemorySpanExporter) 
 
 
 def test_tasks_at_once_do_not_mix_and_what_was_left_is_ended(spans: InMemorySpanExporter) -> None:
-    tell("a", "attempt=1 asking the agent")
-    tell("b", "attempt=7 asking the agent")
-    tell("b", "attempt=8 asking the agent")
-    tell("b", "status=interrupted total_attempts=8 duration_ms=5")
+    log_event("a", "attempt=1 asking the agent")
+    log_event("b", "attempt=7 asking the agent")
+    log_event("b", "attempt=8 asking the agent")
+    log_event("b", "status=interrupted total_attempts=8 duration_ms=5")
     told = [(attributes(s)["loki.task"], s.name) for s in spans.get_finished_spans()]
     assert told == [("b", "loki.attempt"), ("b", "loki.attempt"), ("b", "loki.execution")]
     assert spans.get_finished_spans()[-1].status.status_code is StatusCode.UNSET

@@ -10,7 +10,7 @@ import pytest
 import loki
 from loki.action.loop.agent_call import AnyAgent
 from loki.agents.command_agent import CommandAgent
-from loki.agents.endpoint import LocalBreakers, Ways
+from loki.agents.endpoint import ChainOptions, LocalBreakers
 from loki.agents.fallback_agent import FallbackAgent
 from loki.agents.project_touched import ProjectTouched
 from loki.decision.backoff import Backoff
@@ -32,7 +32,7 @@ def calls() -> Kept:
 
 def chain(clock: ManualClock, calls: Kept, *agents: AnyAgent) -> FallbackAgent:
     backoff = Backoff("5s", cap="5m", jitter=0)
-    return FallbackAgent(agents, Ways(LocalBreakers(clock), clock, backoff, calls=calls))
+    return FallbackAgent(agents, ChainOptions(LocalBreakers(clock), clock, backoff, calls=calls))
 
 
 def brief(tmp_path: Path, **more: Any) -> loki.Briefing:

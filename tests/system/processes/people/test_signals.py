@@ -32,8 +32,8 @@ def signals(store: Store, clock: ManualClock) -> Signals:
 def _give_many(folder: Path, worker: int) -> None:
     signals = Signals(FileStore(folder), ManualClock())
     for n in range(10):
-        signals.give("DOCS_NEEDED", "", {"description": f"{worker}-{n}"})
-        signals.give("DRIFT_DETECTED", "", {"detected_drift": f"{worker}-{n}"})
+        signals.emit("DOCS_NEEDED", "", {"description": f"{worker}-{n}"})
+        signals.emit("DRIFT_DETECTED", "", {"detected_drift": f"{worker}-{n}"})
 
 
 def test_what_many_processes_give_is_all_there(tmp_path: Path) -> None:
@@ -45,8 +45,10 @@ def test_what_many_processes_give_is_all_there(tmp_path: Path) -> None:
         worker.join(60)
     expected = {f"{worker}-{n}" for worker in range(4) for n in range(10)}
     signals = Signals(FileStore(tmp_path), ManualClock())
-    assert {one.said("description") for one in signals.pending("DOCS_NEEDED")} == expected
-    assert {one.said("detected_drift") for one in signals.pending("DRIFT_DETECTED")} == expected
+    assert {one.string_field("description") for one in signals.pending("DOCS_NEEDED")} == expected
+    assert {
+        one.string_field("detected_drift") for one in signals.pending("DRIFT_DETECTED")
+    } == expected
     while waiting := signals.pending("DOCS_NEEDED"):
         assert signals.consume(waiting[0])
     assert not (tmp_path / "signals/DOCS_NEEDED").exists()

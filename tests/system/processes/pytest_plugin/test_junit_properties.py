@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loki.decision.suites.suite_summary import TestSummary
-from loki.memory.suites.suite_run import TestFailure, TestRun
+from loki.decision.suites.suite_summary import SuiteSummary
+from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.pytest_plugin.junit_properties import Junit
 from loki.recognition.failure import Failure
 from support.suite import Suite
@@ -119,11 +119,11 @@ def test_green_runs_have_none(suite: Suite) -> None:
 def test_an_xml_that_is_made_otherwise_is_left_alone() -> None:
     """Another pytest's: nothing is held, nothing raises, the report goes its way."""
     junit = Junit(object())
-    failing = TestFailure("test_x.py::test_x", "call", "failed", Failure.of("assert 1 == 2"))
+    failing = SuiteFailure("test_x.py::test_x", "call", "failed", Failure.of("assert 1 == 2"))
     report = pytest.TestReport(failing.test, ("test_x.py", 1, "test_x"), {}, "failed", "", "call")
     hook = junit.pytest_runtest_logreport(report)
     next(hook)
     junit.failed(failing)
     with pytest.raises(StopIteration):
         hook.send(None)
-    junit.complete(TestSummary(TestRun(id="r")))
+    junit.complete(SuiteSummary(SuiteRun(id="r")))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.pytest_plugin.project_root import place_of
+from loki.pytest_plugin.project_root import project_root_of
 from support.suite import Suite, outcomes
 
 BAD = "def test_bad():\n    assert 1 == 2\n"
@@ -45,17 +45,17 @@ def test_the_nearest_history_is_used(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (tmp_path / ".git").mkdir()
     (tmp_path / ".loki").mkdir()
-    place = place_of(inner, is_configured=True, started_in=inner)
+    place = project_root_of(inner, is_configured=True, started_in=inner)
     assert (place.project, place.prefix) == (tmp_path, "packages/one/")
     (inner / ".loki").mkdir()
-    assert place_of(inner, is_configured=True, started_in=inner).project == inner
+    assert project_root_of(inner, is_configured=True, started_in=inner).project == inner
 
 
 def test_folders_above_a_repository_do_not_count(tmp_path: Path) -> None:
     (tmp_path / ".loki").mkdir()
     inner = tmp_path / "project"
     (inner / ".git").mkdir(parents=True)
-    assert place_of(inner, is_configured=False, started_in=inner).project == inner
+    assert project_root_of(inner, is_configured=False, started_in=inner).project == inner
 
 
 def test_a_test_that_changes_the_folder(tmp_path: Path) -> None:

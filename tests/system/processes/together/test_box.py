@@ -115,7 +115,7 @@ def test_a_persons_edit_while_nothing_inside_could_is_left_alone(home: Path) -> 
     workspace = loki.Workspace(project)
     copy = home / "copy"
     copy.mkdir()
-    with workspace.ward.over(["agent"], copy, "agent") as inside:
+    with workspace.command_guard.over(["agent"], copy, "agent") as inside:
         assert inside is not None
         config.write_text("[loop]\nmax_retries = 2\n")
     assert "2" in config.read_text()
@@ -182,6 +182,6 @@ def test_real_tools_pass(tool: str, home: Path) -> None:
     assert kind is not None
     real = os.path.expanduser("~" + os.environ.get("USER", "root"))
     toolchains = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME") or f"{real}/.rustup"}
-    inside = sandbox.Box(kind, writable(tree_of(tree), (), words, "check", os.environ))
+    inside = sandbox.Sandbox(kind, writable(tree_of(tree), (), words, "check", os.environ))
     done = run(words, cwd=tree, box=inside, merge=True, timeout=300, environment=toolchains)
     assert done.is_success, done.output.decode()

@@ -156,7 +156,7 @@ def test_a_module_is_there_now(workspace: loki.Workspace) -> None:
     assert review(workspace)["a"].decision.rule == "dependency_available"
     queue = queue_of(workspace)
     with Worker(workspace.folder) as worker:
-        queue.dead_letter({"task_id": "a", "error_summary": message}, queue.claim(worker))
+        queue.dead_letter({"task_id": "a", "error_summary": message}, queue.lease(worker))
     assert review(workspace)["a"].decision.action == "stay", "it was there, and it failed again"
 
 
@@ -209,7 +209,7 @@ def test_a_simpler_task_is_linked_and_takes_its_place_once_it_is_done(
     assert review(workspace, simpler)[outcome.task_id].decision.action == "stay"
     queue = queue_of(workspace)
     with Worker(workspace.folder) as worker:
-        claim = queue.claim(worker)
+        claim = queue.lease(worker)
         assert claim is not None
         queue.complete(claim)
     assert review(workspace)[outcome.task_id].decision.rule == "scope_gone"

@@ -14,7 +14,7 @@ import pytest
 import loki
 from loki.action.changes.scratch_folder import scratch_folder
 from loki.action.changes.tree import Tree
-from loki.action.checks.task_changes import borrow
+from loki.action.checks.task_changes import link_dependency_folders
 from loki.agents.command_agent import CommandAgent
 from loki.base import path_containment
 from loki.execution import resilience
@@ -109,6 +109,6 @@ def test_a_project_that_has_one_is_worked_on(project: Path, temporary: Path) -> 
     assert any(path.count("/") == 1100 for path in tree.entries)
     with scratch_folder() as folder:
         copy = tree.copy_to(os.path.join(folder, "p"))
-        borrow(project, Path(copy.root))
+        link_dependency_folders(project, Path(copy.root))
         assert copy.digest() == tree.digest()
     assert os.listdir(temporary) == []

@@ -23,7 +23,7 @@ from loki.jobs.work.queued_task_spec import task_of
 from loki.memory import task_record
 from loki.memory.call_log import Call, Calls
 from loki.memory.task_outcome import Outcome
-from loki.people.human_review import HumanReview, Standing
+from loki.people.human_review import HumanReview, ReviewStatus
 from loki.testing import ManualClock
 from support.project import QUICK, RIGHT, WRONG, make_project
 
@@ -88,7 +88,7 @@ def test_an_unsure_proposal_of_a_critical_task_waits_and_is_made_as_it_was(proje
     assert "+    return a + b" in page
     assert "The agent is 30% sure of its proposal" in page
 
-    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, review.id, ReviewStatus.APPROVED, "ann")
     outcome = resume(workspace, nobody)
     assert outcome.status == "success"
     assert (project / "calc.py").read_text() == RIGHT
@@ -109,7 +109,7 @@ def test_a_rejection_goes_back_to_the_agent_with_its_reason(project: Path) -> No
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
     human_review_answers.answer(
-        workspace, asked(workspace).id, Standing.REJECTED, "ann", "use a sum()"
+        workspace, asked(workspace).id, ReviewStatus.REJECTED, "ann", "use a sum()"
     )
     seen: list[str] = []
 
@@ -125,7 +125,7 @@ def test_a_clarification_stands_in_every_later_briefing(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
     human_review_answers.answer(
-        workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "it is about addition"
+        workspace, asked(workspace).id, ReviewStatus.CLARIFIED, "ann", "it is about addition"
     )
     seen: list[str] = []
 
@@ -151,13 +151,13 @@ def test_who_resumes_it_has_answered_it(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     assert resume(workspace, proposes(0.9), context="it is about addition").status == "success"
     (decision,) = human_reviews(workspace).decisions("t")
-    assert (decision.answer, decision.note) == (Standing.CLARIFIED, "it is about addition")
+    assert (decision.answer, decision.note) == (ReviewStatus.CLARIFIED, "it is about addition")
 
 
 def test_given_up_is_undone_and_asked_about_no_more(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(0.3), complexity="high")
-    human_review_answers.answer(workspace, asked(workspace).id, Standing.ABORTED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, ReviewStatus.ABORTED, "ann")
     record = task_record.load(workspace.store, "t")
     assert (record.status, record.trigger) == ("failed", "aborted")
     work(workspace, proposes(0.3), complexity="high")
@@ -181,7 +181,9 @@ def test_a_command_that_cannot_be_taken_back_waits_for_leave(project: Path) -> N
     assert "`make publish`: by its name it deploys or publishes" in review.context
     assert (project / "calc.py").read_text() == WRONG
 
-    human_review_answers.answer(workspace, review.id, Standing.REJECTED, "ann", "not on a Friday")
+    human_review_answers.answer(
+        workspace, review.id, ReviewStatus.REJECTED, "ann", "not on a Friday"
+    )
     seen: list[str] = []
 
     def stubborn(briefing: Briefing) -> Proposal:
@@ -200,7 +202,7 @@ def test_what_was_approved_runs_word_by_word_and_is_not_asked_again(project: Pat
     workspace = configure(project, ALLOWED)
     work(workspace, proposes(commands=("make deploy",)))
     assert not (project / "deployed.txt").exists()
-    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, ReviewStatus.APPROVED, "ann")
     assert resume(workspace, nobody).status == "success"
     assert (project / "deployed.txt").exists()
 
@@ -218,10 +220,10 @@ def test_a_check_that_cannot_be_taken_back_does_not_run_before_leave(project: Pa
     outcome = work(workspace, nobody, checks=checks)
     assert (outcome.trigger, outcome.attempts) == ("human_review", 0)
     assert not (project / "deployed.txt").exists()
-    human_review_answers.answer(workspace, asked(workspace).id, Standing.REJECTED, "ann", "no")
+    human_review_answers.answer(workspace, asked(workspace).id, ReviewStatus.REJECTED, "ann", "no")
     assert resume(workspace, nobody).trigger == "human_review"
     assert not (project / "deployed.txt").exists()
-    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, ReviewStatus.APPROVED, "ann")
     assert resume(workspace, proposes()).status == "success"
     assert (project / "deployed.txt").exists()
 
@@ -236,8 +238,8 @@ def test_the_change_of_a_security_task_is_looked_at_before_it_counts(project: Pa
     assert (outcome.status, outcome.trigger) == ("escalated", "approval")
     assert review.reason == "security_decision"
     with pytest.raises(UsageError, match="asks whether the work counts as done"):
-        human_review_answers.answer(workspace, review.id, Standing.CLARIFIED, "ann", "hm")
-    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
+        human_review_answers.answer(workspace, review.id, ReviewStatus.CLARIFIED, "ann", "hm")
+    human_review_answers.answer(workspace, review.id, ReviewStatus.APPROVED, "ann")
     assert resume(workspace, nobody).status == "success"
 
 
@@ -248,7 +250,7 @@ def test_nobody_is_asked_twice(project: Path) -> None:
     workspace.approve("t", "it is safe", by="ann")
     assert resume(workspace, nobody).status == "success"
     (decision,) = human_reviews(workspace).decisions("t")
-    assert decision.answer is Standing.APPROVED
+    assert decision.answer is ReviewStatus.APPROVED
     assert human_reviews(workspace).open() == []
 
 
@@ -256,7 +258,7 @@ def test_a_rejected_one_is_worked_on_again(project: Path) -> None:
     workspace = loki.Workspace(project)
     work(workspace, proposes(), kind="security")
     human_review_answers.answer(
-        workspace, asked(workspace).id, Standing.REJECTED, "ann", "log nothing"
+        workspace, asked(workspace).id, ReviewStatus.REJECTED, "ann", "log nothing"
     )
     again = work_text = proposes(text=RIGHT + "# safer\n")
     del work_text
@@ -285,7 +287,7 @@ def test_three_failed_runs_in_a_row_and_a_person_is_asked(project: Path) -> None
     assert review.reason == "failed_runs"
     assert "3 runs of this task in a row have failed" in review.context
     assert work(workspace, nobody).trigger == "human_review"
-    human_review_answers.answer(workspace, review.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, review.id, ReviewStatus.APPROVED, "ann")
     assert work(workspace, wrong, max_attempts=1).status == "failed"
     assert human_reviews(workspace).open() == []
 
@@ -297,7 +299,7 @@ def test_an_agent_asks_and_is_answered(project: Path) -> None:
     assert (outcome.trigger, review.reason) == ("human_review", "blocking_ambiguity")
     assert "Is it a sum or a difference?" in review.context
     assert (project / "calc.py").read_text() == WRONG
-    human_review_answers.answer(workspace, review.id, Standing.CLARIFIED, "ann", "a sum")
+    human_review_answers.answer(workspace, review.id, ReviewStatus.CLARIFIED, "ann", "a sum")
     assert resume(workspace, proposes()).status == "success"
 
 
@@ -316,7 +318,7 @@ def test_what_another_program_asks_holds_the_task(project: Path) -> None:
     # About security, but of no work of ours that waits: it is about going on.
     assert outcome.trigger == "human_review"
     human_review_answers.answer(
-        workspace, asked(workspace).id, Standing.CLARIFIED, "ann", "the test key"
+        workspace, asked(workspace).id, ReviewStatus.CLARIFIED, "ann", "the test key"
     )
     assert resume(workspace, proposes()).status == "success"
 
@@ -342,11 +344,11 @@ def test_what_nobody_answers_in_a_day_is_a_dead_letter(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     review = asked(workspace)
     clock.advance(24 * 3600 - 1)
-    assert human_review_answers.settle(workspace) == []
+    assert human_review_answers.finish_reviews(workspace) == []
     clock.advance(1)
-    (decision,) = human_review_answers.settle(workspace)
-    assert decision.answer is Standing.EXPIRED
-    assert human_review_answers.settle(workspace) == []
+    (decision,) = human_review_answers.finish_reviews(workspace)
+    assert decision.answer is ReviewStatus.EXPIRED
+    assert human_review_answers.finish_reviews(workspace) == []
     outcome = task_record.load(workspace.store, "t").outcome
     assert outcome is not None
     assert (outcome.status, outcome.trigger) == ("failed", "human_review_expired")
@@ -367,7 +369,7 @@ def test_an_answer_in_a_file_is_taken(project: Path) -> None:
     work(workspace, proposes(0.3), complexity="high")
     said = {"request_id": asked(workspace).id, "approved": True, "by": "ann"}
     (project / ".loki/signals/HUMAN_APPROVED").write_text(json.dumps(said))
-    (decision,) = human_review_answers.settle(workspace)
+    (decision,) = human_review_answers.finish_reviews(workspace)
     assert decision.by == "ann"
     assert resume(workspace, nobody).status == "success"
 
@@ -379,6 +381,6 @@ def test_a_worker_is_nobody_who_answers(project: Path) -> None:
     with task_of(workspace, queued) as task:
         again = task.run(nobody)
     assert (again.trigger, again.review) == ("human_review", outcome.review)
-    human_review_answers.answer(workspace, asked(workspace).id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked(workspace).id, ReviewStatus.APPROVED, "ann")
     with task_of(workspace, queued) as task:
         assert task.run(nobody).status == "success"

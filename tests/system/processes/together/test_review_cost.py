@@ -14,7 +14,7 @@ from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.memory.call_log import Call, Calls
 from loki.memory.task_outcome import Outcome
-from loki.people.human_review import Standing
+from loki.people.human_review import ReviewStatus
 from loki.testing import ManualClock
 from support.project import QUICK, RIGHT, make_project
 
@@ -59,13 +59,13 @@ def test_what_an_hour_may_cost_is_asked_about(tmp_path: Path, by: str) -> None:
     assert review.reason == "cost_limit"
     assert ("$120.00" if by == "calls" else "$110.00") in review.context
     clock.advance(3600)
-    human_review_answers.answer(workspace, review.id, Standing.CANCELLED, "ann")
+    human_review_answers.answer(workspace, review.id, ReviewStatus.CANCELLED, "ann")
     assert resume(workspace, mends).status == "success"
 
 
-@pytest.mark.parametrize("yes", [Standing.APPROVED, Standing.CLARIFIED])
+@pytest.mark.parametrize("yes", [ReviewStatus.APPROVED, ReviewStatus.CLARIFIED])
 def test_who_says_yes_to_what_was_spent_is_asked_again_after_as_much_more(
-    tmp_path: Path, yes: Standing
+    tmp_path: Path, yes: ReviewStatus
 ) -> None:
     clock = ManualClock(AT)
     workspace = loki.Workspace(make_project(tmp_path / "calc"), clock=clock)

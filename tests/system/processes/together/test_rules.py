@@ -127,7 +127,7 @@ def test_the_same_change_again_is_asked_about_once(
 
     def run() -> list[str]:
         caplog.clear()
-        with loki.Workspace(project).ward.over(["make", "test"], project):
+        with loki.Workspace(project).command_guard.over(["make", "test"], project):
             subprocess.run(["git", "config", "user.name", "t"], cwd=project, check=True)
         return [one.id for one in requests(loki.Workspace(project)) if one.kind == "rule"]
 
@@ -147,19 +147,19 @@ def test_a_task_that_has_ended_may_be_approved_meanwhile(project: Path) -> None:
         "mend it", checks=["true", "approval: x"], id="mine", kind="refactor"
     ) as task:
         assert task.run(lambda _: {"calc.py": RIGHT}).status == "escalated"
-    with workspace.ward.over(["make", "test"], project):  # of another task
+    with workspace.command_guard.over(["make", "test"], project):  # of another task
         (one,) = requests(loki.Workspace(project))
         assert approve(loki.Workspace(project), one, Said("ann")).done
     assert (project / ".loki/tasks/mine/approvals.jsonl").exists()
 
 
 def test_in_a_copy_it_is_the_project_that_is_looked_after(project: Path) -> None:
-    from loki.action.processes.command_guard import ward_of
+    from loki.action.processes.command_guard import command_guard_of
 
     copy = project.parent / "copy"
     copy.mkdir()
     workspace = loki.Workspace(copy, folder=project / ".loki")
-    with ward_of(copy).over(["make", "test"], copy):
+    with command_guard_of(copy).over(["make", "test"], copy):
         (project / CONFIG).write_text(EVIL)
         (project / HOOK).write_text(EVIL)
     assert is_as_it_was(project)

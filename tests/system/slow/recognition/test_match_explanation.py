@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import loki
-from loki.recognition.match_explanation import try_out
+from loki.recognition.match_explanation import explain_match
 from support.tool_files import tool_files
 
 
@@ -20,7 +20,7 @@ def test_a_trial_agrees_with_recognize_on_every_text() -> None:
     known = loki.PatternSet.default()
     excerpts = 0
     for text in texts():
-        failure, tried = loki.recognize(text), try_out(known, text)
+        failure, tried = loki.recognize(text), explain_match(known, text)
         excerpts += tried.is_excerpt
         assert tuple(one.match for one in tried.matches) == failure.matches, text
         assert tried.failure == failure

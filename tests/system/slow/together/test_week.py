@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import Knobs
+from loki.jobs.recurring.recurring_outcome import RecurrenceSettings
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.recurring.scheduling import Locks
 from loki.stores.file_store import FileStore
@@ -136,8 +136,8 @@ def herd(jitter: float) -> Counter[datetime]:
     for plan in week:
         tasks.add(task_of(plan))
     services = Services(week, down, -1, clock)
-    knobs = Knobs(jitter=jitter)
-    dispatcher = Dispatcher(tasks, services, clock, free, knobs, pool=Here())
+    settings = RecurrenceSettings(jitter=jitter)
+    dispatcher = Dispatcher(tasks, services, clock, free, settings, pool=Here())
     dispatcher.watch(end + timedelta(days=1), is_simulated=True)
     first = [next(run for run in tasks.runs(plan.id) if run.is_success) for plan in week]
     return Counter(run.started_at.replace(second=0, microsecond=0) for run in first)

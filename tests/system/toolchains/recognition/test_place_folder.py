@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.base.path_exists import there
+from loki.base.path_exists import path_exists
 from loki.recognition.failure import recognize
 from support.tool_places import NODE, go, make, vitest, write
 
@@ -45,5 +45,5 @@ def test_a_real_tools_place_is_a_file_of_the_project(
         timeout=120,
         check=False,
     )
-    failure = recognize(ran.stdout, " ".join(command), root=root, exists=there(root))
+    failure = recognize(ran.stdout, " ".join(command), root=root, exists=path_exists(root))
     assert failure.path == file, ran.stdout.decode()

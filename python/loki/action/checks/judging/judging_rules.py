@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from loki.decision.drift.path_kinds import any_of
+from loki.decision.drift.path_kinds import any_glob
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -74,21 +74,21 @@ def knowledge() -> Knowledge:
     file = Path(__file__).with_name("judging.yml")
     data = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader
     return Knowledge(
-        any_of(data["always"]),
-        any_of(data["always_marked"]),
+        any_glob(data["always"]),
+        any_glob(data["always_marked"]),
         tuple(data["loaded"]),
         tuple(data["expected"]),
         frozenset(data["runners"]),
         tuple(_setting(said) for said in data["settings"]),
         tuple(_recipe(said) for said in data["recipes"]),
         re.compile(data["script"]),
-        {lexer: any_of(said) for lexer, said in data["asks"].items()},
+        {lexer: any_glob(said) for lexer, said in data["asks"].items()},
         {suffix: re.compile(said, re.MULTILINE) for suffix, said in data["inside"].items()},
     )
 
 
 def _setting(said: dict[str, Any]) -> Setting:
-    parts = any_of(said["parts"]) if "parts" in said else None
+    parts = any_glob(said["parts"]) if "parts" in said else None
     programs = frozenset(said.get("programs", ()))
     return Setting(frozenset(said["kinds"]), tuple(said["files"]), parts, programs)
 

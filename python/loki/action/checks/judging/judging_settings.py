@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from loki.action.checks.judging.judging_rules import Setting, knowledge
-from loki.action.checks.judging.seen_failures import Seen
+from loki.action.checks.judging.seen_failures import SeenFailures
 from loki.base import glob
 
 if sys.version_info >= (3, 11):
@@ -19,7 +19,9 @@ else:
     import tomli as tomllib
 
 
-def settings_touched(path: str, before: str | None, after: str | None, seen: Seen) -> list[str]:
+def settings_touched(
+    path: str, before: str | None, after: str | None, seen: SeenFailures
+) -> list[str]:
     """The settings in a file that decide how checks of some kinds judge, and that have changed.
 
     Args:
@@ -32,7 +34,7 @@ def settings_touched(path: str, before: str | None, after: str | None, seen: See
 
     Example:
         >>> text = '[tool.pytest.ini_options]\\naddopts = "--deselect tests/test_a.py"\\n'
-        >>> settings_touched("pyproject.toml", "", text, Seen(frozenset({"test"})))
+        >>> settings_touched("pyproject.toml", "", text, SeenFailures(frozenset({"test"})))
         ['tool.pytest.ini_options.addopts']
     """
     found: list[str] = []

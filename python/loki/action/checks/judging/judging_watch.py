@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from loki.action.checks.check import Check, CheckResult, Report
-from loki.action.checks.judging.seen_failures import Seen
-from loki.action.checks.judging.touched_tests import Touched, touched
-from loki.action.checks.task_changes import Work
+from loki.action.checks.judging.seen_failures import SeenFailures
+from loki.action.checks.judging.touched_tests import TouchedTests, touched
+from loki.action.checks.task_changes import TaskChanges
 from loki.memory import store as documents
 from loki.memory.store import Store
 
@@ -35,7 +35,7 @@ class JudgingWatch:
 
     checks: tuple[Check, ...]
     task_id: str
-    work: Work
+    work: TaskChanges
     store: Store
     is_on: bool = True
     _failed: set[tuple[str, str]] = field(init=False)
@@ -77,18 +77,18 @@ class JudgingWatch:
         said = f"the tests still ask for what they asked for; the work touches {_listed(found)}"
         return Check((), "custom" if reviewed else "approval", CRITERION, description=said)
 
-    def touched(self, report: Report) -> list[Touched]:
+    def touched(self, report: Report) -> list[TouchedTests]:
         """What the work touches of what judges it."""
         if not any(result.check.kind in NAMES_TESTS for result in report.results):
             return []
         changed = self.work.texts()
         return touched(changed, self._seen(report), self.work.text) if changed else []
 
-    def _seen(self, report: Report) -> Seen:
+    def _seen(self, report: Report) -> SeenFailures:
         names = frozenset(test for _, test in self._failed if test)
         files = {t: f for result in report.results for t, f in result.files.items() if t in names}
         is_blind = any(kind in NAMES_TESTS and not test for kind, test in self._failed)
-        return Seen(
+        return SeenFailures(
             frozenset(kind for kind, _ in self._failed),
             names,
             files,
@@ -112,6 +112,6 @@ def _failed(result: CheckResult) -> Iterator[tuple[str, str]]:
     yield from ((kind, test) for test in named or [""])
 
 
-def _listed(found: list[Touched]) -> str:
+def _listed(found: list[TouchedTests]) -> str:
     by_path = groupby(found, key=lambda one: one.path)
     return "; ".join(f"{path} ({', '.join(one.what for one in ones)})" for path, ones in by_path)

@@ -11,7 +11,7 @@ RUNS_TESTS = frozenset({"test", "build", "command", "custom"})
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFailures:
     """What failed in a task's life.
 
     Attributes:

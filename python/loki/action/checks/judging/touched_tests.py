@@ -18,12 +18,12 @@ from pathlib import PurePosixPath
 from loki.action.checks.judging.code_chunks import Chunk, chunks, words_of
 from loki.action.checks.judging.judging_rules import knowledge
 from loki.action.checks.judging.judging_settings import settings_touched
-from loki.action.checks.judging.seen_failures import RUNS_TESTS, Seen
+from loki.action.checks.judging.seen_failures import RUNS_TESTS, SeenFailures
 from loki.action.gates.added_lines import added_lines
 from loki.action.gates.lexer import lex
 from loki.action.gates.review_rules import knowledge as languages
 from loki.base import glob
-from loki.decision.drift.path_kinds import places_of
+from loki.decision.drift.path_kinds import kinds_of_path
 
 MOST = 12
 """Concerns that are told; one more says how many were left out. Chosen, not measured."""
@@ -33,7 +33,7 @@ Pair = tuple["str | None", "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedTests:
     """Something that judges, and that the work has touched.
 
     Attributes:
@@ -49,8 +49,8 @@ class Touched:
 
 
 def touched(
-    changed: Mapping[str, Pair], seen: Seen, read: Callable[[str], str | None]
-) -> list[Touched]:
+    changed: Mapping[str, Pair], seen: SeenFailures, read: Callable[[str], str | None]
+) -> list[TouchedTests]:
     """What of the work somebody has to look at before it counts, in the order of the files.
 
     Args:
@@ -61,27 +61,27 @@ def touched(
     Example:
         >>> before = "def test_a():\\n    assert f() == 5\\n"
         >>> after = "def test_a():\\n    assert f() is not None\\n"
-        >>> from loki.action.checks.judging.seen_failures import Seen
-        >>> seen = Seen(frozenset({"test"}), frozenset({"test_a.py::test_a"}))
+        >>> from loki.action.checks.judging.seen_failures import SeenFailures
+        >>> seen = SeenFailures(frozenset({"test"}), frozenset({"test_a.py::test_a"}))
         >>> [str(one) for one in touched({"test_a.py": (before, after)}, seen, lambda _: None)]
         ['test_a.py: test_a, which failed']
     """
     look = _Look(changed, seen, read)
     found = [
-        Touched(path, what)
+        TouchedTests(path, what)
         for path, (before, after) in sorted(changed.items())
         if before != after
         for what in look.at(path, before, after)
     ]
     found = list(dict.fromkeys(found))
     if len(found) > MOST:
-        found[MOST:] = [Touched(found[MOST].path, f"and {len(found) - MOST} more")]
+        found[MOST:] = [TouchedTests(found[MOST].path, f"and {len(found) - MOST} more")]
     return found
 
 
 class _Look:
     def __init__(
-        self, changed: Mapping[str, Pair], seen: Seen, read: Callable[[str], str | None]
+        self, changed: Mapping[str, Pair], seen: SeenFailures, read: Callable[[str], str | None]
     ) -> None:
         self.seen, self.read, self.changed = seen, read, changed
         self.tests_failed = bool(seen.kinds & RUNS_TESTS)
@@ -100,7 +100,7 @@ class _Look:
                 found |= _closure(parts, failing or parts)
         if not self.holding:  # of those that do not say where they stand
             for path, (before, _) in self.changed.items():
-                if before and "test" in places_of(path):
+                if before and "test" in kinds_of_path(path):
                     parts = chunks(path, before)
                     found |= _closure(parts, self._failing(path, parts))
         return frozenset(found)
@@ -120,12 +120,12 @@ class _Look:
             is_test = False
         elif is_test or lexer == "rust":
             yield from self._tested(path, lexer, before, after, is_test=is_test)
-        if not is_test and not places_of(path) & {"test", "example", "vendored"}:
+        if not is_test and not kinds_of_path(path) & {"test", "example", "vendored"}:
             yield from _asking(lexer, before or "", after or "")
 
     def _is_test(self, path: str, lexer: str, text: str) -> bool:
         """Whether a file is for tests: by its place, or because tests failed in it."""
-        if "test" in places_of(path) or glob.matches(path, knowledge().expected):
+        if "test" in kinds_of_path(path) or glob.matches(path, knowledge().expected):
             return True
         if path not in self.holding or lexer == "rust":
             return False
@@ -148,7 +148,7 @@ class _Look:
         if failing:
             yield from _differences(old, new, failing, _closure(old, failing))
         elif is_test and _is_data(path):
-            is_kept = "test_data" in places_of(path) or glob.matches(path, knowledge().expected)
+            is_kept = "test_data" in kinds_of_path(path) or glob.matches(path, knowledge().expected)
             if before is not None and is_kept and self._mentions(path):
                 yield "data that a failing test reads"
         elif is_test and self._is_shared(path, lexer):
@@ -240,7 +240,7 @@ class _Look:
                     return recipe.lines is None or _says(recipe.lines, before, after)
             named = {posixpath.normpath(word) for word in command}
             if path in named and knowledge().script.search(path) and self.tests_failed:
-                return "test" not in places_of(path)
+                return "test" not in kinds_of_path(path)
         return False
 
 

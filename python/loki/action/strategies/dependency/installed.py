@@ -15,7 +15,7 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from loki.action.processes.command_line import assignments, which
+from loki.action.processes.command_line import find_program, leading_assignments
 from loki.action.strategies.dependency import interpreter
 from loki.action.strategies.dependency.ecosystem import Ecosystem
 from loki.action.strategies.dependency.manifest_requirements import Requirement, plain_name
@@ -81,8 +81,8 @@ class Environment:
     @cached_property
     def interpreter(self) -> str | None:
         """The interpreter that the check runs in, else the project's, else that of the machine."""
-        words = assignments(self.command)[1]
-        program = which(words[0], self.root) if words else None
+        words = leading_assignments(self.command)[1]
+        program = find_program(words[0], self.root) if words else None
         if program and program_name(program) in map(program_name, self.known.interpreters):
             return program
         found = next(interpreter.beside(Path(program).parent), None) if program else None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from loki.action.processes import process
-from loki.action.processes.command_line import which
+from loki.action.processes.command_line import find_program
 from loki.action.processes.sandbox import read_only
 from loki.action.strategies.dependency.ecosystem import Ecosystem, ecosystems
 from loki.base.error import LokiError
@@ -37,7 +37,7 @@ def of_project(root: Path) -> str | None:
 
     Of the project's own environment, else of the one that is active, else the one on the ``PATH``.
     """
-    on_path = (found for name in _python().interpreters if (found := which(name, root)))
+    on_path = (found for name in _python().interpreters if (found := find_program(name, root)))
     return own(root) or next(on_path, None)
 
 

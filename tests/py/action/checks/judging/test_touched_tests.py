@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from loki.action.checks.judging.seen_failures import Seen
+from loki.action.checks.judging.seen_failures import SeenFailures
 from loki.action.checks.judging.touched_tests import MOST, touched
 
 Files = Mapping[str, "str | None"]
@@ -60,7 +60,7 @@ PROJECT: Files = {
     "check.py": "assert 1\n",
 }  # fmt: skip
 FAILED = ("tests.test_calc.TestCalc.test_add[2-3]", "tests.test_calc.test_pair")
-SEEN = Seen(
+SEEN = SeenFailures(
     frozenset({"test"}),
     frozenset(FAILED),
     dict.fromkeys(FAILED, "tests/test_calc.py"),
@@ -69,7 +69,7 @@ SEEN = Seen(
 )
 
 
-def look(changes: Files, project: Files = PROJECT, seen: Seen = SEEN) -> list[str]:
+def look(changes: Files, project: Files = PROJECT, seen: SeenFailures = SEEN) -> list[str]:
     changed = {path: (project.get(path), after) for path, after in changes.items()}
     return [str(one) for one in touched(changed, seen, project.get)]
 
@@ -184,7 +184,7 @@ def test_each_is_named_with_what_it_is() -> None:
 
 
 def test_where_nothing_failed_only_code_that_asks_for_tests_is_seen() -> None:
-    nothing = Seen()
+    nothing = SeenFailures()
     assert [name for name in TAMPERINGS if look(TAMPERINGS[name], seen=nothing)] == [
         "sitecustomize", "a module for the runner", "an installed package", "modules", "variable",
         "arguments", "stack", "frame", "equal to all", "equal to all, by lambda", "what is built in",
@@ -193,7 +193,7 @@ def test_where_nothing_failed_only_code_that_asks_for_tests_is_seen() -> None:
 
 
 def test_where_nobody_says_what_failed_every_test_counts() -> None:
-    blind = Seen(frozenset({"test"}), is_blind=True)
+    blind = SeenFailures(frozenset({"test"}), is_blind=True)
     assert look(HONEST["another test"], seen=blind)
     assert look(HONEST["a new test"], seen=blind) == []
 
@@ -221,7 +221,7 @@ def test_a_snapshot_of_the_failing_file_is_seen() -> None:
     project = {"src/a.test.js": "test('a', () => { expect(f()).toMatchSnapshot(); });\n",
                "src/__snapshots__/a.test.js.snap": "exports[`a 1`] = `5`;\n",
                "src/__snapshots__/b.test.js.snap": "exports[`b 1`] = `5`;\n"}  # fmt: skip
-    seen = Seen(
+    seen = SeenFailures(
         frozenset({"test"}), frozenset({"src/a.test.js > a"}), {}, frozenset({"src/a.test.js"})
     )
     assert look({"src/__snapshots__/a.test.js.snap": "exports[`a 1`] = `-1`;\n"}, project, seen)
@@ -229,7 +229,7 @@ def test_a_snapshot_of_the_failing_file_is_seen() -> None:
 
 
 def test_a_lint_tasks_settings_are_seen_and_its_tests_are_not() -> None:
-    lint = Seen(frozenset({"lint"}))
+    lint = SeenFailures(frozenset({"lint"}))
     assert look(HONEST["the linter's settings"], seen=lint)
     assert look(TAMPERINGS["weaker"], seen=lint) == []
 
@@ -301,22 +301,22 @@ mod tests {
     }
 }
 """
-LANGUAGES: dict[str, tuple[Files, Seen]] = {
+LANGUAGES: dict[str, tuple[Files, SeenFailures]] = {
     "js": (
         {"a.test.js": JS, "calc.js": "export const add = (a, b) => a - b;\n", "package.json": json.dumps(PACKAGE)},
-        Seen(frozenset({"test"}), frozenset({"calc > adds", "calc > adds 1 and 2"}), {}, frozenset({"a.test.js"}), [("npm", "test")]),
+        SeenFailures(frozenset({"test"}), frozenset({"calc > adds", "calc > adds 1 and 2"}), {}, frozenset({"a.test.js"}), [("npm", "test")]),
     ),
     "go": (
         {"calc_test.go": GO, "calc.go": "package calc\n"},
-        Seen(frozenset({"test"}), frozenset({"m/calc.TestAdd/2", "m/calc.TestAdd"}), {"m/calc.TestAdd": "m/calc"}, frozenset({"calc_test.go"})),
+        SeenFailures(frozenset({"test"}), frozenset({"m/calc.TestAdd/2", "m/calc.TestAdd"}), {"m/calc.TestAdd": "m/calc"}, frozenset({"calc_test.go"})),
     ),
     "c": (
         {"CMakeLists.txt": "project(p)\nadd_library(calc calc.cpp)\nadd_executable(calc_test calc_test.cpp)\nadd_test(calc calc_test)\n"},
-        Seen(frozenset({"test"}), frozenset({"calc"}), {}, frozenset({"calc_test.cpp"}), [("ctest", "--test-dir", "build")]),
+        SeenFailures(frozenset({"test"}), frozenset({"calc"}), {}, frozenset({"calc_test.cpp"}), [("ctest", "--test-dir", "build")]),
     ),
     "rust": (
         {"src/lib.rs": RUST, "Cargo.toml": '[package]\nname = "c"\n'},
-        Seen(frozenset({"test"}), frozenset({"c src/lib.rs::tests::adds"}), {"c src/lib.rs::tests::adds": "src/lib.rs"}),
+        SeenFailures(frozenset({"test"}), frozenset({"c src/lib.rs::tests::adds"}), {"c src/lib.rs::tests::adds": "src/lib.rs"}),
     ),
 }  # fmt: skip
 

@@ -128,7 +128,7 @@ def test_a_machine_that_goes_down(project: Path, monkeypatch: pytest.MonkeyPatch
     task.apply(CHANGE)
     after = Tree.scan(project).entries
     assert log.read_bytes() != on_disk[-1], "that it is made has not been waited for"
-    task.settle()
+    task.finish()
     assert log.read_bytes() == on_disk[-1]
     assert journal(project).recover().restored == ()
     assert Tree.scan(project).entries == after

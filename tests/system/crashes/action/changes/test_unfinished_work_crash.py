@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from loki.action.changes.journal import Journal
-from loki.action.changes.unfinished_work import left, move_over, work_of
+from loki.action.changes.unfinished_work import move_over, unfinished_change, work_folder
 from support.disk import MEMORY
 from support.journal import CHANGE, die_at_call, killed, make_project
 
@@ -24,15 +24,15 @@ def survives(place: Path, number: int) -> bool:
     folder = place / ".loki"
     folder.mkdir(parents=True)
     older, newer = make_project(place / "older"), make_project(place / "newer")
-    Journal(work_of(folder, "t"), older).apply(CHANGE)
+    Journal(work_folder(folder, "t"), older).apply(CHANGE)
 
     def move(number: int = number, folder: Path = folder, newer: Path = newer) -> None:
         die_at_call(number)
-        move_over(folder, "t", left(folder, "t"), newer)
+        move_over(folder, "t", unfinished_change(folder, "t"), newer)
 
     was_killed = killed(move)
-    assert set(left(folder, "t").paths) == set(CHANGE.paths), number
+    assert set(unfinished_change(folder, "t").paths) == set(CHANGE.paths), number
     again = make_project(place / "again")
-    move_over(folder, "t", left(folder, "t"), again)
+    move_over(folder, "t", unfinished_change(folder, "t"), again)
     assert (again / "a.py").read_text() == "new a\n", number
     return was_killed

@@ -13,7 +13,7 @@ import pytest
 
 from loki.base.atomic_file import is_temporary, temporary_name
 from loki.base.error import UsageError
-from loki.jobs.queue.lease import Claim
+from loki.jobs.queue.lease import LeasedTask
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker
@@ -36,13 +36,13 @@ class Case(NamedTuple):
 
     begin: ListName
     end: ListName
-    do: Callable[[Queue, Worker, Claim], object]
+    do: Callable[[Queue, Worker, LeasedTask], object]
     lives: bool = True
     attempts: int = 0
 
 
 CASES = {
-    "claim": Case("pending", "in-progress", lambda queue, worker, _: queue.claim(worker)),
+    "claim": Case("pending", "in-progress", lambda queue, worker, _: queue.lease(worker)),
     "complete": Case("in-progress", "completed", lambda queue, _, claim: queue.complete(claim)),
     "fail": Case("in-progress", "failed", lambda queue, _, claim: queue.fail(claim, "no")),
     "release": Case("in-progress", "pending", lambda queue, _, claim: queue.release(claim)),
@@ -91,8 +91,8 @@ def test_several_tasks_of_the_dead_go_different_ways() -> None:
             queue = open_queue(folder)
             queue.submit_all([QueuedTask(id_, id_) for id_ in ("short", "long")])
             with Worker(folder) as mortal:
-                assert queue.claim(mortal)
-                assert queue.claim(mortal)
+                assert queue.lease(mortal)
+                assert queue.lease(mortal)
             attempted(folder, "long", LONGEST_LIFE)
             queue.submit(QueuedTask("free", "free", priority="high"))
             with Worker(folder) as worker:
@@ -101,7 +101,7 @@ def test_several_tasks_of_the_dead_go_different_ways() -> None:
                     number: int = number, queue: Queue = queue, worker: Worker = worker
                 ) -> None:
                     die_at_call(number)
-                    queue.claim(worker)
+                    queue.lease(worker)
 
                 was_killed = killed(die)
             assert {task.id for task in open_queue(folder).tasks()} == ids
@@ -136,13 +136,13 @@ class made:  # noqa: N801 - reads as a function
         ]
         queue.submit_all(tasks)
         worker = self.stack.enter_context(Worker(self.folder))
-        done = queue.claim(worker)
+        done = queue.lease(worker)
         assert done
         queue.complete(done)
         claim = None
         if self.case.begin != "pending":
             mortal = worker if self.case.lives else Worker(self.folder).__enter__()
-            claim = queue.claim(mortal)
+            claim = queue.lease(mortal)
             assert claim
             if self.case.attempts:
                 attempted(self.folder, "t", self.case.attempts)
@@ -228,7 +228,7 @@ def test_what_killed_workers_left_half_written_goes_when_the_next_begins() -> No
                 die_at_call(number)
                 with Worker(folder) as worker:
                     queue = open_queue(folder)
-                    claim = queue.claim(worker)
+                    claim = queue.lease(worker)
                     assert claim
                     queue.complete(claim)
 

@@ -14,7 +14,7 @@ from loki.action.changes.code_state import code_state
 from loki.action.changes.file_listing import list_files
 from loki.action.changes.git import git, run_git
 from loki.action.changes.git_branch import end_of, start_of
-from loki.action.changes.git_head import Position
+from loki.action.changes.git_head import GitHead
 from loki.action.changes.scratch_folder import repository
 from loki.action.changes.tree import Tree
 
@@ -112,7 +112,7 @@ def test_what_loki_asks_runs_nothing(trap: tuple[Path, Path], tmp_path: Path) ->
     (root / "b.txt").write_text("changed\n")
     assert code_state(str(root)).tree
     assert "b.txt" in (files_since(str(root), before.decode().strip()) or ())
-    assert Position(str(root))()[0] == "main"
+    assert GitHead(str(root))()[0] == "main"
     assert start_of(str(root), "work")
     assert end_of(str(root), "work", {"commit": "x"}) == ""
     assert git(str(root), "log", "-p", "--format=%H") is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.changes import git_head
-from loki.action.changes.git_head import Position
+from loki.action.changes.git_head import GitHead
 
 
 def git(root: Path, *words: str) -> str:
@@ -31,7 +31,7 @@ def commit(root: Path) -> str:
 
 
 def test_every_way_to_move_is_seen(repository: Path) -> None:
-    where = Position(str(repository))
+    where = GitHead(str(repository))
     assert where() == ("main", None)  # before the first commit
     first = commit(repository)
     assert where() == ("main", first)
@@ -56,14 +56,14 @@ def test_every_way_to_move_is_seen(repository: Path) -> None:
 def test_a_worktree_has_a_position_of_its_own(repository: Path, tmp_path: Path) -> None:
     first = commit(repository)
     git(repository, "worktree", "add", "-q", "-b", "other", str(tmp_path / "tree"))
-    where, here = Position(str(tmp_path / "tree")), Position(str(repository))
+    where, here = GitHead(str(tmp_path / "tree")), GitHead(str(repository))
     assert (where(), here()) == (("other", first), ("main", first))
     second = commit(tmp_path / "tree")
     assert (where(), here()) == (("other", second), ("main", first))
 
 
 def test_a_repository_that_is_made_later_is_seen(tmp_path: Path) -> None:
-    where = Position(str(tmp_path))
+    where = GitHead(str(tmp_path))
     assert where() == (None, None)
     git(tmp_path, "init", "-q")
     first = commit(tmp_path)
@@ -74,7 +74,7 @@ def test_git_is_not_asked_again_while_nothing_moves(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(repository)
-    where = Position(str(repository))
+    where = GitHead(str(repository))
     first = where()
     where()  # the branch's own file is looked at from here on
     monkeypatch.setattr(git_head, "git", lambda *_: pytest.fail("git was asked"))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.copy_refresh import renewed
-from loki.action.changes.project_copies import Copies
+from loki.action.changes.copy_refresh import refresh_copy
+from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.tree import Tree
 
 
@@ -131,7 +131,7 @@ MESSES = (
 def test_it_is_as_new(mess: Callable[[Path], None], project: Path, tmp_path: Path) -> None:
     """File for file what a copy would be that is made now; what lies outside is left alone."""
     (tmp_path / "outside.txt").write_text("outside\n")
-    copies = Copies()
+    copies = ProjectCopies()
     with copies.copy(Tree.scan(project)) as first:
         mess(Path(first.root))
     (project / "src" / "a.py").write_text("since\n")
@@ -155,14 +155,14 @@ def test_it_is_as_new(mess: Callable[[Path], None], project: Path, tmp_path: Pat
 
 
 def test_what_was_left_alone_is_not_written_again(project: Path, temporary: Path) -> None:
-    copies = Copies()
+    copies = ProjectCopies()
     tree = Tree.scan(project)
     with copies.copy(tree) as given:
         # As if it had been given away a while after it was written.
         later = replace(given, _taken=given._taken + 10**9)
         before = (given.root / "src" / "a.py").stat().st_ino
         (given.root / "src" / "deep" / "b.sh").write_text("other\n")
-        again = renewed(later, tree, str(given.root.parent / "aside"))
+        again = refresh_copy(later, tree, str(given.root.parent / "aside"))
         assert (again.root / "src" / "a.py").stat().st_ino == before
         assert (again.root / "src" / "deep" / "b.sh").read_text() == "b\n"
         assert not list(temporary.glob("*/*/aside"))
@@ -170,7 +170,7 @@ def test_what_was_left_alone_is_not_written_again(project: Path, temporary: Path
 
 
 def test_who_works_at_the_same_time_has_another(project: Path, temporary: Path) -> None:
-    copies = Copies()
+    copies = ProjectCopies()
     tree = Tree.scan(project)
     with copies.copy(tree) as one, copies.copy(tree) as other:
         assert one.root != other.root
@@ -186,7 +186,7 @@ def test_a_part_of_a_repository(tmp_path: Path) -> None:
     (tmp_path / "whole" / "part" / "a.py").write_text("a\n")
     (tmp_path / "whole" / "b.py").write_text("b\n")
     commit(tmp_path / "whole")
-    copies = Copies()
+    copies = ProjectCopies()
     for _ in range(2):
         with copies.copy(Tree.scan(tmp_path / "whole" / "part")) as copy:
             assert sorted(copy.entries) == ["a.py"]

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.action.processes.head_tail_buffer import Kept
+from loki.action.processes.head_tail_buffer import HeadTailBuffer
 from support.examples import examples
 
 LOKI = (sys.executable, "-m", "loki", "explain", "--")
@@ -270,7 +270,7 @@ _MEASURED = (
     st.integers(2, 60),
 )
 def test_lines_of_what_is_kept(chunks: list[bytes], limit: int) -> None:
-    kept, whole = Kept(limit), b"".join(chunks)
+    kept, whole = HeadTailBuffer(limit), b"".join(chunks)
     for chunk in chunks:
         kept.add(chunk)
     content = kept.content()

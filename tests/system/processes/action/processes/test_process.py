@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.processes.process import NotFound, run
+from loki.action.processes.process import ProgramNotFound, run
 from loki.base.error import UsageError
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a subreaper")
@@ -123,7 +123,7 @@ def test_what_cannot_run(tmp_path: Path) -> None:
         ("./broken", "is its #! line right"),
         (str(tmp_path), "it is a folder"),
     ]:
-        with pytest.raises(NotFound, match=says):
+        with pytest.raises(ProgramNotFound, match=says):
             run([program], cwd=tmp_path)
     with pytest.raises(UsageError, match="no such folder to run"):
         run(["true"], cwd=tmp_path / "none")

@@ -67,7 +67,7 @@ def test_put_back(project: Path, name: str, before: bytes | None, how: str) -> N
             path.symlink_to("/etc/passwd")
         elif how == "folder":
             (path / "deep").mkdir(parents=True)
-    found = rules.settle(look, "make test", AT)
+    found = rules.finish(look, "make test", AT)
     assert [one.path for one in found] == ([] if how == "delete" and not before else [str(path)])
     if before is None:
         assert not os.path.lexists(path)
@@ -78,7 +78,7 @@ def test_put_back(project: Path, name: str, before: bytes | None, how: str) -> N
     for one in found:
         assert one.command == "make test"
         assert (project / ".loki" / one.kept).exists() or how in {"delete", "link"}
-    assert rules.settle(look, "again", AT) == []
+    assert rules.finish(look, "again", AT) == []
 
 
 def test_what_is_as_it_was_is_left_alone(project: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_as_it_was_is_left_alone(project: Path) -> None:
     (project / ".loki" / "tasks" / "other").mkdir(parents=True)
     (project / ".loki" / "tasks" / "other" / "approvals.jsonl").write_text("{}\n")
     (project.parent / "home" / "settings.json").write_text('{"model": "opus"}')
-    assert rules.settle(look, "make test", AT) == []
+    assert rules.finish(look, "make test", AT) == []
     assert not (project / ".loki" / ASIDE).exists()
 
 
@@ -105,7 +105,7 @@ def test_a_log_that_a_command_broke_keeps_nothing_from_being_put_back(
     log = project / ".loki" / "logs" / "rules.jsonl"
     log.parent.mkdir(exist_ok=True)
     log.write_bytes(line + b"\n")
-    (found,) = rules.settle(look, "make test", AT)
+    (found,) = rules.finish(look, "make test", AT)
     assert (found.path, config.read_bytes()) == (str(config), b"[signs]\n")
 
 
@@ -117,12 +117,12 @@ def test_a_recurring_task_that_a_command_files(project: Path) -> None:
     mine.write_text('{"command": ["make"], "runs": 1}')
     look = rules.look()
     mine.write_text('{"command": ["make"], "runs": 2}')
-    assert rules.settle(look, "make test", AT) == []
+    assert rules.finish(look, "make test", AT) == []
     evil = place / "evil" / "task.json"
     evil.parent.mkdir()
     evil.write_text('{"command": ["sh", "-c", "rm -rf ~"]}')
     mine.write_text('{"command": ["sh"], "runs": 2}')
-    found = rules.settle(look, "make test", AT)
+    found = rules.finish(look, "make test", AT)
     assert [one.path for one in found] == [str(evil), str(mine)]
     assert not evil.exists()
     assert "make" in mine.read_text()
@@ -137,7 +137,7 @@ def test_hooks_in_a_folder_of_the_projects_own(project: Path) -> None:
     hook.write_text("#!/bin/sh\nevil\n")
     (hook.parent / "post-merge").write_text("evil")
     subprocess.run(["git", "config", "--unset", "core.hooksPath"], cwd=project, check=True)
-    found = [os.path.relpath(one.path, project) for one in rules.settle(look, "x", AT)]
+    found = [os.path.relpath(one.path, project) for one in rules.finish(look, "x", AT)]
     assert found == [".git/config", ".husky/_/post-merge", ".husky/_/pre-commit"]
     assert hook.read_text() == "#!/bin/sh\n"
 
@@ -147,7 +147,7 @@ def test_hooks_in_a_users_settings(project: Path) -> None:
     settings.write_text('{"model": "opus", "hooks": {"Stop": []}}')
     look = rules.look()
     settings.write_text('{"model": "opus", "hooks": {"Stop": ["evil"]}}')
-    assert [one.path for one in rules.settle(look, "x", AT)] == [str(settings)]
+    assert [one.path for one in rules.finish(look, "x", AT)] == [str(settings)]
     assert "evil" not in settings.read_text()
 
 
@@ -159,8 +159,8 @@ def test_of_two_commands_at_a_time_one_is_undone(project: Path) -> None:
     first = one.look()
     config.write_text("[execute]\nallow_commands = ['*']\n")
     second = two.look()
-    assert len(one.settle(first, "evil", AT)) == 1
-    assert two.settle(second, "good", AT) == []
+    assert len(one.finish(first, "evil", AT)) == 1
+    assert two.finish(second, "good", AT) == []
     assert config.read_bytes() == right
 
 
@@ -170,7 +170,7 @@ def test_the_folder_itself_becomes_a_link(project: Path, tmp_path: Path) -> None
     (project / ".loki").rename(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "config.toml").write_text("evil")
     (project / ".loki").symlink_to(tmp_path / "elsewhere")
-    rules.settle(look, "x", AT)
+    rules.finish(look, "x", AT)
     assert not (project / ".loki").is_symlink()
     assert "max_retries" in (project / ".loki" / "config.toml").read_text()
 
@@ -206,6 +206,6 @@ def test_a_worktree(project: Path, tmp_path: Path) -> None:
     with (project / ".git" / "config").open("a") as config:
         config.write("[core]\n pager = evil\n")
     (tree / ".git").write_text("gitdir: /elsewhere\n")
-    found = {Path(one.path).name for one in rules.settle(look, "x", AT)}
+    found = {Path(one.path).name for one in rules.finish(look, "x", AT)}
     assert found == {".git", "config", "pre-push"}
     assert (tree / ".git").read_text() != "gitdir: /elsewhere\n"

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from loki.action.processes import command_guard, landlock, sandbox, sandbox_denials
-from loki.action.processes.command_guard import Ward
-from loki.action.processes.process import NotFound, run
+from loki.action.processes.command_guard import CommandGuard
+from loki.action.processes.process import ProgramNotFound, run
 from loki.action.processes.protected_rules import Rules
-from loki.action.processes.sandbox import Box, Wall, has_own, tree_of, writable
+from loki.action.processes.sandbox import Sandbox, Wall, has_own, tree_of, writable
 from loki.base.error import UsageError
 from loki.settings import SandboxConfig
 
@@ -51,7 +51,7 @@ class Place:
 
     def run(self, wall: Wall, code: str, *, network: bool = True, secret: bool = False) -> str:
         """What a program in the box prints; ``H`` is the home."""
-        inside = Box(wall, (str(self.tree), *DEVICES), (),
+        inside = Sandbox(wall, (str(self.tree), *DEVICES), (),
                      (str(self.home / ".ssh"),) if secret else (), network)  # fmt: skip
         words = [sys.executable, "-c", f"import os, shutil, socket\nH = {str(self.home)!r}\n{code}"]
         done = run(words, cwd=self.tree, box=inside, merge=True, timeout=60)
@@ -184,8 +184,8 @@ def test_nobody_outside_is_signalled(place: Place) -> None:
 
 @pytest.mark.parametrize("wall", WALLS)
 def test_a_program_that_is_not_there(place: Place, wall: Wall) -> None:
-    with pytest.raises(NotFound, match="no such program"):
-        run(["no-such-program"], cwd=place.tree, box=Box(wall, (str(place.tree),)))
+    with pytest.raises(ProgramNotFound, match="no such program"):
+        run(["no-such-program"], cwd=place.tree, box=Sandbox(wall, (str(place.tree),)))
 
 
 @pytest.mark.skipif(not HAS_LANDLOCK, reason="no Landlock here")
@@ -245,7 +245,7 @@ def test_what_runs_inside_does_not_say_where_the_tree_is(tmp_path: Path) -> None
     home.mkdir()
     (copy / ".git").write_text(f"gitdir: {home}\n")
     (copy / "node_modules").symlink_to(home)
-    guard = Ward(Rules(tmp_path / "project", tmp_path / "project" / ".loki"), is_copy=True)
+    guard = CommandGuard(Rules(tmp_path / "project", tmp_path / "project" / ".loki"), is_copy=True)
     inside = guard.box(["make"], copy) if sandbox.wall() else None
     assert inside is None or str(home) not in inside.write
 
@@ -279,8 +279,10 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_guard, "_warned", set())
 
 
-def guarded(tmp_path: Path, **said: object) -> Ward:
-    return Ward(Rules(tmp_path, tmp_path / ".loki"), sandbox=SandboxConfig.model_validate(said))
+def guarded(tmp_path: Path, **said: object) -> CommandGuard:
+    return CommandGuard(
+        Rules(tmp_path, tmp_path / ".loki"), sandbox=SandboxConfig.model_validate(said)
+    )
 
 
 @pytest.mark.usefixtures("bare")
@@ -328,44 +330,46 @@ def test_off(tmp_path: Path) -> None:
 )
 def test_refusals_are_recognized(tmp_path: Path, line: str) -> None:
     (tmp_path / "tree").mkdir()
-    inside = Box("landlock", (str(tmp_path / "tree"),))
+    inside = Sandbox("landlock", (str(tmp_path / "tree"),))
     outside = str(tmp_path / "home" / "x")
     output = f"1 passed\n{line.format(outside)}\n"
-    assert sandbox_denials.refused(output, str(tmp_path / "tree"), inside) == (outside,)
+    assert sandbox_denials.sandbox_denials(output, str(tmp_path / "tree"), inside) == (outside,)
     # What it may write, and what nobody may, the box has not refused.
-    assert not sandbox_denials.refused(line.format(tmp_path / "tree" / "a"), "/", inside)
-    assert not sandbox_denials.refused(line.format("/proc/version"), "/", inside)
-    assert not sandbox_denials.refused(f"reading {outside}", "/", inside)
+    assert not sandbox_denials.sandbox_denials(line.format(tmp_path / "tree" / "a"), "/", inside)
+    assert not sandbox_denials.sandbox_denials(line.format("/proc/version"), "/", inside)
+    assert not sandbox_denials.sandbox_denials(f"reading {outside}", "/", inside)
 
 
 def test_how_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
-    said = sandbox_denials.advice(("/home/ann/.tool/cache/x",), Box("landlock", ()))
+    said = sandbox_denials.denial_advice(("/home/ann/.tool/cache/x",), Sandbox("landlock", ()))
     assert '[sandbox] write = ["~/.tool"]' in said
-    assert '"~/.config/tool"' in sandbox_denials.advice(
-        ("/home/ann/.config/tool/x",), Box("landlock", ())
+    assert '"~/.config/tool"' in sandbox_denials.denial_advice(
+        ("/home/ann/.config/tool/x",), Sandbox("landlock", ())
     )
 
 
 def test_any_output_is_read(tmp_path: Path) -> None:
-    inside = Box("landlock", (str(tmp_path),))
+    inside = Sandbox("landlock", (str(tmp_path),))
     long = "permission denied " + "/x" * 100_000 + "\n" * 10_000 + "EACCES\n" * 10_000
-    sandbox_denials.refused(long, "/", inside)
+    sandbox_denials.sandbox_denials(long, "/", inside)
     traceback = (
         'File "/usr/lib/python3/shutil.py", line 7, in x\n  os.unlink(n)\n'
         "PermissionError: [Errno 13] Permission denied: 'letter.txt'\n"
     )
-    assert sandbox_denials.noticed(traceback.encode(), "x", "/", inside) == sandbox_denials.MAYBE
     assert (
-        sandbox_denials.noticed(b"\xff\x00 permission denied '/\x00\xff'", "x", "/", inside)
+        sandbox_denials.log_denials(traceback.encode(), "x", "/", inside) == sandbox_denials.MAYBE
+    )
+    assert (
+        sandbox_denials.log_denials(b"\xff\x00 permission denied '/\x00\xff'", "x", "/", inside)
         == sandbox_denials.MAYBE
     )
 
 
 def test_it_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    inside = Box("landlock", (str(tmp_path / "tree"),))
+    inside = Sandbox("landlock", (str(tmp_path / "tree"),))
     output = f"touch: cannot touch '{tmp_path}/home': Permission denied".encode()
     with caplog.at_level(logging.WARNING):
-        assert "[sandbox] write" in sandbox_denials.noticed(output, "touch", "/", inside)
-        assert sandbox_denials.noticed(output, "touch", "/", inside)
+        assert "[sandbox] write" in sandbox_denials.log_denials(output, "touch", "/", inside)
+        assert sandbox_denials.log_denials(output, "touch", "/", inside)
     assert caplog.text.count("The sandbox refused") == 1

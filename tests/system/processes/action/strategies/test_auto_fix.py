@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loki.action.strategies.auto_fix import auto_fix
-from loki.action.strategies.strategy_context import CannotHelp
+from loki.action.strategies.strategy_context import StrategyNotApplicable
 from support.strategy import situation, write
 from support.toolchain import need
 
@@ -73,7 +73,7 @@ def test_another_version_takes_another_option(tmp_path: Path) -> None:
 
 def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     write(tmp_path, a_dot_py="print(undefined_name)\n")
-    with pytest.raises(CannotHelp, match="changed nothing"):
+    with pytest.raises(StrategyNotApplicable, match="changed nothing"):
         auto_fix(situation(tmp_path, f"{RUFF} check ."))
 
 

@@ -16,7 +16,7 @@ from loki.execution.human_answers import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.people.human_review import Standing
+from loki.people.human_review import ReviewStatus
 from loki.people.human_review_store import Decision
 from support.crew import make_agent, submit, work
 
@@ -37,7 +37,7 @@ def asks(project: Path, task: str, **more: object) -> None:
     signals.mkdir(parents=True, exist_ok=True)
     said = {"reason": "security_decision", "task_id": task, "context": QUESTION, **more}
     (signals / "HUMAN_REVIEW_NEEDED").write_text(json.dumps(said))
-    human_review_answers.settle(loki.Workspace(project))
+    human_review_answers.finish_reviews(loki.Workspace(project))
 
 
 def the_request(project: Path) -> str:
@@ -153,12 +153,12 @@ def test_a_task_with_two_questions_waits_for_both(project: Path) -> None:
     queue = submit(project, ["a"])
     here = human_reviews(workspace)
     one, two = (here.ask(reason=name, task_id="a", context=QUESTION) for name in ("one", "two"))
-    human_review_answers.settle(workspace)
-    human_review_answers.answer(workspace, one.id, Standing.APPROVED, "ann")
+    human_review_answers.finish_reviews(workspace)
+    human_review_answers.answer(workspace, one.id, ReviewStatus.APPROVED, "ann")
     task = queue.find("a")
     assert task is not None
     assert task.blocked is not None
-    human_review_answers.answer(workspace, two.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, two.id, ReviewStatus.APPROVED, "ann")
     assert [task.blocked for task in queue_of(workspace).tasks()] == [None]
 
 

@@ -182,7 +182,7 @@ def test_up_does_what_work_tick_and_signals_do(workspace: loki.Workspace, tmp_pa
         [*LOKI, "up", "--agent-command", agent], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        signals_of(workspace).give("DOCS_NEEDED", data={"description": "The login takes a token"})
+        signals_of(workspace).emit("DOCS_NEEDED", data={"description": "The login takes a token"})
         end = time.monotonic() + 60
         while not (
             where(queue).get("a") == "completed"

@@ -20,7 +20,7 @@ from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.project_status import status
 from loki.jobs.queue.project_queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.people.human_review import Standing
+from loki.people.human_review import ReviewStatus
 from loki.people.request import Request
 from support.forked import exit_code, fork
 from support.project import QUICK, RIGHT, make_project
@@ -56,7 +56,7 @@ def test_a_task_whose_question_is_answered_waits_to_be_gone_on_with(project: Pat
     work(workspace, mends, complexity="high")
     asked = the_one(workspace)
     assert asked.kind == "human_review"
-    human_review_answers.answer(workspace, asked.id, Standing.APPROVED, "ann")
+    human_review_answers.answer(workspace, asked.id, ReviewStatus.APPROVED, "ann")
     one = the_one(workspace)
     assert (one.kind, one.task_id) == ("stopped", "t")
     shown = run("status")

@@ -84,7 +84,7 @@ def test_the_documents_own_commands_work_after_the_last_signal_is_gone(
 ) -> None:
     signals = signals_of(workspace)
     for _ in range(2):
-        signals.clear(signals.give("CONTEXT_CLEAR_REQUESTED"))
+        signals.clear(signals.emit("CONTEXT_CLEAR_REQUESTED"))
         subprocess.run(["sh", "-ec", DRIFT], cwd=workspace.root, check=True)
         (workspace.folder / "signals/DRIFT_DETECTED").unlink()
 

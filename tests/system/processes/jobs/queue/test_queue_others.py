@@ -60,7 +60,7 @@ def test_what_another_program_appends_beside_three_workers_is_worked_on(folder: 
         with Worker(folder) as worker:
             while True:
                 is_last = done.exists()
-                if claim := queue.claim(worker):
+                if claim := queue.lease(worker):
                     assert queue.complete(claim)
                 elif is_last:
                     return
@@ -75,7 +75,7 @@ def test_what_another_program_appends_beside_three_workers_is_worked_on(folder: 
     assert exit_codes([*(fork(work) for _ in range(3)), fork(add)]) == [0] * 4
     queue = opened(folder)
     with Worker(folder) as worker:  # what was appended after the last look of all three
-        while claim := queue.claim(worker):
+        while claim := queue.lease(worker):
             queue.complete(claim)
     known = {*(f"o{n}" for n in range(OWN)), *(f"x{n}" for n in range(THEIRS))}
     assert {task.id for task in queue.tasks("completed")} == known

@@ -47,7 +47,7 @@ def work(folder: Path, name: str, dies_after: int | None) -> None:
     queue = opened(folder)
     with Worker(folder, name) as worker, (folder / f"{name}.txt").open("a") as log:
         count = 0
-        while claim := queue.claim(worker):
+        while claim := queue.lease(worker):
             log.write(f"{claim.id} {claim.lease.generation}\n")
             log.flush()
             count += 1
@@ -87,7 +87,7 @@ def test_no_more_claims_than_slots_over_all_processes(folder: Path) -> None:
         queue = opened(folder)
         with Worker(folder) as worker:
             while queue.tasks("pending"):
-                if claim := queue.claim(worker, Slots(2)):
+                if claim := queue.lease(worker, Slots(2)):
                     assert 1 <= len(queue.tasks("in-progress")) <= 2
                     assert queue.complete(claim)
 
@@ -103,7 +103,7 @@ def test_what_a_worker_started_holds_its_claims_until_it_has_ended(folder: Path)
 
     def start_and_die() -> None:
         worker = Worker(folder).__enter__()
-        claim = opened(folder).claim(worker)
+        claim = opened(folder).lease(worker)
         assert claim
         os.set_inheritable(worker.fileno(), True)
         os.set_inheritable(reading, True)
@@ -117,9 +117,9 @@ def test_what_a_worker_started_holds_its_claims_until_it_has_ended(folder: Path)
     assert os.read(told, 1) == b"x"
     queue = opened(folder)
     with Worker(folder) as other:
-        assert queue.claim(other) is None
+        assert queue.lease(other) is None
         os.close(writing)  # what it started ends
-        while queue.claim(other) is None:  # the kernel has the last word
+        while queue.lease(other) is None:  # the kernel has the last word
             os.sched_yield()
     task = queue.find("t")
     assert task

@@ -46,7 +46,7 @@ def project(tmp_path: Path, clock: ManualClock) -> Path:
 
 def test_the_stage_that_waits_goes_on(project: Path, clock: ManualClock) -> None:
     workspace = loki.Workspace(project, clock=clock)
-    signals_of(workspace).give(PLAN_APPROVED, data={"by": "ann"})
+    signals_of(workspace).emit(PLAN_APPROVED, data={"by": "ann"})
     (done,) = handle(workspace)
     assert done.told == "answer-1 went on, approved by ann: success"
     assert (project / "answer.txt").read_text() == "three\n"
@@ -58,7 +58,7 @@ def test_an_approval_from_before_is_of_nothing_that_waits_now(
 ) -> None:
     project = make(tmp_path / "project", APPROVED)
     workspace = loki.Workspace(project, clock=clock)
-    signals_of(workspace).give(PLAN_APPROVED)
+    signals_of(workspace).emit(PLAN_APPROVED)
     clock.advance("1m")
     assert run(project, clock, AGENTS).trigger == "approval"
     (done,) = handle(workspace)
@@ -70,10 +70,10 @@ def test_with_nothing_or_several_to_approve_it_waits(project: Path, clock: Manua
     workspace = loki.Workspace(project, clock=clock)
     assert run(project, clock, AGENTS, new=True).trigger == "approval"
     clock.advance("1m")
-    signals_of(workspace).give(PLAN_APPROVED)
+    signals_of(workspace).emit(PLAN_APPROVED)
     (left,) = handle(workspace)
     assert left.told.startswith("several runs wait for approval (answer-1, answer-2): say which")
-    signals_of(workspace).give(PLAN_APPROVED, data={"pipeline": "answer-2"})
+    signals_of(workspace).emit(PLAN_APPROVED, data={"pipeline": "answer-2"})
     told = [one.told for one in handle(workspace)]
     assert "answer-2 went on" in told[0]
     # Now the other is the only one that waits.
@@ -85,7 +85,7 @@ def test_an_approval_whose_worker_was_killed_is_not_given_twice(
 ) -> None:
     workspace = loki.Workspace(project, clock=clock)
     signals = signals_of(workspace)
-    given = signals.give(PLAN_APPROVED)
+    given = signals.emit(PLAN_APPROVED)
     dispatch = Dispatch(workspace, signals)
     assert isinstance(plan_consumer.approve(dispatch, given), Done)
     # As if it had been killed before the signal was gone, and another run waited by now.
@@ -95,7 +95,7 @@ def test_an_approval_whose_worker_was_killed_is_not_given_twice(
     assert again == Done("answer-1 had gone on already")
     signals.consume(given)
     assert isinstance(
-        plan_consumer.approve(dispatch, signals.give(PLAN_APPROVED, data={"pipeline": "no"})), Waits
+        plan_consumer.approve(dispatch, signals.emit(PLAN_APPROVED, data={"pipeline": "no"})), Waits
     )
     assert (
         json.loads((project / ".loki/pipelines/answer-2/pipeline.json").read_text())["phase"]

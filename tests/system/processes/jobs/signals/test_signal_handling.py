@@ -131,7 +131,7 @@ def test_an_effect_whose_worker_was_killed_behind_it_comes_once(project: Path) -
 def _counts(project: Path, log: Path, begin: Event) -> None:
     def count(_dispatch: Dispatch, signal: Signal) -> Done | Waits:
         with open(log, "a", encoding="utf-8") as file:
-            file.write(f"{signal.said('description')}\n")
+            file.write(f"{signal.string_field('description')}\n")
         return Done("")
 
     begin.wait(60)

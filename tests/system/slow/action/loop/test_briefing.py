@@ -9,7 +9,7 @@ import pytest
 from loki.action.loop.briefing import Facts, compose
 from loki.base.token_estimate import tokens
 from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import Tried
+from loki.memory.attempt_summary import AttemptSummary
 from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
@@ -35,7 +35,7 @@ def facts(make_failure: MakeFailure) -> Facts:
         reason="type-error at confidence 0.90",
         done="read src/session.ts",
         context="src/session.ts:3\n>    3 interface Session {}",
-        tried=Tried.of([Attempt(1, "", "added a type guard", "failed", error="TS2339")]),
+        tried=AttemptSummary.of([Attempt(1, "", "added a type guard", "failed", error="TS2339")]),
         reflections=[Reflection("the type is wider", "narrow it", "a guard", "TS2339", 1, "facts")],
     )
 
