@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from loki import AgentError, Workspace
 from loki.action.question_protocol import Question, Said
@@ -20,6 +21,7 @@ from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, paused, re
 from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
+from loki.jobs.triage import triage_agents
 from loki.jobs.triage.triage_evidence import records
 from loki.jobs.triage.triaging import Triages
 from loki.memory.store import ForgivingStore
@@ -111,9 +113,12 @@ class Clinic(Workspace):
 
     doctor: Doctor
 
-    def agent(self, name: str, **_: Any) -> Any:
-        assert name == AGENT
-        return self.doctor
+
+def called(workspace: Workspace, name: str, **_: Any) -> Any:
+    """The agent of a clinic, by its name."""
+    assert isinstance(workspace, Clinic)
+    assert name == AGENT
+    return workspace.doctor
 
 
 def acts_of(week: list[Plan], down: list[Outage], restarts: int = 0) -> Acts:
@@ -172,7 +177,8 @@ class LiveWeek:
             )  # fmt: skip
             dispatcher.after_round.append(triages.tick)
             dispatcher.closing.append(triages.close)
-        dispatcher.watch(until, is_simulated=True)
+        with patch.object(triage_agents, "named_agent", called):
+            dispatcher.watch(until, is_simulated=True)
 
     def workspace(self) -> Workspace:
         assert self.root is not None
