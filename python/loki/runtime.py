@@ -156,8 +156,8 @@ class Runtime(Workspace):
             UsageError: there is no such task, nothing is left to do, or a check held a secret.
 
         Example:
-            >>> import tempfile
-            >>> workspace = Workspace(tempfile.mkdtemp())
+            >>> import loki, tempfile
+            >>> workspace = loki.Workspace(tempfile.mkdtemp())
             >>> with workspace.task("try", checks=["false"], max_attempts=1) as task:
             ...     task.run(lambda briefing: {"a.txt": "a"}).status
             'failed'

@@ -69,9 +69,10 @@ class ScriptedLLM:
         requests: those it was given, in order.
 
     Example:
-        >>> llm_ = ScriptedLLM(["Hello", {"edits": []}])
-        >>> asked = llm.Request((llm.Message("user", "Hi"),))
-        >>> llm_.complete(asked).text, llm_.complete(asked).arguments
+        >>> from loki import Message, Request
+        >>> llm = ScriptedLLM(["Hello", {"edits": []}])
+        >>> asked = Request((Message("user", "Hi"),))
+        >>> llm.complete(asked).text, llm.complete(asked).arguments
         ('Hello', '{"edits": []}')
     """
 

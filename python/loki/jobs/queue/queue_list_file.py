@@ -84,7 +84,8 @@ class QueueFile:
         """The whole file.
 
         Example:
-            >>> print(QueueFile((Entry.of(queued_form.read({"id": "a"})),)).text(), end="")
+            >>> queue = QueueFile((Entry.of(queued_task_format.read({"id": "a"})),))
+            >>> print(queue.text(), end="")
             {"tasks": [
             {"id": "a"}
             ]}
