@@ -1,5 +1,5 @@
 // The errors that the core throws. Ordinary outcomes (no match, nothing found) are values; only a
-// broken precondition throws. bindings/error.cpp maps each type to Python once.
+// broken precondition throws. bindings/base/error.cpp maps each to Python once.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-"""The commands, joined; which there are is in `rooms`."""
+"""The commands, joined; which there are is in `command_table`."""
 
 from __future__ import annotations
 

@@ -120,6 +120,9 @@ def test_links_of_the_documentation_lead_somewhere(page: Path) -> None:
 
 
 def test_files_that_the_documentation_names_exist() -> None:
+    package = ROOT / "python" / "loki"
+    files = {path.as_posix() for path in package.rglob("*")}
+    folders = {path.name for path in package.rglob("*") if path.is_dir()}
     for page in (
         "README.md",
         "AGENTS.md",
@@ -128,6 +131,9 @@ def test_files_that_the_documentation_names_exist() -> None:
         text = (ROOT / page).read_text("utf-8")
         for path in re.findall(r"`((?:cpp|bindings|python|tests|docs)/[\w./-]+)`", text):
             assert (ROOT / path).exists(), f"{page} names {path}"
+        for path in re.findall(r"`([\w-]+(?:/[\w-]+)+\.(?:py|yml))`", text):
+            if path.partition("/")[0] in folders and not (ROOT / path).exists():
+                assert any(file.endswith(f"/{path}") for file in files), f"{page} names {path}"
 
 
 def test_agents_md_is_short() -> None:

@@ -1,6 +1,6 @@
 """Bringing what was worked out in a copy into the project: what is asked for, and what comes of it.
 
-Under test: ``tests/py/action/changes/test_merge.py`` (the machine) and ``tests/py/working``.
+Under test: ``tests/py/action/changes/test_merge.py`` (the machine) and ``tests/system/processes/jobs/work``.
 """
 
 from __future__ import annotations

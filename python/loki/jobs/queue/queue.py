@@ -2,7 +2,7 @@
 
 Every verb takes in, under one lock, what other programs have written into the lists, changes the index
 in one transaction, and sees to it that the lists follow. Why it is so: ``docs/design/queue.md``. Under
-test: ``tests/py/recurrence/test_queue*.py``.
+test: ``tests/py/jobs/queue/test_queue*.py``.
 """
 
 from __future__ import annotations
