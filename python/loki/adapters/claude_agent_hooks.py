@@ -2,8 +2,7 @@
 
 What hooks are given and may answer: https://code.claude.com/docs/en/hooks. Seen with Claude Code 2.1.330:
 it takes no notice of ``continue: false`` after a tool that failed, so that a stop is said by
-``PostToolBatch``, once all calls that were made at once have their results. Under test:
-``tests/system/frameworks/adapters/test_claude_agent_hooks.py``.
+``PostToolBatch``, once all calls that were made at once have their results.
 """
 
 from __future__ import annotations

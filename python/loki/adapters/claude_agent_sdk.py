@@ -4,7 +4,7 @@
     async for message in query(prompt="Make the tests pass", options=options): ...
 
 and `LokiClient` in place of ``ClaudeSDKClient``. Needs the extra ``claude-agent-sdk``. It decides
-nothing: `loki.Monitor` does. Under test: ``tests/system/frameworks/adapters/test_claude_agent_sdk.py``.
+nothing: `loki.Monitor` does.
 """
 
 from __future__ import annotations

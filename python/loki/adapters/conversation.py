@@ -1,7 +1,5 @@
 """What adapters share: where a text stands in a conversation, which are to be stopped, results of tools,
 and whose signs a conversation is told.
-
-Under test: ``tests/system/frameworks/adapters/test_conversation.py``.
 """
 
 from __future__ import annotations

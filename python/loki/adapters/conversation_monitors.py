@@ -1,7 +1,4 @@
-"""A monitor for each conversation of an agent, which tells the signs that a scope says.
-
-Under test: ``tests/system/frameworks/adapters/test_conversation.py``, ``test_scope.py``.
-"""
+"""A monitor for each conversation of an agent, which tells the signs that a scope says."""
 
 from __future__ import annotations
 

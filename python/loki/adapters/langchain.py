@@ -4,7 +4,6 @@
 
 Needs the extra ``langchain``. It decides nothing: `loki.Monitor` does. Create chat models with
 ``max_retries=0``: loki is the one who asks again. For graphs of your own: `loki.adapters.langgraph`.
-Under test: ``tests/system/frameworks/adapters/test_langchain.py``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """LangChain: how a request of an agent is asked, where its model may be one that falls back by itself.
 
 Each member of ``model.with_fallbacks([...])`` passes a breaker of its own and is asked once: what fails, or
-may not be asked, is left for the next one at once. Under test:
-``tests/system/frameworks/adapters/test_langchain_fallback.py``.
+may not be asked, is left for the next one at once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
     model = ResilientChatModel.of(ChatAnthropic(..., max_retries=0), ChatOpenAI(..., max_retries=0))
 
 Needs the extra ``langchain``. Create chat models with ``max_retries=0``: loki is the one who asks again.
-Under test: ``tests/system/frameworks/adapters/test_resilient_models.py``.
 """
 
 # ruff: noqa: ARG002 - what is called back is told by the whole

@@ -6,7 +6,6 @@
 
 Needs the extra ``langchain``. It decides nothing: `loki.Monitor` does. Create chat models with
 ``max_retries=0`` and give such nodes no ``retry_policy``: loki is the one who asks again.
-Under test: ``tests/system/frameworks/adapters/test_langgraph.py``.
 """
 
 from __future__ import annotations

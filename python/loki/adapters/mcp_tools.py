@@ -1,7 +1,4 @@
-"""What the tools of loki's MCP server answer, as text for a model.
-
-Under test: ``tests/system/frameworks/adapters/test_mcp.py``.
-"""
+"""What the tools of loki's MCP server answer, as text for a model."""
 
 from __future__ import annotations
 

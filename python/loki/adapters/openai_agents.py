@@ -7,8 +7,7 @@ Needs the extra ``openai-agents``. It decides nothing: `loki.Monitor` does.
 
 Function tools get guardrails of loki's: one before, one that sees the output first, one that adds to it
 last, so that those of their owner see what they always saw. Models carry the signs, wait for outages to
-end, and are where a stuck agent stops: every call of a tool has its result then. Under test:
-``tests/system/frameworks/adapters/test_openai_agents.py``, ``…_model.py``, ``…_more.py``, ``…_tools.py``.
+end, and are where a stuck agent stops: every call of a tool has its result then.
 """
 # ruff: noqa: A002 - the SDK's names
 

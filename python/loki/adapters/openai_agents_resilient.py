@@ -2,7 +2,7 @@
 
     agent = Agent("fixer", model=ResilientModel("gpt-5.5", "gpt-5.5-mini"))
 
-Needs the extra ``openai-agents``. Under test: ``tests/system/frameworks/adapters/test_resilient_models.py``.
+Needs the extra ``openai-agents``.
 """
 
 # ruff: noqa: A002 - the SDK's names

@@ -3,7 +3,6 @@
     agent = Agent("anthropic:claude-opus-5-5", tools=[...], capabilities=[LokiCapability()])
 
 Needs the extra ``pydantic-ai``. It decides nothing: `loki.Monitor` does.
-Under test: ``tests/system/frameworks/adapters/test_pydantic_ai.py``, ``…_given.py``.
 """
 
 from __future__ import annotations

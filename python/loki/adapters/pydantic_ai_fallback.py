@@ -1,8 +1,7 @@
 """pydantic-ai: what is asked in a model's place, where the model may be one that falls back by itself.
 
 Each member of pydantic-ai's ``FallbackModel`` passes a breaker of its own and is asked once: what fails, or
-may not be asked, is left for the next one at once. Under test:
-``tests/system/frameworks/adapters/test_pydantic_ai_fallback.py``.
+may not be asked, is left for the next one at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""pydantic-ai: a model whose calls go through loki, as `loki.adapters.pydantic_ai` gives it to runs.
-
-Under test: ``tests/system/frameworks/adapters/test_pydantic_ai_calls.py``.
-"""
+"""pydantic-ai: a model whose calls go through loki, as `loki.adapters.pydantic_ai` gives it to runs."""
 
 from __future__ import annotations
 

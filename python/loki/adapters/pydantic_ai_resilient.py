@@ -2,7 +2,7 @@
 
     agent = Agent(ResilientModel("anthropic:claude-opus-5-5", "openai:gpt-5.5"))
 
-Needs the extra ``pydantic-ai``. Under test: ``tests/system/frameworks/adapters/test_resilient_models.py``.
+Needs the extra ``pydantic-ai``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A sign quotes a failure, and a failure may quote what a person asked for. So an agent that serves many
 tells each conversation of its own failures alone, if its owner says nothing else. Signs of conversations
-and users are kept in memory, of this process, and never written. Under test:
-``tests/system/frameworks/adapters/test_scope.py``.
+and users are kept in memory, of this process, and never written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a command-line agent printed, as one value: its last words, its figures, what went wrong.
 
 Pure: bytes in as they come, a `Report` out. Total: no bytes make it raise, and where they are cut does
-not matter. Bounded: whatever is printed, a few megabytes are kept. Under test:
-``tests/py/agents/test_agent_report.py``.
+not matter. Bounded: whatever is printed, a few megabytes are kept.
 """
 
 from __future__ import annotations

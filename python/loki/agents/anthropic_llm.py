@@ -1,6 +1,6 @@
 """Anthropic's models, by the official client.
 
-Under test: ``tests/py/agents/test_anthropic_llm.py``. What is sent and why: ``docs/design/llm.md``.
+What is sent and why: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations

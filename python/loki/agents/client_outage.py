@@ -1,7 +1,4 @@
-"""Whether what a client raised is an outage of the service it calls, whoever's client that is.
-
-Under test: ``tests/py/agents/test_client_outage.py``.
-"""
+"""Whether what a client raised is an outage of the service it calls, whoever's client that is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Any command-line agent: it works in a copy of the project; what it leaves is its change.
-
-Under test: ``tests/system/processes/agents/test_command_agent.py``.
-"""
+"""Any command-line agent: it works in a copy of the project; what it leaves is its change."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Any command-line program as a reviewer: it is asked about one criterion and says yes or no.
-
-Under test: ``tests/py/agents/test_command_reviewer.py``.
-"""
+"""Any command-line program as a reviewer: it is asked about one criterion and says yes or no."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What every model and every agent keeps to, as tests that others run on their own.
 
 Subclass one in a test file and say what is to be tested; pytest runs the rest. `loki.testing` has
-both names. Under test: ``tests/py/agents/test_contract.py``.
+both names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Agents in a row: where the first cannot be asked, the next one is.
-
-Under test: ``tests/py/agents/test_fallback_agent.py``.
-"""
+"""Agents in a row: where the first cannot be asked, the next one is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Any model that litellm knows, as one of loki's.
 
-Under test: ``tests/system/frameworks/agents/test_litellm_llm.py``. What is sent and why:
+What is sent and why:
 ``docs/design/llm.md``.
 """
 

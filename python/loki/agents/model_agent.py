@@ -1,6 +1,6 @@
 """An agent made of a model: the briefing and files of the project in, a structured change out.
 
-Under test: ``tests/py/agents/test_model_agent.py``. What it is told and shown: ``docs/design/llm.md``.
+What it is told and shown: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a model is shown of a project: it cannot look for itself.
 
 First the files that the briefing names, then those that they import, and those in turn; everything,
-where the whole project fits. Pure but for reading those files. Under test:
-``tests/py/agents/test_model_context.py``.
+where the whole project fits. Pure but for reading those files.
 """
 
 from __future__ import annotations

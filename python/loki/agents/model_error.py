@@ -1,6 +1,6 @@
 """What became of a call to a model: whatever a client raises, as one `loki.LLMError`.
 
-What services say is data: ``model-errors.yml``. Under test: ``tests/py/agents/test_model_error.py``.
+What services say is data: ``model-errors.yml``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Models' JSON is repaired where that loses nothing: fences and words round it, commas too many, line
 breaks inside strings, JSON inside a string. An answer that was cut off is never completed: half a file
-would look like a whole one. Under test: ``tests/py/agents/test_model_proposal.py``.
+would look like a whole one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """OpenAI's models and those of compatible services, by the official client.
 
-Under test: ``tests/py/agents/test_openai_llm.py``. What is sent and why: ``docs/design/llm.md``.
+What is sent and why: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Clients that are kept between calls, so that not every call opens a connection of its own.
 
 An asynchronous client belongs to the event loop it was used in: there is one for each. Calls of those who
-have no loop go through one in a thread of its own. Under test: ``tests/py/agents/test_persistent_client.py``.
+have no loop go through one in a thread of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Command-line agents that loki knows: how each is started and read. The data: ``presets.yml``.
-
-Under test: ``tests/py/agents/test_preset.py``.
-"""
+"""Command-line agents that loki knows: how each is started and read. The data: ``presets.yml``."""
 
 from __future__ import annotations
 

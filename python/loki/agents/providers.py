@@ -1,7 +1,4 @@
-"""Models by short names, ``provider:model``.
-
-Under test: ``tests/py/agents/test_providers.py``.
-"""
+"""Models by short names, ``provider:model``."""
 
 from __future__ import annotations
 

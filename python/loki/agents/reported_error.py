@@ -1,7 +1,6 @@
 """What it means that a command-line agent could not go on: an outage, or something for a person.
 
-What programs say is data, ``presets.yml``; what services say, ``model-errors.yml``. Under test:
-``tests/py/agents/test_reported_error.py``.
+What programs say is data, ``presets.yml``; what services say, ``model-errors.yml``.
 """
 
 from __future__ import annotations

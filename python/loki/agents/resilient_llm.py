@@ -1,7 +1,4 @@
-"""A model that survives what its service does: it is asked again, and others in its place.
-
-Under test: ``tests/py/agents/test_resilient_llm.py``, ``tests/py/agents/test_fallback_chain_properties.py``.
-"""
+"""A model that survives what its service does: it is asked again, and others in its place."""
 
 from __future__ import annotations
 

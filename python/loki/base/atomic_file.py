@@ -1,7 +1,4 @@
-"""The one place that writes files: whole or not at all, on disk when it says so.
-
-Under test: ``tests/py/base/test_atomic_file.py`` (killed writers, many writers, torn lines).
-"""
+"""The one place that writes files: whole or not at all, on disk when it says so."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A class says its form by its annotations (``Annotated`` with a function that giv
 mended, or raises ValueError); `kept` says what differs. `read` is total: what does not fit
 spoils only itself. `parse` refuses it, and takes null for "not said". A field ``other`` has all fields that
 the class does not know, such as a newer version's, and `write` gives them back; a field ``flaws`` has what
-`read` found. Under test: ``tests/py/base/test_codec.py``.
+`read` found.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 What is shown of an object takes its colors and letters from the page around it, dark or light: it has
 no script, no style sheet, no image and no link. Secrets are masked, texts escaped and clipped.
-Under test: ``tests/py/base/test_html.py``.
 """
 
 from __future__ import annotations

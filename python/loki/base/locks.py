@@ -2,8 +2,6 @@
 
 Two kinds. A file of its own beside what is locked (`hold` and its kin): for a moment, by one thread of
 one process. An open file (`take`, `take_for_process`): as long as it stays open, as a sign of life.
-
-Under test: ``tests/py/base/test_locks.py``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An id or a path that was read from a file becomes part of a path only through `part` or `path`. What
 is removed is reached from the folder's own handle, one name at a time, and no link is followed
 (openat(2) with O_NOFOLLOW): a link that is swapped in between a look and a removal is an error, not
-a way out. Under test: ``tests/py/base/test_path_containment.py``.
+a way out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A number of a process alone says little: it is given anew, a container has numbers of its own, and
 another machine may share the folder. So it stands with when the process began and with what tells
-apart where its number holds. Under test: ``tests/py/base/test_process_owner.py``.
+apart where its number holds.
 """
 
 from __future__ import annotations

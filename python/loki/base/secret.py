@@ -2,7 +2,6 @@
 
 What keys and tokens look like is data, ``secrets.yml``; those known by the name before them, in a
 URL or behind ``Authorization:`` are found by the core. Why it is so: ``docs/design/safety.md``.
-Under test: ``tests/py/base/test_secret.py``.
 """
 
 from __future__ import annotations

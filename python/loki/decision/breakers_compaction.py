@@ -1,7 +1,4 @@
-"""Brings a long file of breakers up to what its log says, a moment after the first outcome that it lacks.
-
-Under test: ``tests/py/decision/test_breakers_long.py``.
-"""
+"""Brings a long file of breakers up to what its log says, a moment after the first outcome that it lacks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The file that processes share breakers through: locked, read, set aside, replaced.
 
-What its bytes mean is in the C++ core. Under test: ``tests/py/decision/test_breakers_file.py``.
+What its bytes mean is in the C++ core.
 """
 
 from __future__ import annotations

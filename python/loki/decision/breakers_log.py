@@ -6,7 +6,7 @@ it. Each line has a whole entry, and a mark of the entry in the file that it sta
 something else by now, because it was written since or because somebody else has changed it, the line means
 nothing. So neither is a line ever counted twice, nor does it undo what another program wrote.
 
-Bytes in, bytes out. Under test: ``tests/py/decision/test_breakers_log.py``.
+Bytes in, bytes out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 One lock guards the machine, the count of slots that are out and the line of those who wait; nobody
 is called and nothing is awaited under it. Who waits sleeps until he is granted a slot or until time
-alone changes something, so nobody polls. Under test: ``tests/py/decision/test_limiter.py``.
+alone changes something, so nobody polls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which signs of a branch bear on a task, and in which order; pure.
 
 A branch is shared by tasks: what one of them ran into says little to another, and much where they meet in
-a failure, a file or a word. Under test: ``tests/py/decision/test_sign_ranking.py``.
+a failure, a file or a word.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A person or another program may have changed any file. A field of another form than expected spoils
 only itself: it is left out, or has its plain value, with a sentence. What is no document at all is
 set aside with one. A file stays as it is while it is only read; before it is written anew, it is kept
-under `ASIDE`, as it was (`loki.stores.file_store`). Pure. Under test:
-``tests/py/memory/test_document_validation.py``.
+under `ASIDE`, as it was (`loki.stores.file_store`). Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A handoff: what a session says to the next one, a page in ``.loki/memory/handoffs/``; pure.
-
-Under test: ``tests/py/memory/test_handoff.py``.
-"""
+"""A handoff: what a session says to the next one, a page in ``.loki/memory/handoffs/``; pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The ledger of a task: where it stands, for whoever goes on with it without having been there.
 
 A page of Markdown in ``.loki/memory/ledgers/``, one a task, made of what is on record; pure. What other
-programs wrote there is read by `loki.memory.session_context`. Under test: ``tests/py/memory/test_ledger.py``.
+programs wrote there is read by `loki.memory.session_context`.
 """
 
 from __future__ import annotations

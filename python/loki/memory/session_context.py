@@ -1,7 +1,7 @@
 """What one session carries to the next: ledgers and handoffs, as they are kept and read.
 
 Other programs write in the same folders, in whatever Markdown they like: a page that names no other
-task is read for each. Under test: ``tests/py/memory/test_session_context.py``.
+task is read for each.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An agent writes a file ``.loki/signals/<KIND>`` as it would edit any other, in its copy of the project
 or in its answer; what it names there is no edit of the project, but a signal.
-Why it is so: ``docs/design/signals.md``. Under test: ``tests/py/people/test_agent_signal.py``.
+Why it is so: ``docs/design/signals.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signals: files in ``.loki/signals/`` by which agents, people and loki tell each other something.
 
 What kinds there are, how a signal's file is named, and what it says; nothing here touches files.
-Why it is so: ``docs/design/signals.md``. Under test: ``tests/py/people/test_signal.py``.
+Why it is so: ``docs/design/signals.md``.
 """
 
 from __future__ import annotations

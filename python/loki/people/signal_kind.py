@@ -1,6 +1,6 @@
 """The kinds of signals: who gives each, who acts on it, what its file holds and what becomes of it.
 
-Why it is so: ``docs/design/signals.md``. Under test: ``tests/py/people/test_signal.py``.
+Why it is so: ``docs/design/signals.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Others write ``HUMAN_REVIEW_NEEDED`` as one file (``cat >``, or replace and rename) and do not look
 whether one is open. What any process of loki has seen there, or given, is kept here, so that what was
-written over can wait behind. Under test: ``tests/py/people/test_signal_overwrites.py``.
+written over can wait behind.
 """
 
 from __future__ import annotations

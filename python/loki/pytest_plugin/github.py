@@ -2,8 +2,7 @@
 
 Workflow commands and their escaping:
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands and
-https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts. Under test:
-``tests/py/pytest_plugin/test_github.py``.
+https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
 """
 
 from __future__ import annotations

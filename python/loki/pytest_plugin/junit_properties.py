@@ -4,8 +4,7 @@ pytest writes a test's properties when it is torn down. What is not torn down (a
 collected, a test whose worker died) has none, and no test has its label by then. So the elements are
 held, and completed before pytest writes the file: properties of each test, as pytest's own
 ``record_property`` makes them in every family. pytest has no public name for any of it: where it is made
-otherwise, the file is as pytest makes it. Under test:
-``tests/system/processes/pytest_plugin/test_junit_properties.py``.
+otherwise, the file is as pytest makes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A test summary as a file: JSON for programs, Markdown for people, by its suffix.
 
-The fields of the JSON: ``docs/design/tests.md``. Under test:
-``tests/py/pytest_plugin/test_report_file.py``.
+The fields of the JSON: ``docs/design/tests.md``.
 """
 
 from __future__ import annotations

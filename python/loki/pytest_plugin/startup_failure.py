@@ -2,8 +2,7 @@
 
 pytest then gives up before it configures any plugin, so that nobody but the hook that loads them hears
 of it. What `loki.pytest_plugin.controller` does over a run is done here at once: the run is kept, with
-the one error that it had, and shown above what pytest says. Under test:
-``tests/system/processes/pytest_plugin/test_startup_failure.py``.
+the one error that it had, and shown above what pytest says.
 """
 
 from __future__ import annotations

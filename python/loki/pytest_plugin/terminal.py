@@ -1,7 +1,4 @@
-"""A test summary on a terminal: a compact block for each root cause, nothing where nothing failed.
-
-Under test: ``tests/py/pytest_plugin/test_terminal.py``.
-"""
+"""A test summary on a terminal: a compact block for each root cause, nothing where nothing failed."""
 
 from __future__ import annotations
 

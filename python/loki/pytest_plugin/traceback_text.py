@@ -2,8 +2,7 @@
 
 What is recognized must not depend on what a person wants to read: with ``--tb=no`` there is no stack,
 with ``--tb=short`` no sign of which line raised. Where the tests run, loki has pytest write it once
-more, for failing tests only. Under test:
-``tests/system/processes/pytest_plugin/test_failure_recognition.py``.
+more, for failing tests only.
 """
 
 from __future__ import annotations

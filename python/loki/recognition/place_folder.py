@@ -2,7 +2,7 @@
 
 Some programs print it once, before or behind the places: ``make: Entering directory``, the last line of a
 package of ``go test``, ``npm error path``. What such lines look like is data: ``folders`` in the tool
-files (`docs/design/tool-rules.md`). Under test: ``tests/py/recognition/test_place_folder.py``.
+files (`docs/design/tool-rules.md`).
 """
 
 from __future__ import annotations

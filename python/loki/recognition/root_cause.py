@@ -3,8 +3,7 @@
 Unlike `loki.same_failure`, test ids do not separate: a broken helper fails a hundred tests. Each
 failure gives evidence (where it was raised and how it got there, what it says is missing, which
 fixture was None), and failures that share a piece of it are one. What counts, and why:
-``docs/design/tests.md``. Under test: ``tests/py/recognition/test_root_cause.py``; measured against
-planted causes: ``python -m benchmarks.root_causes``. Cost grows with failures times depth of stacks.
+``docs/design/tests.md``. Cost grows with failures times depth of stacks.
 """
 
 from __future__ import annotations

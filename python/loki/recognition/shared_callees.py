@@ -3,7 +3,7 @@
 Such tests fail each in a line of its own, with values of its own: what they show joins none of them.
 What they have in common stands in their source: the function whose result they look at. That is
 evidence only where most tests of that function fail, and where nothing else can be meant. Why it is
-so: ``docs/design/tests.md``. Under test: ``tests/py/recognition/test_shared_callees.py``.
+so: ``docs/design/tests.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which files of a project differ from a commit.
-
-Under test: ``tests/system/processes/action/changes/test_changed_files.py``.
-"""
+"""Which files of a project differ from a commit."""
 
 from __future__ import annotations
 

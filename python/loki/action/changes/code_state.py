@@ -2,7 +2,6 @@
 
 Two runs with the same commit and the same hash ran the same code. What only tools write (caches,
 compiled files, loki's own) does not count; every other file does that git lists as changed or new.
-Under test: ``tests/system/processes/action/changes/test_code_state.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes a copy that somebody has worked in what a new one would be, and writes no more than differs.
 
 What is there is looked at once, by name and stamp; all that is not as it was given away is removed and
-written anew, whoever made it. Under test: ``tests/system/processes/action/changes/test_project_copies.py``.
+written anew, whoever made it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 ``journal.jsonl`` has a line for each record and for each stage that it reached later; contents
 stand in the line of the record that needs them first, so that one write brings both to the disk;
 large ones in ``objects/ab/cdef…``. ``running.json`` is the record of a command while it runs: it
-lists the whole tree, and goes when the command has ended. Under test:
-``tests/py/action/changes/test_journal_storage.py``.
+lists the whole tree, and goes when the command has ended.
 """
 
 from __future__ import annotations

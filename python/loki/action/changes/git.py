@@ -4,7 +4,6 @@ A repository's own settings and hooks may come from whoever worked in it: an age
 code. Settings can name programs (a file system monitor, filters, drivers of merges and diffs, hooks, an
 ssh, a signer), so each call says otherwise, whatever stands in them. The person's own settings (global
 ones) hold for what keeps files right, filters above all. Why each is there: ``docs/design/safety.md``.
-Under test: ``tests/system/processes/action/changes/test_git.py``, with a repository that sets all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a task does to the project's files: done all or nothing, recovered after a crash, undone.
 
-Under test: ``tests/py/action/changes/test_journal.py``. How one change is made safely says
+How one change is made safely says
 `loki.action.changes.transaction`; what is kept of it, `loki.action.changes.journal_record`; where,
 `loki.action.changes.journal_storage`.
 """

@@ -1,7 +1,4 @@
-"""Bringing what was worked out in a copy into the project: what is asked for, and what comes of it.
-
-Under test: ``tests/py/action/changes/test_merge.py`` (the machine) and ``tests/system/processes/jobs/work``.
-"""
+"""Bringing what was worked out in a copy into the project: what is asked for, and what comes of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Bringing files from one state to another, all or none: a write-ahead log.
 
-Under test: ``tests/py/action/changes/test_journal.py`` (killed at every step). In order: (1) a record,
+In order: (1) a record,
 "applying", says which paths go from what to what, and brings what the files hold and will hold to
 the shelf; (2) the new files are staged under temporary names; (3) paths are removed and replaced,
 one at a time; (4) the record says "applied". Nobody waits for the disk at (4): a record that never

@@ -1,6 +1,6 @@
 """A project's files at one moment, by content: what changes, baselines and undo are reckoned from.
 
-Under test: ``tests/system/processes/action/changes/test_tree.py``. The stat cache follows git's rule for
+The stat cache follows git's rule for
 racy timestamps
 (git: ``Documentation/technical/racy-git.txt``): a file's hash is taken over from an earlier tree
 only if nothing about the file differs *and* it was last touched well before that tree was taken.

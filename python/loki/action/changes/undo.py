@@ -1,7 +1,4 @@
-"""What leads from a project as it is back to how a task found it: the inverse of its records.
-
-Under test: ``tests/py/action/changes/test_journal.py``.
-"""
+"""What leads from a project as it is back to how a task found it: the inverse of its records."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ A check that failed before the first attempt, or a new test. That such a test fa
 seen by running it: on a copy of the project as the task found it, with nothing but the changed tests laid
 on it (of a file of the program that ends with tests, its end); and on that copy with the whole change, as
 what cannot run in a copy says nothing.
-Under test: ``tests/system/processes/together/test_feature_evidence.py``.
 """
 
 from __future__ import annotations

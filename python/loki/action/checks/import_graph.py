@@ -1,6 +1,6 @@
 """Which files of a project depend on others: by what they import, directly and through others.
 
-Under test: ``tests/py/action/checks/test_import_graph.py``. Extraction is what costs, so only files are asked
+Extraction is what costs, so only files are asked
 for their imports whose text shows at a glance that they may import what is looked for.
 """
 

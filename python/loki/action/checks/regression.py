@@ -1,6 +1,6 @@
 """The regression check: tests that passed before the task and can be broken by it still pass.
 
-Under test: ``tests/system/processes/together/test_regression.py``. What the checks themselves tell is
+What the checks themselves tell is
 used first; only tests that they do not cover are run besides, on the starting tree and on the tree as it
 is now.
 """

@@ -2,7 +2,7 @@
 
 Every briefing is composed from what is on record, so letting go of a conversation means to tell less:
 no reflections and no context of before, but the ledger and the last handoffs. Why it is so:
-``docs/design/drift.md``. Under test: ``tests/system/processes/together/test_context_clear.py``.
+``docs/design/drift.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Turns a change and what is known of a task into what `loki.decision.drift.drift` compares, joins that with
 the signal ``DRIFT_DETECTED``, and has a second drift reviewed. Why it is so: ``docs/design/drift.md``.
-Under test: ``tests/py/action/loop/test_drift_detector.py``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Nothing is an outage without evidence for it: the kind of the error, or of what caused it, the HTTP status
 that it carries, or what it says. All else is a mistake in somebody's code, which no wait mends.
-
-Under test: ``tests/py/action/loop/test_exception_analysis.py``.
 """
 
 from __future__ import annotations

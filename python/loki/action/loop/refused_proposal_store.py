@@ -1,7 +1,6 @@
 """Keeps what a task proposed last and what was refused: ``tasks/<id>/refused.json``.
 
-It outlives the process, so that who goes on with the task begins with it. Under test:
-``tests/system/processes/together/test_refused_change.py`` (killed in between).
+It outlives the process, so that who goes on with the task begins with it.
 """
 
 from __future__ import annotations

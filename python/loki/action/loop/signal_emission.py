@@ -1,7 +1,7 @@
 """Signals in a proposal: files below ``.loki/signals/`` are given, not written to the project.
 
 What agents may give says `loki.people.agent_signal`; what they may not stays in the change, and is
-refused there. Under test: ``tests/system/processes/together/test_signals.py``.
+refused there.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A workspace says what holds for its folders (`loki.action.processes.command_guard_provider`); whoever runs
 a command asks by the
-folder that it is run for. Under test, by whole runs: ``tests/system/processes/together/test_rules.py`` and
-``test_box.py``.
+folder that it is run for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A command run in a person's place: they see, type and interrupt as if loki were not there.
 
-Under test: ``tests/system/processes/action/processes/test_interactive_command.py``. Beside
+Beside
 `loki.action.processes.process`, which runs
 what a model proposes, nothing is taken away here: the command has the person's terminal, environment and
 signals, and what it leaves running in the background goes on. loki only reads along.

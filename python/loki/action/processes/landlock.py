@@ -4,7 +4,7 @@ By system calls, with nothing but the standard library: the supervisor of comman
 path, without loki. https://docs.kernel.org/userspace-api/landlock.html, whose numbers these are.
 
 Not restricted by it: reading (unless asked for), chmod and chown, and what another process is asked to
-do. Under test: ``tests/system/processes/action/processes/test_sandbox.py``.
+do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commands: run without a shell, bounded in time and output, with nothing left running afterwards.
 
-Under test: ``tests/system/processes/action/processes/test_process.py``. A supervisor process
+A supervisor process
 (`loki.action.processes.supervisor`)
 stands between loki and the command. It ends the command and everything that the command started
 when the command ends, when its time is up, when loki says so, and when loki dies.

@@ -3,8 +3,7 @@
 A test can write ``allow_commands = ["*"]`` into the configuration, or a git hook that runs with the next
 commit. A command of an agent or a check changes no such file: what it did to one is undone, what it left
 there is kept aside, and a person is told, who may have changed it in the same moment and can have it back.
-Why it is so: ``docs/design/safety.md``. Under test:
-``tests/system/processes/action/processes/test_protected_rules.py``.
+Why it is so: ``docs/design/safety.md``.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 Two walls, the first that holds: Landlock, which a kernel since 5.13 has, and ``bwrap``, where it is
 installed. What tools and agents write beside their tree is data, ``sandbox.yml``. Why it is so:
-``docs/design/sandbox.md``. Under test: ``tests/system/processes/action/processes/test_sandbox.py``, with
-real tools
-``tests/system/processes/together/test_box.py``.
+``docs/design/sandbox.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Walls tell a program nothing but "permission denied", as the system's own rights do. It was the box where
 the path is one that it does not let be written, and that loki's user could write without it.
-Under test: ``tests/system/processes/action/processes/test_sandbox.py``.
 """
 
 from __future__ import annotations

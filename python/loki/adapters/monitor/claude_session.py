@@ -1,7 +1,4 @@
-"""The session files of Claude Code (``~/.claude/projects/*/*.jsonl``) as recorded runs; as 2.1 writes them.
-
-Under test: ``tests/py/adapters/monitor/test_recorded_run_files.py``.
-"""
+"""The session files of Claude Code 2.1 (``~/.claude/projects/*/*.jsonl``) as recorded runs."""
 
 from __future__ import annotations
 

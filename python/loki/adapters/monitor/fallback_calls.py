@@ -1,8 +1,7 @@
 """A framework's own fallback model: each of its members passes a breaker of its own, and the whole waits.
 
 Who is to be asked next is the framework's to say, and it says so at once: a member is asked once, and not at
-all while its breaker is open. Only where none answers the whole is asked again, after a wait. Under test:
-``tests/py/adapters/monitor/test_fallback_calls.py``, and each adapter's own.
+all while its breaker is open. Only where none answers the whole is asked again, after a wait.
 """
 
 from __future__ import annotations

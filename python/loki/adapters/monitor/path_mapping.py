@@ -1,7 +1,4 @@
-"""Folders of the place where an agent works, and what they are here: those of a container.
-
-Under test: ``tests/py/adapters/monitor/test_path_mapping.py``.
-"""
+"""Folders of the place where an agent works, and what they are here: those of a container."""
 
 from __future__ import annotations
 

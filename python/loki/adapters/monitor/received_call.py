@@ -1,7 +1,4 @@
-"""What came of a tool's call: whether it failed, with what, and whether it is about the project at all.
-
-Under test: ``tests/py/adapters/monitor/test_monitor.py``.
-"""
+"""What came of a tool's call: whether it failed, with what, and whether it is about the project at all."""
 
 from __future__ import annotations
 

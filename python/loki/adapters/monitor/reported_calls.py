@@ -1,7 +1,4 @@
-"""The breaker of a service that a program asks by itself, and again: what it reports is counted.
-
-Under test: ``tests/py/adapters/monitor/test_reported_calls.py``.
-"""
+"""The breaker of a service that a program asks by itself, and again: what it reports is counted."""
 
 from __future__ import annotations
 

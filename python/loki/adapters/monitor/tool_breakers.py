@@ -1,7 +1,4 @@
-"""What the breaker of a tool is told: what the call reached was down, or is there.
-
-Under test: ``tests/py/adapters/monitor/test_monitor.py``.
-"""
+"""What the breaker of a tool is told: what the call reached was down, or is there."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A file belongs to a task that names it, or its words; and where it is tied to one that does: by an
 import, by a name that both changes use, as its test or what a tool makes of it. Pure; no model is
-asked. Under test: ``tests/py/decision/drift/test_change_relation.py``.
+asked.
 """
 
 from __future__ import annotations

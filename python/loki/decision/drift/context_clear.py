@@ -1,7 +1,4 @@
-"""When a conversation is begun anew: one table; pure.
-
-Under test: ``tests/py/decision/drift/test_context_clear.py``; why it is so: ``docs/design/drift.md``.
-"""
+"""When a conversation is begun anew: one table; pure."""
 
 from __future__ import annotations
 

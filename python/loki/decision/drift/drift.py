@@ -5,7 +5,6 @@ What a proposal touches and runs is held against what is known of the task
 says which files it is about, and how far others are from them). Deterministic, total on any change,
 no model is asked; where nothing is known that a file could be far from, nothing is above ``low``.
 How well it does is measured: ``python -m benchmarks.drift``. Why it is so: ``docs/design/drift.md``.
-Under test: ``tests/py/decision/drift/test_drift.py``.
 """
 
 from __future__ import annotations

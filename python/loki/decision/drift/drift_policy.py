@@ -8,8 +8,6 @@ In this order:
 4. the third or more since the last clear    → back to reasoning, with a cleared context
 5. the second                                → review: approved it passes, else back to reasoning
 6. the first                                 → back to reasoning, and a warning
-
-Under test: ``tests/py/decision/drift/test_drift_policy.py``; why it is so: ``docs/design/drift.md``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the path of a file says of it: in what kind of place it stands, and whether a task is about it.
 
 The one notion of a task's scope: self-review points out what is outside, drift tells how far
-(`loki.decision.drift.drift`). Pure; the knowledge is data, in ``path-kinds.yml``. Under test:
-``tests/py/decision/drift/test_path_kinds.py``.
+(`loki.decision.drift.drift`). Pure; the knowledge is data, in ``path-kinds.yml``.
 """
 
 from __future__ import annotations

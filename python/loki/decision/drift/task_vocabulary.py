@@ -1,6 +1,6 @@
 """The words of a task and of files, so that one can be held against the other; pure.
 
-The knowledge is data, in ``drift.yml``. Under test: ``tests/py/decision/drift/test_task_vocabulary.py``.
+The knowledge is data, in ``drift.yml``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the output of a call says of how it went: tests, their number, time that was up. Pure, linear.
 
 Outputs are often cut to their last lines, so what a summary says comes first. The forms are data, in
-``output-outcome.yml``. Under test: ``tests/py/decision/monitor/test_output_outcome.py``.
+``output-outcome.yml``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ structure:
 headings, questions, quotations, lists of what is to do, figures that admit failures. One table for all
 who hold an agent's words against a record: the monitor, hooks and adapters
 (`loki.decision.monitor.completion_check`), the
-loop (`loki.action.loop.claim_check`). Under test: ``tests/py/decision/monitor/test_success_claim*.py``.
+loop (`loki.action.loop.claim_check`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a tool answered, as text and exit code: frameworks hand on whatever a tool's function returned.
 
-Pure. Under test: ``tests/py/decision/monitor/test_tool_result.py``.
+Pure.
 """
 
 from __future__ import annotations

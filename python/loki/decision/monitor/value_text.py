@@ -1,7 +1,4 @@
-"""Any value as text: however deep it is, whatever its own methods do. Pure and total.
-
-Under test: ``tests/py/adapters/monitor/test_total.py``.
-"""
+"""Any value as text: however deep it is, whatever its own methods do. Pure and total."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What may have broken tests that passed once: files that changed since. Pure.
 
-The files are git's to tell, so whoever calls this asks it. Under test:
-``tests/py/decision/suites/test_suite_changes.py``.
+The files are git's to tell, so whoever calls this asks it.
 """
 
 from __future__ import annotations

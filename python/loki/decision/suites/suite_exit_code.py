@@ -1,7 +1,4 @@
-"""Whether a test run fails, given what its failures are.
-
-Under test: ``tests/py/decision/suites/test_suite_exit_code.py``.
-"""
+"""Whether a test run fails, given what its failures are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a failing test's history makes of its failure: new, recurring, flaky, infrastructure, broken.
 
 The table of rules, and why each is as it is: ``docs/design/tests.md``. The first rule that holds
-decides. Under test: ``tests/py/decision/suites/test_suite_labels.py``.
+decides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What there is to say about a test run: its root causes, each with its label and what to do.
 
-Faces show this and decide nothing. The rules: ``docs/design/tests.md``. Under test:
-``tests/py/decision/suites/test_suite_summary.py``.
+Faces show this and decide nothing. The rules: ``docs/design/tests.md``.
 """
 
 from __future__ import annotations

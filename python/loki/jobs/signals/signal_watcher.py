@@ -1,7 +1,4 @@
-"""Says at once when something among the signals has changed: by the system's own notice, or by looking.
-
-Under test: ``tests/py/jobs/signals/test_signal_watcher.py``.
-"""
+"""Says at once when something among the signals has changed: by the system's own notice, or by looking."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Triages of a workspace's recurring tasks: started by the dispatcher, each in a thread of its own.
 
-Under test: ``tests/py/together/test_triage*.py``. Why it is so: ``docs/design/triage.md``.
+Why it is so: ``docs/design/triage.md``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Two things are kept in a store. ``logs/test-runs.jsonl`` has a record of each run, for people and for
 tables. ``state/test-history.json`` is what labels are made from (`loki.memory.suites.suite_past_runs`); it
 alone
-is read at the end of a run. Why it is so: ``docs/design/tests.md``. Under test:
-``tests/py/memory/suites/test_suite_history.py``.
+is read at the end of a run. Why it is so: ``docs/design/tests.md``.
 """
 
 from __future__ import annotations

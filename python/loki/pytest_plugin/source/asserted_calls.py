@@ -2,8 +2,7 @@
 
 A backward slice, from the text alone: the statement, what was assigned to its names in the test, what
 fixtures and the tests' own helpers return. The slice has to be understood as a whole: where it holds
-a call of something unknown, where an object was changed before, nothing is said. Under test:
-``tests/py/pytest_plugin/source/test_asserted_calls.py``.
+a call of something unknown, where an object was changed before, nothing is said.
 """
 
 from __future__ import annotations

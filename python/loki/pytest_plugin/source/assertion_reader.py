@@ -1,7 +1,6 @@
 """What the failing tests of a run assert on, read from the project's files.
 
-Nothing here may cost the run its summary: what cannot be read is no evidence. Under test:
-``tests/py/pytest_plugin/source/test_asserted_calls.py``.
+Nothing here may cost the run its summary: what cannot be read is no evidence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which functions of a project lead to which others, by their text.
-
-Under test: ``tests/py/pytest_plugin/source/test_asserted_calls.py``.
-"""
+"""Which functions of a project lead to which others, by their text."""
 
 from __future__ import annotations
 

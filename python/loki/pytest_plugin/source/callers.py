@@ -1,8 +1,7 @@
 """How many tests that do not fail name a function: those speak for it.
 
 To name it is enough, in the test, in a helper of the tests that it names, in a fixture that it takes:
-a function is rather left out of suspicion than blamed. Under test:
-``tests/py/pytest_plugin/source/test_asserted_calls.py``.
+a function is rather left out of suspicion than blamed.
 """
 
 from __future__ import annotations

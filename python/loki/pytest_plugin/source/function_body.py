@@ -1,7 +1,4 @@
-"""The statements of one function: which fails, what its names were bound to before, what it gives back.
-
-Under test: ``tests/py/pytest_plugin/source/test_asserted_calls.py``.
-"""
+"""The statements of one function: which fails, what its names were bound to before, what it gives back."""
 
 from __future__ import annotations
 

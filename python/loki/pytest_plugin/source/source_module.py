@@ -1,6 +1,6 @@
 """Python files of a project, and what the names in them mean, as far as that stands in their text.
 
-Nothing is imported or run. Under test: ``tests/py/pytest_plugin/source/test_asserted_calls.py``.
+Nothing is imported or run.
 """
 
 from __future__ import annotations
