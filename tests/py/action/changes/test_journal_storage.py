@@ -26,7 +26,7 @@ def record(number: int, data: bytes = b"x", stage: str = "applying") -> Record:
 
 
 @pytest.fixture(params=["disk", "memory"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> JournalStorage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> JournalStorage:
     make: dict[str, Callable[[], JournalStorage]] = {
         "disk": lambda: DiskJournalStorage(tmp_path / "undo"),
         "memory": MemoryJournalStorage,
