@@ -146,11 +146,11 @@ def reviewer(
     Raises:
         UsageError: its program does not exist, or the command names none.
     """
+    if not command:
+        return None
     from loki.action.processes.command_line import why_not_runnable
     from loki.agents.command_reviewer import CommandReviewer
 
-    if not command:
-        return None
     found = CommandReviewer(command, timeout=timeout or workspace.config.loop.agent_timeout)
     if problem := why_not_runnable(found.command, workspace.root, may_come=False):
         raise UsageError(f"unknown reviewer: {problem}")
