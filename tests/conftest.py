@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import re
 import signal
 from collections import Counter
@@ -42,6 +43,9 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 # What a make that runs the tests tells those below it: a make that tests run would say less than a user's.
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(_name, None)
+
+# Clients of services tell them the machine, which Python asks a program for, once a process.
+platform.processor()
 
 # Hundreds of tests run pytest as a check; what comes with a framework and is used by none costs each a second.
 os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
