@@ -128,14 +128,14 @@ def test_a_check_that_deletes_everything(tmp_path: Path) -> None:
 import pathlib, sys
 sys.path[:0] = {sys.path!r}
 import loki
-from loki.action.processes.sandbox import Box, wall, tree_of
+from loki.action.processes.sandbox import Sandbox, wall, tree_of
 from loki.action.processes.process import run
 pathlib.Path("/mnt/victim").write_text("alive")
 tree = pathlib.Path("/media/tree")
 tree.mkdir()
 evil = "import shutil; [shutil.rmtree(f'/{{one}}', ignore_errors=True) for one in "
 evil += "('etc', 'mnt', 'media', 'srv', 'usr/local', 'bin')]; print('done')"
-done = run([sys.executable, "-c", evil], cwd=tree, box=Box("landlock", tree_of(tree)), timeout=300)
+done = run([sys.executable, "-c", evil], cwd=tree, box=Sandbox("landlock", tree_of(tree)), timeout=300)
 print(done.output, pathlib.Path("/mnt/victim").read_text(), list(tree.iterdir()))
 """
     if wall() != "landlock":

@@ -63,11 +63,11 @@ def test_an_agent_asks_for_a_person(project: Path, tmp_path: Path) -> None:
     assert 'signal="HUMAN_REVIEW_NEEDED review-' in done.stderr
     # It asks in each attempt; a person is asked once.
     (review,) = [one for one in pending(project) if one.kind == "HUMAN_REVIEW_NEEDED"]
-    assert review.said("task_id").startswith("make-add-add")
+    assert review.string_field("task_id").startswith("make-add-add")
     assert review.data["agent"] == "agent.sh"
     assert review.data["context"] == "password=<secret>"
     (ready,) = [one for one in pending(project) if one.kind == "FEATURE_READY"]
-    assert (ready.name, ready.said("agent")) == ("adding", "agent.sh")
+    assert (ready.name, ready.string_field("agent")) == ("adding", "agent.sh")
     assert not (project / ".loki/signals/HUMAN_REVIEW_NEEDED.d").exists()
 
 
@@ -121,7 +121,7 @@ def test_a_proposal_gives_signals_beside_its_edits(project: Path) -> None:
     assert task.outcome.files == ("calc.py",)
     (docs,) = pending(project)
     assert docs.data["description"] == "add adds now"
-    assert docs.said("agent") == "caller"
+    assert docs.string_field("agent") == "caller"
 
 
 def test_what_an_agent_says_is_ready_is_tested_once_its_task_has_succeeded(
@@ -160,6 +160,6 @@ def test_a_model_gives_signals_with_its_edits_and_no_others(project: Path) -> No
         assert task.run(ScriptedLLM([said("DOCS_NEEDED")])).status == "success"
     (docs,) = pending(project)
     assert docs.data["description"] == "add adds now"
-    assert docs.said("task_id") == task.spec.id
+    assert docs.string_field("task_id") == task.spec.id
     first = workspace.history(forger.spec.id).attempts()[0]
     assert "agents may not give" in str(first.to_dict())

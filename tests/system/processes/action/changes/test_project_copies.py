@@ -200,7 +200,7 @@ def test_what_is_mounted_in_it_is_left_alone(tmp_path: Path) -> None:
 import os, subprocess, tempfile
 from pathlib import Path
 tempfile.tempdir = {str(tmp_path)!r}
-from loki.action.changes.copy_refresh import renewed
+from loki.action.changes.copy_refresh import refresh_copy
 from loki.action.changes.scratch_folder import scratch_folder
 from loki.action.changes.tree import Tree
 project, precious = Path({str(tmp_path)!r}, "project"), Path({str(tmp_path)!r}, "precious")
@@ -213,7 +213,7 @@ with scratch_folder() as folder:
     copy = tree.copy_to(os.path.join(folder, "my project"))
     subprocess.run(["mount", "--bind", precious, copy.root / "src"], check=True)
     try:
-        renewed(copy, tree, os.path.join(folder, "aside"))
+        refresh_copy(copy, tree, os.path.join(folder, "aside"))
     except OSError as error:
         print(error.strerror)
     subprocess.run(["umount", copy.root / "src"], check=True)
