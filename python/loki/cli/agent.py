@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 AgentName = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(
         "--agent",
         help="Who works: claude, codex, gemini or aider, started so that it asks nobody and edits the "
@@ -27,7 +27,7 @@ AgentName = Annotated[
     ),
 ]
 AgentCommand = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(
         "--agent-command",
         help="Or: any program that reads the briefing on stdin and edits the files in the folder that "
@@ -35,7 +35,7 @@ AgentCommand = Annotated[
     ),
 ]
 PassEnvironment = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option(
         "--pass-env",
         help="A variable, or a glob, that a program gets although it looks like a secret; repeat it "

@@ -9,7 +9,8 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -19,6 +20,9 @@ from loki.base.time import moment, seconds
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+Project = Annotated[Path, typer.Option(help="The project's folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 
 INTERRUPTED = 130
 

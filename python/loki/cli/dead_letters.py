@@ -6,13 +6,13 @@ import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
@@ -43,13 +43,11 @@ NONE = "No dead letters: no task was given up."
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Of the tasks, or how they begin.")]
 SomeIds = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Argument(
         metavar="[ID...]", help="Of the tasks, or how they begin; all where none is said."
     ),
 ]
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 By = Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")]
 Approach = Annotated[
     str, typer.Option("--approach", help="A new approach: its failures so far count no more.")
@@ -143,23 +141,23 @@ def review(
         ),
     ] = "",
     confidence: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option(
             min=0, max=1, help="How sure you are of the recovery; under 0.30 asks a person."
         ),
     ] = None,
     reading: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="One reading of an ambiguous task; two or more ask a person."),
     ] = None,
     reviewer: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--reviewer", help="Who answers what no fact decides: as --agent of `loki run`."
         ),
     ] = None,
     reviewer_command: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Or: any program that reads the question and answers in JSON."),
     ] = None,
     if_due: Annotated[

@@ -9,13 +9,13 @@ import signal
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from loki.base.error import UsageError
-from loki.cli.common import errors_as_sentences, fail, show_json
+from loki.cli.common import Json, errors_as_sentences, fail, show_json
 
 if TYPE_CHECKING:
     from loki.action.processes.interactive_command import InteractiveResult
@@ -49,34 +49,28 @@ class Command(TyperCommand):
 def command(
     ctx: typer.Context,
     file: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Argument(
             help="The output to explain; - or nothing is stdin.",
             show_default=False,
             readable=False,  # not asked beforehand: reading says it better
         ),
     ] = None,
-    text: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The output itself.", metavar="TEXT"),
-    ] = None,
+    text: Annotated[str | None, typer.Option(help="The output itself.", metavar="TEXT")] = None,
     command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="What was run, as typed: tells tools apart that print alike."),
+        str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
     ] = None,
     exit_code: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(help="How it ended; after 0 there is nothing to explain."),
+        int | None, typer.Option(help="How it ended; after 0 there is nothing to explain.")
     ] = None,
     project: Annotated[Path, typer.Option(help="The project that it came from.")] = Path(),
     root: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Where the project was when it ran elsewhere, as paths in a CI log say."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    json: Json = False,
     output: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", help="Write the explanation to this file."),
+        Path | None, typer.Option("--output", "-o", help="Write the explanation to this file.")
     ] = None,
 ) -> None:
     """Say what failed: where, of what kind and why, seen before or not, and what to do next.

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import errors_as_sentences, since_moment
+from loki.cli.common import Project, errors_as_sentences, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -66,36 +66,28 @@ class Filter:
 @errors_as_sentences
 def command(
     task: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Only this task: its id, or how it begins."),
+        str | None, typer.Option(help="Only this task: its id, or how it begins.")
     ] = None,
     pattern: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Only failures of this pattern, like type-error; 'none': of no pattern."),
     ] = None,
     strategy: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="Only failures answered with this strategy, like context_expand; 'none': with none."
         ),
     ] = None,
     result: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}."),
+        str | None, typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}.")
     ] = None,
     since: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Only what began since: a time back, like 2d or 90m, or a date."),
     ] = None,
-    branch: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Only attempts on this git branch."),
-    ] = None,
-    last: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Only the newest so many."),
-    ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    branch: Annotated[str | None, typer.Option(help="Only attempts on this git branch.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
+    project: Project = Path(),
     json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line, for each attempt.")
     ] = False,

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 Which = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Argument(
         metavar="[NUMBER or ID]",
         help="As `loki inbox` shows it, or how an id begins, or that of a task; what waits where "
@@ -43,15 +43,11 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
 ]
 AgentOption = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
 ]
-AgentCommandOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(help="The same as a command."),
-]
+AgentCommandOption = Annotated[str | None, typer.Option(help="The same as a command.")]
 By = Annotated[str, typer.Option(help="Who decides. [default: the user of this machine]")]
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
 
 
@@ -61,7 +57,7 @@ Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on std
 @errors_as_sentences
 def command(
     which: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(
             metavar="[NUMBER or ID]", help="Only this one, with everything that is told."
         ),

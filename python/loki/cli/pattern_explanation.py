@@ -8,13 +8,13 @@ import json as jsonlib
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 
@@ -33,29 +33,24 @@ _LISTED = 8
 @errors_as_sentences
 def command(
     files: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Argument(
             metavar="[FILE] [LOG]",
             help="A pattern file (.yml), then the output to try it on; - is stdin.",
         ),
     ] = None,
-    text: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The text to try it on, instead of LOG."),
-    ] = None,
+    text: Annotated[str | None, typer.Option(help="The text to try it on, instead of LOG.")] = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="Use the built-in patterns, not the project's.")
     ] = False,
     command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="What was run, as typed: tells tools apart that print alike."),
+        str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
     ] = None,
     language: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Of the project: patterns of others do not compete."),
+        str | None, typer.Option(help="Of the project: patterns of others do not compete.")
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Show which patterns match a text, by which signals and where, and what came closest.
 

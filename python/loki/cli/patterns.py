@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets
 from loki.cli import pattern_explanation
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,15 +48,15 @@ _SUFFIXES = (".yml", ".yaml")
 @errors_as_sentences
 def check(
     files: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
             help="Pattern files, tool files, folders of them, or - for stdin; "
             "the project's .loki/failure-patterns.yml where none is named.",
         ),
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Say everything that is wrong with pattern files and tool files, by file, line and column.
 

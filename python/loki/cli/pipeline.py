@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.pipeline_summary import styled, summary, table
 from loki.cli.review import reminder
 
@@ -40,10 +40,9 @@ File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
 Run = Annotated[
     str, typer.Argument(help="Id of the run, or how it begins; a pipeline's name for its last.")
 ]
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
 AgentOption = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option(
         "--agent",
         metavar="[NAME=]COMMAND",
@@ -54,22 +53,20 @@ AgentOption = Annotated[
     ),
 ]
 AgentCommand = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(
         help="Who works for all stages whose agent no --agent names: a command, run as you say it, or "
         "a model."
     ),
 ]
 MaxAttempts = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option(min=1, help="Attempts of all stages together. [default: the file's]"),
+    int | None, typer.Option(min=1, help="Attempts of all stages together. [default: the file's]")
 ]
 MaxTime = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(help="Wall time for all of them, like 2h. [default: the file's]"),
+    str | None, typer.Option(help="Wall time for all of them, like 2h. [default: the file's]")
 ]
 Wait = Annotated[
-    Optional[bool],  # noqa: UP045
+    bool | None,
     typer.Option(
         "--wait/--no-wait",
         help="Where an agent's circuit breaker is open: wait, or pause at once. [default: wait as "
@@ -85,7 +82,7 @@ def run(
     agent: AgentOption = None,
     agent_command: AgentCommand = None,
     from_stage: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--from",
             metavar="STAGE",
@@ -93,7 +90,7 @@ def run(
         ),
     ] = None,
     param: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter of the pipeline; repeat it for more."),
     ] = None,
     new: Annotated[
@@ -210,7 +207,7 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
 @errors_as_sentences
 def show(
     run: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(help="Id of the run, or the pipeline's name for its last; all where none."),
     ] = None,
     project: Project = Path(),

@@ -6,13 +6,13 @@ import logging
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -43,12 +43,9 @@ app = typer.Typer(
 )
 
 Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 All = Annotated[bool, typer.Option("--all", help="Every task of every list.")]
 OnlyList = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--list", help="Only this list, like failed: all of it."),
+    str | None, typer.Option("--list", help="Only this list, like failed: all of it.")
 ]
 
 SHOWN = 20

@@ -9,8 +9,8 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change
-from loki.cli.common import errors_as_sentences, show_json
-from loki.cli.recur_common import Id, Json, Project, found, open_workspace
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.recur_common import Id, found, open_workspace
 
 app = typer.Typer(
     no_args_is_help=True,

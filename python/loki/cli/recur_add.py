@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,14 +11,12 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
 from loki.cli.recur_common import (
     CronText,
     Every,
-    Json,
     MaxFailureRestarts,
     MaxIterations,
-    Project,
     Timeout,
     Zone,
     open_workspace,
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 @errors_as_sentences
 def command(
     words: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(
             help="The command, after --; or --shell, or --task.", metavar="[-- COMMAND]"
         ),
@@ -42,30 +40,28 @@ def command(
     every: Every = None,
     zone: Zone = None,
     id_: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--id", help="Names the task. [default: made from its title]"),
+        str | None, typer.Option("--id", help="Names the task. [default: made from its title]")
     ] = None,
     title: Annotated[str, typer.Option(help="In your words. [default: the command]")] = "",
     shell: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A command for a shell (sh -c), like 'pg_dump shop | gzip > shop.gz'."),
     ] = None,
     task: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Or: what an agent is to achieve in each run, as for `loki run`."),
     ] = None,
     agent: AgentName = None,
     agent_command: AgentCommand = None,
     check: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="With --task: a command that must exit with 0; repeat it for more."),
     ] = None,
     reviewer_command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="With --task: judges criteria that no command can check."),
+        str | None, typer.Option(help="With --task: judges criteria that no command can check.")
     ] = None,
     evaluate_command: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="With --task: a reviewer that looks at a run that failed. Where it ends with "
             '{"approved": true} or APPROVED, the run counts as a success: it is rescued.'
@@ -76,22 +72,20 @@ def command(
         str, typer.Option(help=f"With --task: {', '.join(COMPLEXITIES)}.")
     ] = "medium",
     scope: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(help="With --task: a file, folder or glob that it is about."),
+        list[str] | None, typer.Option(help="With --task: a file, folder or glob that it is about.")
     ] = None,
     max_attempts: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="With --task: attempts in each run."),
+        int | None, typer.Option(min=1, help="With --task: attempts in each run.")
     ] = None,
     timeout: Timeout = None,
     max_iterations: MaxIterations = None,
     max_failure_restarts: MaxFailureRestarts = None,
     tag: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="A word to find it by; 'no-recurring-triage' keeps triage away."),
     ] = None,
     pass_env: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="A variable, or a glob, that a command gets although it looks secret."),
     ] = None,
     project: Project = Path(),

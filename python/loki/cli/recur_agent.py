@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +12,8 @@ from loki.base.error import UsageError
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_task import RecurringTask
 
-Text = Optional[str]  # noqa: UP045
-Texts = Optional[list[str]]  # noqa: UP045
+Text = str | None
+Texts = list[str] | None
 
 NewTask = Annotated[
     Text, typer.Option("--task", help="Of an agent's task: what it is to achieve from now on.")
@@ -45,8 +45,7 @@ NewScope = Annotated[
     ),
 ]
 NewAttempts = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--max-attempts", min=1, help="Likewise: attempts in each run."),
+    int | None, typer.Option("--max-attempts", min=1, help="Likewise: attempts in each run.")
 ]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
 from loki.cli.recur_agent import (
     NewAttempts,
     NewChecks,
@@ -28,10 +28,8 @@ from loki.cli.recur_common import (
     CronText,
     Every,
     Id,
-    Json,
     MaxFailureRestarts,
     MaxIterations,
-    Project,
     Timeout,
     Zone,
     found,
@@ -103,16 +101,15 @@ def edit(
     cron: CronText = None,
     every: Every = None,
     schedule: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Either of them: a duration is --every, anything else is --cron."),
     ] = None,
     zone: Zone = None,
     max_iterations: MaxIterations = None,
     max_failure_restarts: MaxFailureRestarts = None,
-    title: Annotated[Optional[str], typer.Option(help="In your words.")] = None,  # noqa: UP045
+    title: Annotated[str | None, typer.Option(help="In your words.")] = None,
     command: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Another command; its words as a shell would split them."),
+        str | None, typer.Option(help="Another command; its words as a shell would split them.")
     ] = None,
     task_text: NewTask = None,
     agent: AgentName = None,
@@ -126,7 +123,7 @@ def edit(
     max_attempts: NewAttempts = None,
     timeout: Timeout = None,
     tag: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="Its tags from now on; repeat it for more, '' for none."),
     ] = None,
     reset_failures: Annotated[
@@ -219,7 +216,7 @@ def _words(workspace: Workspace, command: str) -> tuple[str, ...]:
     return Work.of_command([command], None, workspace.root).command
 
 
-_Schedule = tuple[Optional[str], Optional[str], Optional[str], Optional[int], Optional[int]]  # noqa: UP045
+_Schedule = tuple[str | None, str | None, str | None, int | None, int | None]
 
 
 def _edits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,34 +17,31 @@ from loki.cli.show import find
 if TYPE_CHECKING:
     from loki.workspace import Workspace
 
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
 Zone = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Time zone of --cron, like Europe/Berlin. [default: this machine's]"),
 ]
 CronText = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(
         help="When: minute, hour, day of month, month, day of week ('30 8 * * mon-fri'); six fields "
         "begin with the second; or @hourly, @daily, @weekly, @monthly, @yearly."
     ),
 ]
 Every = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Or again and again, so long after the last one ended: 90s, 10m, 1h30m."),
 ]
 Timeout = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Time for a run; a command is ended then and has failed. [default: none]"),
 ]
 MaxIterations = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option(min=1, help="With --every: done after so many successful ones."),
+    int | None, typer.Option(min=1, help="With --every: done after so many successful ones.")
 ]
 MaxFailureRestarts = Annotated[
-    Optional[int],  # noqa: UP045
+    int | None,
     typer.Option(
         min=0,
         help="With --every: failures in a row that are tried again; one more stops the task, and it "

@@ -6,7 +6,7 @@ import json as jsonlib
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,7 +33,7 @@ def command(
         typer.Argument(help="Files of sessions or runs, or folders with such.", show_default=False),
     ],
     only: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help=f"Show this kind alone: {', '.join(KINDS)}; may be given again."),
     ] = None,
     full: Annotated[
@@ -41,7 +41,7 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each remark.")] = False,
     convert: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Write the runs to this file instead, one a line, as loki reads them."),
     ] = None,
 ) -> None:

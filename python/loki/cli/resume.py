@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import errors_as_sentences, fail, log_to_console, show_json
+from loki.cli.common import Project, errors_as_sentences, fail, log_to_console, show_json
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_common import recurring_id
@@ -26,27 +26,25 @@ if TYPE_CHECKING:
 def command(
     task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
     context: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="What you know and the agent cannot; every later briefing has it."),
     ] = None,
     context_file: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The same from a file; '-' is the standard input."),
+        str | None, typer.Option(help="The same from a file; '-' is the standard input.")
     ] = None,
     approve: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             help="What you approve, where the task waits for that, or a command that the agent wants "
             "to run, word by word: 'command: pip install x'. Repeat it for more."
         ),
     ] = None,
     reject: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(help="What you do not approve; say why with --note."),
+        list[str] | None, typer.Option(help="What you do not approve; say why with --note.")
     ] = None,
     note: Annotated[str, typer.Option(help="Why; the agent is told of what you reject.")] = "",
     reviewer_command: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Judges criteria that no command can check, as for `loki run`."),
     ] = None,
     abort: Annotated[
@@ -56,33 +54,26 @@ def command(
         bool, typer.Option("--force", help="With --abort: also files that somebody changed since.")
     ] = False,
     agent: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Another agent than before, as for `loki run`."),
+        str | None, typer.Option(help="Another agent than before, as for `loki run`.")
     ] = None,
     agent_command: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Another agent than before. [default: the one it was run with]"),
     ] = None,
     check: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(help="Other checks than before; repeat it for more."),
+        list[str] | None, typer.Option(help="Other checks than before; repeat it for more.")
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     max_attempts: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Attempts from here on. [default: as many as before]"),
+        int | None, typer.Option(min=1, help="Attempts from here on. [default: as many as before]")
     ] = None,
     max_time: Annotated[
-        Optional[str], typer.Option(help="Wall time from here on, like 30m or 2h.")  # noqa: UP045
+        str | None, typer.Option(help="Wall time from here on, like 30m or 2h.")
     ] = None,
-    max_tokens: Annotated[
-        Optional[int], typer.Option(min=1, help="Tokens from here on.")  # noqa: UP045
-    ] = None,
-    max_cost: Annotated[
-        Optional[float], typer.Option(help="US dollars from here on.")  # noqa: UP045
-    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens from here on.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars from here on.")] = None,
     wait: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option("--wait/--no-wait", help="As for `loki run`. [default: as before]"),
     ] = None,
     ask: Annotated[

@@ -6,7 +6,7 @@ import shlex
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
 from loki.execution import resolve
@@ -34,7 +34,7 @@ def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,
     check: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             help="A command that must exit with 0, like 'pytest -q'; repeat it for more. Put its "
             "kind before it where that is not plain: 'lint: make style'. What no command can tell: "
@@ -43,15 +43,15 @@ def command(
         ),
     ] = None,
     reviewer_command: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="Judges criteria that no command can check: any program that reads the change on "
             'stdin and ends with {"approved": true} or a last line APPROVED or REJECTED: reason.'
         ),
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     max_attempts: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             min=1,
             help="Attempts in all. [default: [loop] max_retries; else as the kind of failure has it, "
@@ -59,18 +59,16 @@ def command(
         ),
     ] = None,
     max_time: Annotated[
-        Optional[str], typer.Option(help="Wall time for all of them, like 30m or 2h.")  # noqa: UP045
+        str | None, typer.Option(help="Wall time for all of them, like 30m or 2h.")
     ] = None,
     max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Tokens for all of them, as far as the agent tells."),
+        int | None, typer.Option(min=1, help="Tokens for all of them, as far as the agent tells.")
     ] = None,
     max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(help="US dollars for all of them, as far as the agent tells."),
+        float | None, typer.Option(help="US dollars for all of them, as far as the agent tells.")
     ] = None,
     wait: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option(
             "--wait/--no-wait",
             help="Where the agent failed so often that its circuit breaker is open: wait until it "
@@ -90,21 +88,21 @@ def command(
         typer.Option(help=f"How much is at stake: {', '.join(COMPLEXITIES)}."),
     ] = "medium",
     scope: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             help="A file, folder or glob that the task is about; repeat it for more. What a change "
             "does elsewhere is pointed out."
         ),
     ] = None,
     briefing: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="How the agent gets its briefing: 'stdin', or 'argument': where the command "
             "says {briefing}, else last. [default: argument if it says {briefing}, else stdin]"
         ),
     ] = None,
     agent_timeout: Annotated[
-        Optional[str], typer.Option(help="Time for one answer. [default: 30m]")  # noqa: UP045
+        str | None, typer.Option(help="Time for one answer. [default: 30m]")
     ] = None,
     pass_env: PassEnvironment = None,
     reflect: Annotated[

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, show_json
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -27,18 +27,16 @@ _COLORS = {"success": "green", "failed": "red"}
 @errors_as_sentences
 def command(
     task: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(help="Id of the task, or how it begins; all tasks where none."),
+        str | None, typer.Argument(help="Id of the task, or how it begins; all tasks where none.")
     ] = None,
     attempt: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Only the attempt of this number."),
+        int | None, typer.Option(min=1, help="Only the attempt of this number.")
     ] = None,
     output: Annotated[
         bool, typer.Option("--output", help="Also what checks and commands printed.")
     ] = False,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Show what was tried on a task, what came of it, and where its pages are.
 

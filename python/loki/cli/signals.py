@@ -6,14 +6,14 @@ import json as jsonlib
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
 from loki.people.signal_kind import KINDS
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ app = typer.Typer(
     ),
 )
 
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 Id = Annotated[str, typer.Argument(help="Id of the signal, its file's name, or how either begins.")]
 
 _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
@@ -109,11 +107,10 @@ def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa
 def give(
     kind: Annotated[str, typer.Argument(help="One of the kinds in `loki signals --help`.")],
     name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(help="Of the feature or the branch, for kinds that have one."),
+        str | None, typer.Argument(help="Of the feature or the branch, for kinds that have one.")
     ] = None,
     said: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--say", help="What it says, as KEY=VALUE; may be given again."),
     ] = None,
     description: Annotated[str, typer.Option("--description", help="Same as --say for it.")] = "",

@@ -6,7 +6,7 @@ import json as jsonlib
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,14 +14,14 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Project, errors_as_sentences, show_json
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import QueuedTask
 
-Texts = Optional[list[str]]  # noqa: UP045 - typer reads it at run time
-Text = Optional[str]  # noqa: UP045
-Number = Optional[int]  # noqa: UP045
+Texts = list[str] | None
+Text = str | None
+Number = int | None
 
 
 @errors_as_sentences
@@ -69,10 +69,7 @@ def command(
     ] = None,
     max_time: Annotated[str, typer.Option(help="Wall time for all of them, like 30m.")] = "",
     max_tokens: Annotated[Number, typer.Option(min=1, help="Tokens for all of them.")] = None,
-    max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(help="US dollars for all of them."),
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars for all of them.")] = None,
     briefing: Annotated[str, typer.Option(help="'stdin' or 'argument'. As for `loki run`.")] = "",
     agent_timeout: Annotated[str, typer.Option(help="Time for one answer. [default: 30m]")] = "",
     pass_env: PassEnvironment = None,
@@ -91,7 +88,7 @@ def command(
             "--validate/--no-validate", help="Look now whether its checks and its agent are there."
         ),
     ] = True,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     json: Annotated[bool, typer.Option("--json", help="What was queued, as JSON.")] = False,
 ) -> None:
     """Put a task into the project's queue, for `loki work` to work on.

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import errors_as_sentences, log_to_console
+from loki.cli.common import Project, errors_as_sentences, log_to_console
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
@@ -29,14 +29,13 @@ def command(
         bool, typer.Option("--watch", help="Go on, and run each task when it is due.")
     ] = False,
     for_: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--for", help="With --watch: end after so long, like 8h."),
+        str | None, typer.Option("--for", help="With --watch: end after so long, like 8h.")
     ] = None,
     until: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="With --watch: end at this moment, like 2026-04-04T18:00:00Z."),
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     json: Annotated[
         bool, typer.Option("--json", help="What was done, a line of JSON for each round.")
     ] = False,

@@ -6,17 +6,17 @@ import logging
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from loki.base.error import LokiError, UsageError
 from loki.base.text_format import amount
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import errors_as_sentences, log_to_console
+from loki.cli.common import Project, errors_as_sentences, log_to_console
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
-from loki.cli.work import stop_by_signal
+from loki.cli.work import Verbose, Workers, stop_by_signal
 from loki.cli.work import tell as tell_work
 
 if TYPE_CHECKING:
@@ -31,14 +31,9 @@ logger = logging.getLogger("loki")
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,
-    workers: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]"),
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
-    ] = False,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    workers: Workers = None,
+    verbose: Verbose = False,
+    project: Project = Path(),
 ) -> None:
     """Run all that goes on by itself here, in one process, until Ctrl-C or `loki stop`.
 

@@ -6,20 +6,27 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import INTERRUPTED, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import INTERRUPTED, Project, errors_as_sentences, log_to_console, show_json
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
     from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.work.finish import Finished
     from loki.jobs.work.worker_pool import PoolCounts, WorkerPool
+
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
+]
 
 _COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
 _SHOWN = 5
@@ -41,23 +48,16 @@ _TOLD = {
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,
-    workers: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]"),
-    ] = None,
+    workers: Workers = None,
     watch: Annotated[
         bool,
         typer.Option(
             "--watch/--once", help="Stay and take what comes, or end when nothing can be done."
         ),
     ] = False,
-    max_tasks: Annotated[
-        Optional[int], typer.Option(min=1, help="End after so many tasks.")  # noqa: UP045
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
-    ] = False,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    max_tasks: Annotated[int | None, typer.Option(min=1, help="End after so many tasks.")] = None,
+    verbose: Verbose = False,
+    project: Project = Path(),
     json: Annotated[
         bool, typer.Option("--json", help="At the end, what became of each task, as JSON.")
     ] = False,

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,7 @@ TOOLS = ("pytest", "ruff", "mypy")
 @errors_as_sentences
 def command(
     directory: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             help="Where to put the demo's project; a temporary folder where none is said."
         ),

@@ -6,13 +6,13 @@ import sys
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
-from loki.cli.common import errors_as_sentences, show_json, since_moment
+from loki.cli.common import Project, errors_as_sentences, show_json, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -25,21 +25,20 @@ HTML = (".html", ".htm")
 @errors_as_sentences
 def command(
     output: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("-o", "--output", help="Write it there; a name that ends in .html gets HTML."),
     ] = None,
     html: Annotated[
         bool, typer.Option("--html", help="One HTML page with charts, which needs nothing else.")
     ] = False,
     since: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Only executions worked on since: a time back, like 7d, or a date."),
     ] = None,
     task: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Only this task: its id, or how it begins."),
+        str | None, typer.Option(help="Only this task: its id, or how it begins.")
     ] = None,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
     """Report on all attempts: outcomes, patterns, strategies and chains that fail, catches, costs.
