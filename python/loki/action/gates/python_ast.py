@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -41,16 +40,6 @@ class Context:
     def name(self) -> str:
         """The dotted name of the place."""
         return ".".join(node.name for node in (*self.classes, *self.functions))
-
-
-def parse(text: str) -> ast.Module | None:
-    """The tree of a text; None where it is no Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def walk(tree: ast.Module) -> Iterator[tuple[ast.stmt, Context]]:

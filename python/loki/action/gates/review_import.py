@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from loki.action.gates.finding import Finding
 from loki.action.gates.gate import ADVISORY
 from loki.action.gates.lexer import lex
-from loki.action.gates.python_ast import dotted, parse, walk
+from loki.action.gates.python_ast import dotted, walk
+from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ class Imports:
     # --- Python ---
 
     def _of_python(self, addition: Addition) -> Iterator[Finding]:
-        if not self._may_import(addition.after) or (tree := parse(addition.after)) is None:
+        if not self._may_import(addition.after) or (tree := python_tree(addition.after)) is None:
             return
         for node, context in walk(tree):
             is_guarded = context.is_guarded or (context.functions and "test" in addition.places)
@@ -166,7 +167,7 @@ class Imports:
 
 def _bound(text: str) -> frozenset[str] | None:
     """Every name that a module may bind; None where that cannot be known."""
-    tree = parse(text)
+    tree = python_tree(text)
     if tree is None:
         return None
     names: set[str] = set()

@@ -16,7 +16,6 @@ from loki.action.gates.python_ast import (
     expressions,
     imports_module,
     is_safe,
-    parse,
     string_of,
     walk,
     written,
@@ -24,6 +23,7 @@ from loki.action.gates.python_ast import (
 from loki.action.gates.review_rules import knowledge
 from loki.action.gates.review_stub import stub_findings
 from loki.action.gates.review_text import shown
+from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
 _ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")
-_DEBUGGER = re.compile("debug|pdb|trac|breakpoint|interact|shell", re.IGNORECASE)
 _SQL_VALUE = re.compile(r"(?:[=<>(,']|\b(?:like|in|values))\s*['\"%(]{0,3}\{\}", re.IGNORECASE)
 _ELSEWHERE = frozenset({"test", "example", "vendored"})
 
@@ -41,7 +40,7 @@ def python_findings(addition: Addition) -> Iterator[Finding]:
     """What the syntax tree of a whole file shows; nothing where it is no Python."""
     if addition.language is None or addition.language.name != "python":
         return
-    tree = parse(addition.after)
+    tree = python_tree(addition.after)
     if tree is None:
         return
     review = _Review(addition, tree)

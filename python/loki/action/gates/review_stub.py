@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from loki.action.gates.finding import Finding
 from loki.action.gates.gate import ADVISORY, BLOCKING
-from loki.action.gates.python_ast import Context, Function, dotted, parse, string_of, walk, written
+from loki.action.gates.python_ast import Context, Function, dotted, string_of, walk, written
 from loki.action.gates.review_rules import knowledge
+from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +171,7 @@ def _comments(addition: Addition, node: Function) -> list[str]:
 
 def _bodies(before: str) -> dict[str, bool]:
     """Each function of a text, and whether it has a body of its own."""
-    tree = parse(before)
+    tree = python_tree(before)
     if tree is None:
         return {}
     return {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from loki.base.python_tree import python_tree
 from loki.recognition.underlying_kind import is_test_path
 
 ROOTS = ("src", "lib", "python", "")
@@ -226,7 +227,7 @@ class Sources:
         """A file, parsed; None where it is not there or no Python."""
         if path not in self._modules:
             text = self.text(path)
-            tree = _parsed(text) if text is not None else None
+            tree = python_tree(text) if text is not None else None
             self._modules[path] = Module(path, tree, self) if tree is not None else None
         return self._modules[path]
 
@@ -278,14 +279,3 @@ def _above(path: str) -> Iterator[str]:
     while path:
         path = posixpath.dirname(path)
         yield path
-
-
-def _parsed(text: str) -> ast.Module | None:
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes, which the tests' own import told of
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterable, Sequence
 
 from loki.action.checks.imports.import_statement import Import
+from loki.base.python_tree import python_tree
 
 FORGIVING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 """What one catches to go on without a module."""
@@ -23,11 +23,8 @@ _BRANCHES = (ast.If, ast.Match, ast.While, ast.For)
 
 def imports_of(text: str) -> tuple[Import, ...]:
     """What a Python file imports; nothing where it does not parse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return ()
     # Expressions hold imports only as calls of these; without any, statements are enough to look at.
     visitor = _Visitor(_BREAK.split(text), any(name in text for name in BY_NAME))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loki.action.gates.lexer import lex
 from loki.action.gates.review_rules import knowledge
+from loki.base.python_tree import python_tree
 
 MAX_DEPTH = 6
 """Classes, suites and modules in each other that are taken apart; chosen, not measured."""
@@ -56,7 +56,7 @@ def chunks(path: str, text: str) -> list[Chunk]:
     language = knowledge().language(path)
     lexer = language.lexer if language and len(text) <= MAX_LENGTH else ""
     if lexer == "python":
-        tree = _parsed(text)
+        tree = python_tree(text)
         if tree is not None:
             return list(_python(tree.body, ()))
     elif lexer in _CONTAINERS:
@@ -77,15 +77,6 @@ def _chunk(chain: Sequence[str], names: Sequence[str], text: str, *, case: bool 
 
 
 # --- Python ---------------------------------------------------------------------------------------
-
-
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _python(body: Sequence[ast.stmt], chain: tuple[str, ...]) -> Iterator[Chunk]:
