@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from loki.action.llm_protocol import Answer, Ending, Request
-from loki.agents import persistent_client
+from loki.action.llm_protocol import Ending, Request
+from loki.agents.called_llm import CalledLLM
 from loki.agents.model_call import (
     CONNECT,
     STALL,
@@ -19,7 +19,6 @@ from loki.agents.model_call import (
     checked_url,
     collect,
     key_of,
-    perform,
 )
 from loki.agents.model_error import Service, is_about_force
 from loki.agents.persistent_client import PersistentClient
@@ -43,7 +42,7 @@ ENDINGS: dict[str, Ending] = {
 """Anthropic's stop reasons: anthropic.types.StopReason."""
 
 
-class AnthropicLLM:
+class AnthropicLLM(CalledLLM):
     """A model of Anthropic's, or of a service that speaks its Messages API.
 
     Streams always; prompt caching ends with the system text; the answer's form is a tool that the
@@ -110,20 +109,6 @@ class AnthropicLLM:
         self._service = Service(self.provider, model, VARIABLE, where)
         self.breaker = breaker or breaker_name(self.provider, model, where, "anthropic.com")
         self._kept = PersistentClient(self._client, closes=http_client is None)
-
-    def complete(self, request: Request) -> Answer:
-        """The model's answer.
-
-        Raises:
-            LLMError: there is none; ``kind`` says why.
-        """
-        return persistent_client.run(self.acomplete(request))
-
-    async def acomplete(self, request: Request) -> Answer:
-        """The same without blocking the event loop."""
-        return await perform(
-            lambda draft: self._ask(request, draft), self._service, request, self._clock
-        )
 
     def _client(self) -> anthropic.AsyncAnthropic:
         return self._client_class(

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from loki.action.llm_protocol import Answer, Request
-from loki.agents import persistent_client
+from loki.action.llm_protocol import Request
+from loki.agents.called_llm import CalledLLM
 from loki.agents.model_call import (
     STALL,
     Draft,
@@ -19,7 +19,6 @@ from loki.agents.model_call import (
     breaker_name,
     checked_url,
     collect,
-    perform,
 )
 from loki.agents.model_error import Service
 from loki.agents.openai_llm import read_chunk
@@ -27,7 +26,7 @@ from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 
 
-class LiteLLM:
+class LiteLLM(CalledLLM):
     """A model of litellm's: of any provider that it knows.
 
     Streams always; one call over the wire for a request: litellm's own retries are off.
@@ -80,20 +79,6 @@ class LiteLLM:
         self._stall = argument_seconds("stall", stall)
         self._clock: Clock = clock or SystemClock()
         self._service = Service(self.provider, self.model, "its provider's key", base_url or "")
-
-    def complete(self, request: Request) -> Answer:
-        """The model's answer.
-
-        Raises:
-            LLMError: there is none; ``kind`` says why.
-        """
-        return persistent_client.run(self.acomplete(request))
-
-    async def acomplete(self, request: Request) -> Answer:
-        """The same without blocking the event loop."""
-        return await perform(
-            lambda draft: self._ask(request, draft), self._service, request, self._clock
-        )
 
     async def _ask(self, request: Request, draft: Draft) -> None:
         stream = await self._litellm.acompletion(**self._body(request))

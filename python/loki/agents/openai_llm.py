@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from loki.action.llm_protocol import Answer, Ending, Request
-from loki.agents import persistent_client
+from loki.action.llm_protocol import Ending, Request
+from loki.agents.called_llm import CalledLLM
 from loki.agents.model_call import (
     CONNECT,
     STALL,
@@ -21,7 +21,6 @@ from loki.agents.model_call import (
     checked_url,
     collect,
     key_of,
-    perform,
 )
 from loki.agents.model_error import Service, is_about_force, status_error
 from loki.agents.persistent_client import PersistentClient
@@ -48,7 +47,7 @@ INCOMPLETE: dict[str, Ending] = {"max_output_tokens": "length", "content_filter"
 """Why a response of the Responses API is incomplete."""
 
 
-class OpenAILLM:
+class OpenAILLM(CalledLLM):
     """A model of OpenAI's, or of a service that speaks one of its two APIs.
 
     Streams always; the answer's form is a function that the model is made to call, strictly where
@@ -119,20 +118,6 @@ class OpenAILLM:
         self._is_own = "@" not in own.split("/", 2)[1]
         self._kept = PersistentClient(self._client, closes=http_client is None)
         self.api = api or ("responses" if self._is_own else "chat")
-
-    def complete(self, request: Request) -> Answer:
-        """The model's answer.
-
-        Raises:
-            LLMError: there is none; ``kind`` says why.
-        """
-        return persistent_client.run(self.acomplete(request))
-
-    async def acomplete(self, request: Request) -> Answer:
-        """The same without blocking the event loop."""
-        return await perform(
-            lambda draft: self._ask(request, draft), self._service, request, self._clock
-        )
 
     def _client(self) -> openai.AsyncOpenAI:
         return self._client_class(

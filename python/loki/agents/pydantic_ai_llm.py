@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from loki.action.llm_protocol import Answer, Ending, Request
-from loki.agents import persistent_client
-from loki.agents.model_call import Draft, Options, breaker_name, collect, perform
+from loki.action.llm_protocol import Ending, Request
+from loki.agents.called_llm import CalledLLM
+from loki.agents.model_call import Draft, Options, breaker_name, collect
 from loki.agents.model_error import Service, client_error, status_error
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
@@ -32,7 +32,7 @@ ENDINGS: dict[str, Ending] = {
 """pydantic_ai.messages.FinishReason."""
 
 
-class PydanticAILLM:
+class PydanticAILLM(CalledLLM):
     """A model of pydantic-ai's: of any provider that it knows.
 
     Streams always; one call over the wire for a request.
@@ -74,20 +74,6 @@ class PydanticAILLM:
         self._options = Options(temperature, effort, headers or {})
         self._clock: Clock = clock or SystemClock()
         self._service = Service(self.provider, self.model, "its provider's key", where)
-
-    def complete(self, request: Request) -> Answer:
-        """The model's answer.
-
-        Raises:
-            LLMError: there is none; ``kind`` says why.
-        """
-        return persistent_client.run(self.acomplete(request))
-
-    async def acomplete(self, request: Request) -> Answer:
-        """The same without blocking the event loop."""
-        return await perform(
-            lambda draft: self._ask(request, draft), self._service, request, self._clock
-        )
 
     async def _ask(self, request: Request, draft: Draft) -> None:
         asked = self._of.request_stream(_messages(request), self._settings(request), _form(request))
