@@ -30,6 +30,7 @@ from loki.jobs.recurring.recurring_run import (
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Agent
     from loki.action.task import TaskSpec
+    from loki.execution.task_session import Task
     from loki.jobs.recurring.recurring_task import AgentPart, RecurringTask
     from loki.memory.attempt import Attempt
     from loki.memory.task_outcome import Outcome
@@ -61,20 +62,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> RunResult | 
     agent = agent_of(workspace, part)
     if refused := _refused(workspace, agent):
         return refused
-    reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    checks = part.checks or default_checks(workspace, part.kind, part.complexity, reviewer)
-    prepared = new_task(
-        workspace,
-        part.task,
-        checks=checks,
-        kind=part.kind,
-        complexity=part.complexity,
-        max_attempts=part.max_attempts,
-        max_time=part.max_time or task.timeout,
-        scope=part.scope,
-        reviewer=reviewer,
-        id=loop_id(task, start.number),
-    )
+    prepared = _prepared(workspace, task, part, start.number, part.max_time or task.timeout)
     with ExitStack() as stack:
         try:
             stack.enter_context(workspace.exclusive())
@@ -212,16 +200,26 @@ def spec_of(workspace: Workspace, task: RecurringTask) -> TaskSpec:
     part = task.agent
     assert part is not None
     agent_of(workspace, part)
+    return _prepared(workspace, task, part, 1).spec
+
+
+def _prepared(
+    workspace: Workspace,
+    task: RecurringTask,
+    part: AgentPart,
+    number: int,
+    max_time: float | None = None,
+) -> Task:
     reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    checks = part.checks or default_checks(workspace, part.kind, part.complexity, reviewer)
     return new_task(
         workspace,
         part.task,
-        checks=checks,
+        checks=part.checks or default_checks(workspace, part.kind, part.complexity, reviewer),
         kind=part.kind,
         complexity=part.complexity,
         max_attempts=part.max_attempts,
+        max_time=max_time,
         scope=part.scope,
         reviewer=reviewer,
-        id=loop_id(task, 1),
-    ).spec
+        id=loop_id(task, number),
+    )
