@@ -6,12 +6,13 @@ import os
 import signal
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from loki.action.changes.change import Change, Edit
-from loki.action.changes.journal import Journal
+from loki.action.changes.journal import External, Journal
 from support.forked import exit_code, fork
 
 CHANGE = Change(
@@ -28,6 +29,16 @@ CHANGE = Change(
 CALLS = (
     "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "link", "fchmod",
 )  # fmt: skip
+
+
+@contextmanager
+def around(task: Journal) -> Iterator[External]:
+    """What is done to the project in the body, by a command, is recorded as if it were a change."""
+    work = task.begin_external()
+    try:
+        yield work
+    finally:
+        work.applied = task.end_external(work)
 
 
 def make_project(root: Path) -> Path:

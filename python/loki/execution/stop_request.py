@@ -13,11 +13,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from loki.base import atomic_file, locks, path_containment
+from loki.base.background_thread import in_background
 from loki.base.error import StoreError, UsageError
 
 Word: TypeAlias = Literal["cancel", "drain", "stop"]
@@ -63,10 +64,9 @@ def _unmark(folder: Path, home: str) -> None:
     path_containment.remove(folder, f"{home}/cancel", keep=home)
 
 
-@contextmanager
 def listening(
     folder: Path, heard: Callable[[Word], object], task: str = "", *, run: str = ""
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Inside, a person's word is heard as soon as it is said, in a thread of its own.
 
     Args:
@@ -75,9 +75,9 @@ def listening(
         task: the task that is worked on, or run: the run; "": only words to all are heard.
     """
     mark = _mark(folder, home(task, run)) if path_containment.is_part(run or task) else None
-    over, before = threading.Event(), _said_to_all(folder)
+    before = _said_to_all(folder)
 
-    def listen() -> None:
+    def listen(over: threading.Event) -> None:
         last = before
         while not over.wait(LOOK):
             if mark is not None and os.path.exists(mark):
@@ -87,13 +87,7 @@ def listening(
                 last = said
                 heard("drain" if said.startswith("drain") else "stop")
 
-    thread = threading.Thread(target=listen, name=f"loki-listens-{task or run}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return in_background(listen, f"loki-listens-{task or run}")
 
 
 def _said_to_all(folder: Path) -> str:

@@ -30,6 +30,7 @@ from loki.action.changes.transaction import (
 from loki.action.changes.tree import Tree
 from loki.action.changes.undo import UndoResult, before, diff, kinds, net, steps_to_start
 from loki.base import path_containment
+from loki.base.background_thread import in_background
 
 if TYPE_CHECKING:
     import os
@@ -171,19 +172,6 @@ class Journal:
         return tuple(steps)
 
     # --- commands ------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def around(self) -> Iterator[External]:
-        """Record what is done to the project in the body, by a command, as if it were a change.
-
-        Raises:
-            StoreError: the journal cannot be written; the body has not run.
-        """
-        work = self.begin_external()
-        try:
-            yield work
-        finally:
-            work.applied = self.end_external(work)
 
     def begin_external(self) -> External:
         """Keep the whole tree (what is new in it), before a command runs in the project.
@@ -382,21 +370,12 @@ def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
     return record.folders
 
 
-@contextlib.contextmanager
-def _beating(storage: JournalStorage, number: int) -> Iterator[None]:
-    over = threading.Event()
-
-    def beat() -> None:
+def _beating(storage: JournalStorage, number: int) -> contextlib.AbstractContextManager[None]:
+    def beat(over: threading.Event) -> None:
         while not over.wait(HEARTBEAT):
             storage.touch(number)
 
-    thread = threading.Thread(target=beat, name="loki-heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return in_background(beat, "loki-heartbeat")
 
 
 def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:

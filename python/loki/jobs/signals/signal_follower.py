@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from loki.base.background_thread import in_background
 from loki.base.error import LokiError
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.signals.signal_handling import handle
@@ -31,8 +33,9 @@ def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> No
     handle(workspace, cancelled=cancelled)
 
 
-@contextmanager
-def followed(workspace: Workspace, also: Callable[[], object] = lambda: None) -> Iterator[None]:
+def followed(
+    workspace: Workspace, also: Callable[[], object] = lambda: None
+) -> AbstractContextManager[None]:
     """Inside, signals are acted on as soon as they come, in a thread of its own.
 
     What runs for one at the end is ended; the signal waits for the next dispatcher.
@@ -41,17 +44,11 @@ def followed(workspace: Workspace, also: Callable[[], object] = lambda: None) ->
         workspace: the project.
         also: called after each look, every few seconds: what is done now and then beside work.
     """
-    over = threading.Event()
-    thread = threading.Thread(target=_follow, args=(workspace, over, also), name="loki-signals")
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    follow = partial(_follow, workspace, also)
+    return in_background(follow, "loki-signals", daemon=False)
 
 
-def _follow(workspace: Workspace, over: threading.Event, also: Callable[[], object]) -> None:
+def _follow(workspace: Workspace, also: Callable[[], object], over: threading.Event) -> None:
     try:
         for _ in changes(workspace.folder / FOLDER, over):
             attend(workspace, over)

@@ -11,7 +11,7 @@ from loki.action.changes.disk_journal_storage import LARGE, DiskJournalStorage
 from loki.action.changes.journal import ApplyError, EditConflict, Journal
 from loki.action.changes.tree import Tree
 from loki.base.error import StoreError
-from support.journal import CHANGE, journal, make_project, picture
+from support.journal import CHANGE, around, journal, make_project, picture
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_commands_are_recorded_as_changes(project: Path, either: Journal) -> Non
     """What a formatter did is undone like an edit; nothing done is nothing recorded."""
     before = picture(project)
     either.apply(Change.write({"a.py": "edited\n"}))
-    with either.around() as work:
+    with around(either) as work:
         (project / "a.py").write_text("formatted\n")
         (project / "run.sh").chmod(0o644)
         (project / "made").mkdir()
@@ -97,7 +97,7 @@ def test_commands_are_recorded_as_changes(project: Path, either: Journal) -> Non
         (project / "old" / "deep" / "gone.py").unlink()
     assert work.applied
     assert work.applied.paths == ("a.py", "made/x", "old/deep/gone.py", "run.sh")
-    with either.around() as idle:
+    with around(either) as idle:
         pass
     assert idle.applied
     assert idle.applied.paths == ()
@@ -108,7 +108,7 @@ def test_commands_are_recorded_as_changes(project: Path, either: Journal) -> Non
 def test_a_body_that_fails_is_recorded_too(project: Path) -> None:
     """Ctrl-C in a fix command: what it did so far can be undone."""
     task = journal(project)
-    with pytest.raises(KeyboardInterrupt), task.around():
+    with pytest.raises(KeyboardInterrupt), around(task):
         (project / "a.py").write_text("half")
         raise KeyboardInterrupt
     assert task.undo().restored == ("a.py",)
@@ -209,7 +209,7 @@ def test_a_journal_that_cannot_be_written(project: Path) -> None:
     (project / ".loki").write_text("a file where the folder should be")
     before = picture(project)
     task = journal(project)
-    for work in (lambda: task.apply(CHANGE), lambda: task.around().__enter__(), task.recover):
+    for work in (lambda: task.apply(CHANGE), lambda: around(task).__enter__(), task.recover):
         with pytest.raises(StoreError):
             work()
     assert picture(project) == before
@@ -218,7 +218,7 @@ def test_a_journal_that_cannot_be_written(project: Path) -> None:
 def test_one_loki_at_a_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody undoes, or recovers, what is just being done."""
     monkeypatch.setattr("loki.action.changes.disk_journal_storage.LOCK_TIMEOUT", 0.01)
-    with journal(project).around(), pytest.raises(StoreError, match="another process"):
+    with around(journal(project)), pytest.raises(StoreError, match="another process"):
         journal(project).undo()
 
 
@@ -235,10 +235,10 @@ def test_nothing_of_a_large_tree_is_kept_twice(project: Path) -> None:
     objects = project / ".loki" / "tasks" / "t" / "undo" / "objects"
     for number in range(20):
         (project / f"f{number}").write_text(str(number))
-    with task.around():
+    with around(task):
         pass
     first = {p: p.stat().st_ino for p in objects.rglob("*") if p.is_file()}
-    with task.around():
+    with around(task):
         (project / "f1").write_text("changed")
     second = {p: p.stat().st_ino for p in objects.rglob("*") if p.is_file()}
     assert len(second) == len(first) + 1

@@ -11,7 +11,16 @@ import pytest
 
 from loki.action.changes.journal import AFTERMATH, ApplyError, Journal
 from loki.action.changes.tree import Tree
-from support.journal import CHANGE, die_at_call, journal, kill_at, killed, make_project, picture
+from support.journal import (
+    CHANGE,
+    around,
+    die_at_call,
+    journal,
+    kill_at,
+    killed,
+    make_project,
+    picture,
+)
 
 
 @pytest.fixture
@@ -144,7 +153,7 @@ def test_killed_while_a_command_runs(project: Path) -> None:
     before = picture(project)
 
     def work() -> None:
-        with journal(project).around():
+        with around(journal(project)):
             (project / "a.py").write_text("half")
             (project / "old" / "deep" / "gone.py").unlink()
             (project / "made").mkdir()
@@ -173,7 +182,7 @@ def test_killed_while_a_command_is_taken_back(tmp_path: Path) -> None:
         before = picture(project)
 
         def work(project: Path = project) -> None:
-            with journal(project).around():
+            with around(journal(project)):
                 (project / "a.py").write_text("half")
                 (project / "made").write_text("x")
                 os.kill(os.getpid(), signal.SIGKILL)
