@@ -38,13 +38,11 @@ class Sentence:
     Attributes:
         begin, end: code points of the message.
         text: as many characters, on one line, in lower case (ASCII), quotations blank.
-        paragraph: number of the paragraph, list item or heading that it stands in.
     """
 
     begin: int
     end: int
     text: str
-    paragraph: int
 
 
 def prose_of(message: str) -> str:
@@ -70,7 +68,7 @@ def sentences(message: str) -> list[Sentence]:
     """
     words = prose_of(message)
     found: list[Sentence] = []
-    for number, (begin, end) in enumerate(_paragraphs(words)):
+    for begin, end in _paragraphs(words):
         joined = _lower(words[begin:end]).replace("\n", " ").replace("\r", " ")
         at = 0
         for stop in [*(one.end() for one in _END.finditer(joined)), len(joined)]:
@@ -79,7 +77,7 @@ def sentences(message: str) -> list[Sentence]:
             if part.strip():
                 sentence = part.strip()
                 start = begin + at + blank
-                found.append(Sentence(start, start + len(sentence), sentence, number))
+                found.append(Sentence(start, start + len(sentence), sentence))
             at = stop
     return found
 

@@ -71,7 +71,6 @@ class ExecutionMetrics:
         uses: every strategy used, and what became of it.
         pre_validation_runs: how often VALIDATE took place.
         pre_validation_passed: how often it passed.
-        pre_validation_catches: names of the gates that blocked, once for each time.
         regression_checks_run, regression_checks_skipped: how often.
         regressions_detected: tests that passed and then did not, over all checks.
         regressions_auto_fixed: those of them that a later attempt mended.
@@ -96,19 +95,12 @@ class ExecutionMetrics:
     uses: tuple[Use, ...]
     pre_validation_runs: int
     pre_validation_passed: int
-    pre_validation_catches: tuple[str, ...]
     regression_checks_run: int
     regression_checks_skipped: int
     regressions_detected: int
     regressions_auto_fixed: int
     tokens: int
     cost: float
-
-    @property
-    def pre_validation_pass_rate(self) -> float | None:
-        """Share of VALIDATE's runs that passed; None where it never ran."""
-        runs = self.pre_validation_runs
-        return self.pre_validation_passed / runs if runs else None
 
     @property
     def has_ended(self) -> bool:
@@ -215,7 +207,6 @@ def measure(
         uses=used,
         pre_validation_runs=len(checked),
         pre_validation_passed=sum(bool(validation.get("passed")) for validation in checked),
-        pre_validation_catches=tuple(gate for v in checked for gate in catches(v)),
         regression_checks_run=run,
         regression_checks_skipped=skipped,
         regressions_detected=detected,

@@ -52,11 +52,6 @@ class OpenEscalation:
     reason: str
     asks: str
 
-    @property
-    def task_id(self) -> str:
-        """The page's own task."""
-        return self.tasks[0]
-
     def names(self, task_id: str) -> bool:
         """Whether it asks about a task."""
         return _plain(inline(task_id)) in self.tasks

@@ -320,9 +320,6 @@ _ANSWERS: Mapping[ReviewStatus, Callable[[HumanReview, Answered], Step]] = {
     ReviewStatus.CANCELLED: _goes_on,
 }
 
-ANSWERS = tuple(_ANSWERS)
-"""What a person can say."""
-
 
 def _on_task(
     review: HumanReview, what: Callable[[str, str], Effect], text: str

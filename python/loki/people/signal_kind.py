@@ -36,7 +36,6 @@ class Kind:
         named: what the rest of its name names: ``name``, ``branch``, or "" where there is none.
         belongs: what it acts on.
         queues: whether further ones wait in ``<file>.d/``; else the last one replaces the others.
-        cleanup: what becomes of its file.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Kind:
     named: Literal["", "name", "branch"] = ""
     belongs: Belongs = "run"
     queues: bool = False
-    cleanup: str = "deleted once it is handled"
 
     @property
     def pattern(self) -> str:
@@ -78,7 +76,6 @@ _ALL = (
         "the task is reasoned about anew; more than one in a task is looked at",
         "log",
         by_agents=True,
-        cleanup="stays, as a log",
     ),
     Kind(
         CONTEXT_CLEAR_REQUESTED,
@@ -99,7 +96,6 @@ _ALL = (
         by_agents=True,
         belongs="request",
         queues=True,
-        cleanup="deleted once it is answered or has timed out",
     ),
     Kind(
         HUMAN_APPROVED,

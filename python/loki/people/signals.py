@@ -125,12 +125,6 @@ class Signals:
             found.setdefault((one.kind, one.id), one)
         return sorted(found.values(), key=_order)
 
-    def find(self, id: str) -> Signal | None:  # noqa: A002 - the name of the field everywhere else
-        """The signal of an id, or of a file's name; None where there is none."""
-        here = self.all()
-        by_id = [one for one in here if one.id == id]
-        return next(iter(by_id or [one for one in here if one.file == f"{FOLDER}/{id}"]), None)
-
     def foreign(self) -> list[str]:
         """Files among the signals that are none, relative to ``.loki/``."""
         return [file for file in self.store.names(f"{FOLDER}/") if named(file) is None]

@@ -30,7 +30,7 @@ def test_what_is_asked_is_open_and_says_everything(escalations: Escalations) -> 
     page = escalations.ask(ESCALATION)
     (found,) = escalations.open()
     assert found.page == page
-    assert (found.task_id, found.title, found.failure_count) == ("a", "Fix it", 4)
+    assert (found.tasks, found.title, found.failure_count) == (("a",), "Fix it", 4)
     assert (found.trigger, found.reason) == ("data_loss", "data may be lost")
     assert found.asks.startswith(
         "Decide whether it may be tried again, and on which copy of the data"

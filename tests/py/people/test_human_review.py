@@ -8,7 +8,6 @@ import pytest
 
 from loki.base.time import isoformat
 from loki.people.human_review import (
-    ANSWERS,
     TIMEOUT,
     Answered,
     Asked,
@@ -79,7 +78,7 @@ def test_an_answer_that_comes_late_counts_until_somebody_noticed() -> None:
 
 @pytest.mark.parametrize("standing", [one for one in ReviewStatus if one is not ReviewStatus.OPEN])
 def test_nothing_happens_twice(standing: ReviewStatus) -> None:
-    for answer in ANSWERS:
+    for answer in ReviewStatus:
         event = Answered(answer, "ann")
         assert step(REVIEW, standing, event, NOON + 2 * TIMEOUT) == (standing, ())
     assert step(REVIEW, standing, TimePassed(), NOON + 2 * TIMEOUT) == (standing, ())

@@ -116,8 +116,7 @@ def test_requests_wait_behind_the_first_and_move_up(
 def test_one_that_waits_can_be_consumed_before_the_first(signals: Signals) -> None:
     for reason in ("one", "two", "three"):
         signals.emit("HUMAN_REVIEW_NEEDED", "", {"reason": reason, "id": reason})
-    second = signals.find("two")
-    assert second is not None
+    second = next(one for one in signals.all() if one.id == "two")
     assert signals.consume(second)
     assert sorted(one.id for one in signals.pending()) == ["one", "three"]
 

@@ -8,7 +8,6 @@ project has become another one under it, the task begins anew and the change sta
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 WORK, BEFORE, GONE = "work", "work.before", "gone"
 """Folders of a task: the journal of its copy, that of the copy before while its work moves over, and one
 that is just being removed."""
-
-logger = logging.getLogger("loki")
 
 
 def patch_name(task: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +13,6 @@ from loki.memory import store as documents
 from loki.memory.document_validation import DAMAGES
 from loki.memory.front_matter import front_matter
 from loki.memory.store import Store
-
-logger = logging.getLogger("loki")
 
 
 @dataclass

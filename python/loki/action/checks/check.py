@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from loki.action.checks.results.suite_results import FAILED
 from loki.action.processes.command_line import split_command_line, why_not_runnable
@@ -127,34 +126,6 @@ class Check:
         if self.is_judged:
             return f"{REVIEW if self.kind == 'custom' else self.kind}: {self.description}"
         return f"{self.kind}: {self.name}" if check_kind(self.command) != self.kind else self.name
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form: what is not as it is by default."""
-        said = {
-            "kind": self.kind,
-            "command": list(self.command),
-            "name": self.name,
-            "pattern": self.pattern,
-            "expected": self.expected,
-            "description": self.description,
-        }
-        return {key: value for key, value in said.items() if value or key in {"kind", "command"}}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], timeout: float = DEFAULT_TIMEOUT) -> Check:
-        """A check from what `to_dict` gave.
-
-        Args:
-            data: that.
-            timeout: seconds; it is the configuration's, not the check's.
-
-        Raises:
-            UsageError: it describes no check.
-        """
-        command = tuple(map(str, data.get("command", ())))
-        text = {key: str(data.get(key, "")) for key in ("pattern", "expected", "description")}
-        name = str(data.get("name") or " ".join(command))
-        return cls(command, str(data.get("kind", "command")), name, timeout, **text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from loki.action.checks.feature_evidence import FeatureEvidence
     from loki.decision.shared_breaker import SharedBreaker
 
-logger = logging.getLogger("loki")
 
 LOST = "infra-lost"
 """The pattern of a reviewer that could not be asked: infrastructure, not the work."""

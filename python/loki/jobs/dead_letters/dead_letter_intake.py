@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from loki.memory.task_outcome import Outcome
     from loki.workspace import Workspace
 
-logger = logging.getLogger("loki")
 
 SUMMARY = 300
 """Characters of an ``error_summary``; chosen, not measured."""

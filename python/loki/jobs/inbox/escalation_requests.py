@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from loki.action.loop.resumption import DONE
 from loki.execution.human_answers import human_reviews
@@ -20,8 +20,6 @@ from loki.people.request import Option, Request, id_of
 if TYPE_CHECKING:
     from loki.jobs.inbox.project_snapshot import ProjectSnapshot
     from loki.workspace import Workspace
-
-Records = Mapping[str, Mapping[str, Any]]
 
 ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 """Triggers of escalations that other rooms tell of."""

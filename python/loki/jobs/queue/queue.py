@@ -18,7 +18,6 @@ from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.jobs.queue import lifetime_attempts, queue_lists, queue_operations
 from loki.jobs.queue.lease import Capacity, LeasedTask
-from loki.jobs.queue.queue_dependency import InboxItem, waits_for
 from loki.jobs.queue.queue_lists import Lists
 from loki.jobs.queue.queue_shared import QueueStore, Shared
 from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
@@ -93,11 +92,6 @@ class Queue:
         """Whether a claim still holds."""
         with self._shared.looking() as lists:
             return queue_operations.leased(lists, claim) is not None
-
-    def waits_for(self, task: QueuedTask) -> tuple[InboxItem, ...]:
-        """The dependencies of a task that are not completed."""
-        with self._shared.looking() as lists:
-            return waits_for(task, lists.where)
 
     def is_lost(self, task: QueuedTask) -> bool:
         """Whether a task's claim is over: its worker is dead, or did not renew it elsewhere."""

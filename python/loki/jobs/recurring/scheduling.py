@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, Start, Verdict
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
-
-logger = logging.getLogger("loki")
 
 
 def recurring_tasks(workspace: Workspace) -> RecurringTasks:

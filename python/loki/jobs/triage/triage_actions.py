@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str, str], None]
 """Tells people: id of a recurring task, and what happened to it."""
-
-logger = logging.getLogger("loki")
 
 
 def act(
