@@ -1,10 +1,10 @@
 """Dataclasses as JSON and back: the one converter of what loki keeps on disk. Pure.
 
 A class says its form by its annotations (``Annotated`` with a function that gives a value back, perhaps
-mended, or raises ValueError); `kept` says what differs. `read` is total: what does not fit
-spoils only itself. `parse` refuses it, and takes null for "not said". A field ``other`` has all fields that
-the class does not know, such as a newer version's, and `write` gives them back; a field ``flaws`` has what
-`read` found.
+mended, or raises ValueError); `kept` says what differs; a named tuple is a list. `read` is total: what
+does not fit spoils only itself. `parse` refuses it, and takes null for "not said". A field ``other`` has
+all fields that the class does not know, such as a newer version's, and `write` gives them back; a field
+``flaws`` has what `read` found.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def write(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind in {tuple, list}:
+    if isinstance(value, (tuple, list)):
         return [write(one) for one in value]
     if is_dataclass(kind) or hasattr(kind, "to_dict"):
         return value.to_dict() if hasattr(kind, "to_dict") else fields_of(value)
@@ -387,6 +387,10 @@ class _Forms:
 
         if origin is Literal:
             return core_schema.literal_schema(list(inner))
+        if isinstance(hint, type) and issubclass(hint, tuple):  # one with names
+            parts = [self.of(one) for one in typing.get_type_hints(hint).values()]
+            listed = core_schema.tuple_schema(parts, strict=False)
+            return core_schema.no_info_after_validator_function(lambda one: hint(*one), listed)
         if origin is tuple and inner[-1] is not ...:
             return core_schema.tuple_schema([self.of(one) for one in inner], strict=False)
         if origin in {tuple, frozenset}:

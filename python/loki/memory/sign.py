@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loki.base import codec
+from loki.base.codec import Positive, kept
 from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.memory.quote import one_line
@@ -117,6 +119,11 @@ class Approach:
     text: str
     count: int = 1
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Approach:
+        """What is kept of it; of an older version its text alone."""
+        return cls(data) if isinstance(data, str) else codec.parse(cls, data)
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -132,11 +139,11 @@ class Sighting:
     """
 
     failure: Failure
-    count: int = 1
+    count: Positive = 1
     approaches: tuple[Approach, ...] = ()
     tasks: tuple[str, ...] = ()
     threshold: int = ARMED
-    is_mended: bool = False
+    is_mended: bool = kept(default=False, omit=True)
 
     @property
     def is_sign(self) -> bool:
@@ -173,31 +180,19 @@ class Sighting:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {
-            "failure": self.failure.to_dict(),
-            "count": self.count,
-            "approaches": [{"text": a.text, "count": a.count} for a in self.approaches],
-            "tasks": list(self.tasks),
-            **({"is_mended": True} if self.is_mended else {}),
-        }
+        said = codec.fields_of(self)
+        del said["threshold"]  # as the rules have it
+        return said
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], rules: SignRules = DEFAULT_RULES) -> Sighting:
         """What `to_dict` gave; its failure is fingerprinted anew where recognition changed.
 
         Raises:
-            ValueError, KeyError, TypeError, AttributeError: it is no sighting.
+            ValueError: it is no sighting.
         """
-        failure, count = Failure.from_dict(data["failure"]), int(data["count"])
-        if count < 1:
-            raise ValueError(f"found a count of {count}, expected 1 or more")
-        approaches = tuple(
-            Approach(a) if isinstance(a, str) else Approach(str(a["text"]), int(a["count"]))
-            for a in data["approaches"]
-        )
-        tasks = tuple(map(str, data["tasks"]))
-        is_mended = bool(data.get("is_mended"))
-        return cls(failure, count, approaches, tasks, rules.threshold_for(failure), is_mended)
+        found = codec.parse(cls, data, "sighting")
+        return replace(found, threshold=rules.threshold_for(found.failure))
 
 
 @dataclass(frozen=True, slots=True)

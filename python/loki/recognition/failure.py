@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
+from loki.base import codec
 from loki.base.argument_checks import listed, thread_count
 from loki.base.secret import unnamed
 from loki.recognition.html_repr import failure_html
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
-from loki.recognition.stack_frame import Frame, as_json, match_of, must_fit
+from loki.recognition.stack_frame import Frame, match_of, must_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -218,7 +219,7 @@ class Failure:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as what JSON can hold; `from_dict` reads it back."""
-        return {name: as_json(getattr(self, name)) for name in _FIELDS}
+        return {name: codec.write(getattr(self, name)) for name in _FIELDS}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Failure:

@@ -27,13 +27,6 @@ class Frame:
     in_project: bool
 
 
-def as_json(value: Any) -> Any:
-    """Frames and matches as objects, tuples as lists, as JSON has them."""
-    if isinstance(value, (Frame, Match)):
-        return {e.name: as_json(getattr(value, e.name)) for e in dataclasses.fields(value)}
-    return [as_json(entry) for entry in value] if isinstance(value, (tuple, list)) else value
-
-
 _TEXT, _WHOLE, _NUMBER = (str, type(None)), (int, type(None)), (int, float)
 _FORMS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("tool", "tool_kind", "language", "error_type", "error_code", "path"), _TEXT),
@@ -84,6 +77,6 @@ def _is_broken(text: str) -> bool:
 
 
 def match_of(value: Mapping[str, Any]) -> Match:
-    """The match that `as_json` made an object of."""
+    """The match that `loki.base.codec.write` made an object of."""
     spans = tuple((int(begin), int(end)) for begin, end in value.get("spans", ()))
     return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from loki.base import codec
 from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules
 
 FIRST, LATER, UNTOUCHED = 2, 3, 4
@@ -51,25 +52,23 @@ class Inspection:
     told: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(NamedTuple):
     """Something that came again: a call with its result, an output, a change, an error of a tool.
 
     Attributes:
         key: what: a rule and a call.
         said: what it said: a hash.
         at: when, as the rule counts that.
-        count: how often.
+        times: how often.
     """
 
     key: str
     said: str
     at: int
-    count: int = 1
+    times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class MadeChange:
+class MadeChange(NamedTuple):
     """A change that could mend a failure.
 
     Attributes:
@@ -85,8 +84,7 @@ class MadeChange:
     is_test: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunningCall:
+class RunningCall(NamedTuple):
     """A check that goes on in the background.
 
     Attributes:
@@ -168,23 +166,9 @@ class MonitorState:
 
     def head(self) -> dict[str, Any]:
         """The same without the sightings, which have a line of their own (`Sighting.line`)."""
-        looks = {
-            name: {**asdict(look), "extents": dict(look.extents), "names": sorted(look.names)}
-            for name, look in self.looks.items()
-        }
-        return {
-            "version": VERSION,
-            "recent": list(self.seen.recent),
-            "looks": looks,
-            "again": [[a.key, a.said, a.at, a.count] for a in self.again],
-            "made": [[m.number, m.file, m.stem, m.is_test] for m in self.made],
-            "evidence": asdict(self.evidence),
-            "background": [[g.task, g.tool, g.command, g.runs_tests] for g in self.background],
-            **{
-                name: getattr(self, name) for name in ("moved", "change", "stashed", "turn", "ends")
-            },
-            **{name: list(getattr(self, name)) for name in ("done", "tried", "refused")},
-        }
+        data = codec.fields_of(replace(self, seen=Seen()))
+        del data["seen"]
+        return {"version": VERSION, "recent": list(self.seen.recent), **data}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], rules: SignRules = DEFAULT_RULES) -> MonitorState:
@@ -196,71 +180,11 @@ class MonitorState:
         try:
             if data["version"] != VERSION:
                 raise ValueError(f"found version {data['version']!r}, expected {VERSION}")
-            sightings = tuple(_sighting(one, rules) for one in data["sightings"])
-            evidence = dict(data["evidence"])
-            return cls(
-                Seen(sightings, tuple(map(str, data["recent"]))),
-                {str(name): _look(one) for name, one in data["looks"].items()},
-                tuple(Repetition(str(k), str(s), int(at), int(n)) for k, s, at, n in data["again"]),
-                tuple(map(str, data["done"])),
-                int(data["moved"]),
-                int(data["change"]),
-                tuple(MadeChange(int(n), str(f), str(s), bool(t)) for n, f, s, t in data["made"]),
-                tuple(map(str, data["tried"])),
-                bool(data["stashed"]),
-                Evidence(
-                    **{name: int(evidence[name]) for name in ("edits", "tests", "failed")},
-                    **{name: int(evidence[name]) for name in ("passed", "ran")},
-                    named=tuple(map(str, evidence["named"])),
-                    command=str(evidence["command"]),
-                    broken=bool(evidence["broken"]),
-                ),
-                tuple(map(str, data["refused"])),
-                str(data["turn"]),
-                int(data["ends"]),
-                tuple(
-                    RunningCall(str(task), str(tool), str(command), bool(tests))
-                    for task, tool, command, tests in data["background"]
-                ),
-            )
+            sightings = tuple(Sighting.from_dict(one, rules) for one in data["sightings"])
+            seen = Seen(sightings, tuple(map(str, data["recent"])))
+            return replace(codec.parse(cls, data), seen=seen)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "str | None": (str, type(None)),
-    "int | None": (int, type(None)),
-    "float": (int, float),
-    "bool": (bool,),
-}
-
-
-def _sighting(one: Mapping[str, Any], rules: SignRules) -> Sighting:
-    """A sighting of which each field is what it should be: nobody has looked at those of its failure."""
-    found = Sighting.from_dict(one, rules)
-    parts: tuple[Any, ...] = (found.failure, *found.failure.frames, *found.failure.matches)
-    for part in parts:
-        for entry in fields(part):
-            if not isinstance(getattr(part, entry.name), _TYPES.get(str(entry.type), (object,))):
-                raise TypeError(f"{entry.name}: expected {entry.type}")
-    if not all(isinstance(test, str) for test in found.failure.tests):
-        raise TypeError("tests: expected texts")
-    return found
-
-
-def _look(one: Mapping[str, Any]) -> Inspection:
-    return Inspection(
-        int(one["change"]),
-        tuple(map(str, one["keys"])),
-        tuple(tuple(map(str, call)) for call in one["calls"]),
-        {str(key): int(number) for key, number in one["extents"].items()},
-        int(one["passes"]),
-        frozenset(map(str, one["names"])),
-        str(one["numbers"]),
-        bool(one["is_old"]),
-        bool(one["told"]),
-    )
 
 
 @dataclass(frozen=True, slots=True)

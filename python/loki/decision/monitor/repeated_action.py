@@ -68,7 +68,7 @@ def with_age(state: MonitorState) -> MonitorState:
     if not any(one.key.startswith("unfit:") for one in state.again):
         return state
     aging = (
-        replace(one, at=one.at - 1) if one.key.startswith("unfit:") else one for one in state.again
+        one._replace(at=one.at - 1) if one.key.startswith("unfit:") else one for one in state.again
     )
     again = tuple(one for one in aging if one.at > 0 or not one.key.startswith("unfit:"))
     return replace(state, again=again)
@@ -84,7 +84,7 @@ def count_occurrence(
 ) -> tuple[MonitorState, int]:
     """The state after something came, and how often it has; goes_on: it is what came before."""
     before = next((one for one in state.again if one.key == key), None)
-    count = before.count + 1 if before is not None and goes_on else 1
+    count = before.times + 1 if before is not None and goes_on else 1
     others = (one for one in state.again if one.key != key)
     return replace(state, again=(*others, Repetition(key, said, at, count))[-MOST_AGAIN:]), count
 
@@ -120,7 +120,7 @@ def same_call(
 
 def _learnt(state: MonitorState, *, is_new: bool) -> tuple[MonitorState, int]:
     """The state after a look, and how many have shown something new: who reads on looks again, too."""
-    before = next((one.count for one in state.again if one.key == "learnt"), 0)
+    before = next((one.times for one in state.again if one.key == "learnt"), 0)
     if not is_new:
         return state, before
     return count_occurrence(state, "learnt", "", 0, goes_on=True)
