@@ -240,8 +240,9 @@ def _flaw(error: Any) -> str:
         expected = "text" if context["class"] == "str" else "an object"
     elif said := context.get("error") or context.get("expected"):
         expected = str(said).removeprefix("expected ")
-    found = f"found {shown(error['input'])}{expected and f', expected {expected}'}"
-    return f"{where}: {found}" if where else found
+    if not expected.startswith("found "):
+        expected = f"found {shown(error['input'])}{expected and f', expected {expected}'}"
+    return f"{where}: {expected}" if where else expected
 
 
 def shown(value: object) -> str:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
+from typing import Any
 
 from loki.action.changes.tree import open_regular
 from loki.base.atomic_file import remove_quietly, write_new
 from loki.base.path_containment import parent
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,21 @@ class PathState:
     hash: str
     mode: int
     is_symlink: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a journal keeps it."""
+        return {"hash": self.hash, "mode": f"{self.mode:o}", "symlink": self.is_symlink}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> PathState:
+        """What `to_dict` gave.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else.
+        """
+        if not _HASH.fullmatch(data["hash"]):
+            raise ValueError(f"found {data['hash']!r}, expected a SHA-256 in hex")
+        return cls(data["hash"], int(data["mode"], 8), bool(data["symlink"]))
 
     def __eq__(self, other: object) -> bool:
         # Of the permission bits only the executable one tells two states apart, as in git: a
