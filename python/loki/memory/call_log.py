@@ -25,6 +25,12 @@ CallOutcome: TypeAlias = Literal["ok", "error", "refused", "cancelled"]
 """An answer came; none came; its circuit breaker let nothing out; the run was stopped, or another
 call's answer came first."""
 
+_IN_ORDER = (
+    "call", "task", "provider", "model", "response_model", "outcome", "attempts", "input_tokens",
+    "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost", "latency_ms", "error_kind",
+    "status", "request_id", "breaker", "work", "error", "at",
+)  # fmt: skip
+
 logger = logging.getLogger("loki")
 
 
@@ -78,29 +84,9 @@ class Call:
             >>> call.to_dict()["outcome"], "cost" in call.to_dict()
             ('refused', False)
         """
-        data = {
-            "call": self.call,
-            "task": self.task,
-            "provider": self.provider,
-            "model": self.model,
-            "response_model": self.response_model,
-            "outcome": self.outcome,
-            "attempts": self.attempts,
-            "input_tokens": self.usage.input,
-            "output_tokens": self.usage.output,
-            "cache_read_tokens": self.usage.cache_read,
-            "cache_write_tokens": self.usage.cache_write,
-            "cost": self.cost,
-            "latency_ms": self.latency_ms,
-            "error_kind": self.error_kind,
-            "status": self.status,
-            "request_id": self.request_id,
-            "breaker": self.breaker,
-            "work": self.work,
-            "error": self.error,
-            "at": self.at,
-        }
-        return {name: value for name, value in data.items() if value not in {None, ""}}
+        tokens = {f"{kind}_tokens": number for kind, number in codec.write(self.usage).items()}
+        data = {**codec.fields_of(self), **tokens}
+        return {name: data[name] for name in _IN_ORDER if data[name] not in {None, ""}}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Call:

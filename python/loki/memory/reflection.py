@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loki.base import codec
 from loki.memory.quote import one_line
 
 if TYPE_CHECKING:
@@ -91,15 +92,8 @@ class Reflection:
         Raises:
             ValueError: it names no attempt, or a part is no text.
         """
-        known = {name: data[name] for name in _KEPT if name in data}
-        if not isinstance(known.get("attempt"), int):
-            raise ValueError(f"found attempt {known.get('attempt')!r}, expected its number")
-        wrong = [
-            name for name, value in known.items() if name != "attempt" and type(value) is not str
-        ]
-        if wrong:
-            raise ValueError(f"{wrong[0]} is no text")
-        return cls(**known)
+        known = {name: data[name] for name in _KEPT if data.get(name) is not None}
+        return codec.parse(cls, {"attempt": "not said", **known}, "reflection")
 
 
 _KEPT = ("attempt", "timestamp", "by", "tried", "happened", "why", "instead")

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from loki.base import codec
 from loki.base.time import isoformat
 from loki.memory.closed_runs import LOG
 from loki.memory.learning.candidate import Candidate, Candidates, Source
@@ -50,13 +51,7 @@ class Closed:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
         candidates = [{"id": one.id, "rule": one.name} for one in self.candidates]
-        return {
-            "branch": self.branch,
-            "reason": self.reason,
-            "signs": self.signs,
-            "candidates": candidates,
-            "at": self.at,
-        }
+        return {**codec.fields_of(self), "candidates": candidates}
 
 
 def open_runs(store: Store) -> list[Run]:

@@ -13,9 +13,10 @@ import json
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from loki.base import codec
 from loki.base.error import UsageError
 from loki.memory.store import Store
 
@@ -59,12 +60,9 @@ class Approval:
             ValueError: a field is missing or of another kind.
         """
         try:
-            found = cls(**{f.name: data[f.name] for f in fields(cls) if f.name in data})
-        except (TypeError, AttributeError, UsageError) as error:
+            return codec.parse(cls, data, "approval")
+        except UsageError as error:
             raise ValueError(f"no approval: {error}") from error
-        if not isinstance(found.approved, bool):
-            raise ValueError("no approval: 'approved' is neither true nor false")
-        return found
 
 
 def named(words: Sequence[str]) -> str:
@@ -118,7 +116,7 @@ class Approvals:
         Raises:
             StoreError: it could not be kept.
         """
-        self._store.append(self._log, asdict(approval))
+        self._store.append(self._log, codec.fields_of(approval))
 
     def all(self) -> list[Approval]:
         """Every decision, oldest first; a damaged record is left out with a warning."""

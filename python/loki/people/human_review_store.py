@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.base.time import isoformat, moment
@@ -92,16 +93,9 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """What its line in the log says, besides the id."""
-        return {
-            "kind": HUMAN_REVIEW,
-            "task_id": self.review.task_id,
-            "answer": self.answer.value,
-            "by": self.by,
-            "at": self.at,
-            "note": self.note,
-            "review": self.review.to_dict(),
-            "token": self.token,
-        }
+        said = codec.fields_of(self)
+        del said["id"]
+        return {"kind": HUMAN_REVIEW, "task_id": self.review.task_id, **said}
 
 
 class HumanReviews:

@@ -92,21 +92,10 @@ class PipelineOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {
-            "run": self.run,
-            "pipeline": self.pipeline,
-            "status": self.status,
-            "stage": self.stage,
-            "attempts": self.attempts,
-            "reason": self.reason,
-            "trigger": self.trigger,
-            "page": self.page,
-            "seconds": round(self.seconds, 3),
-            "retry_at": codec.write(self.retry_at),
-            "files_modified": list(self.files),
-            "stages": codec.write(self.stages),
-            "rollback": codec.write(self.rollback),
-        }
+        said = codec.fields_of(self)
+        behind = {name: said.pop(name) for name in ("stages", "rollback")}
+        rounded = {"seconds": round(self.seconds, 3), "files_modified": list(self.files)}
+        return {**said, **rounded, **behind}
 
 
 def outcome_of(state: RunState) -> PipelineOutcome:
