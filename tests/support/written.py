@@ -86,7 +86,8 @@ def sighted(data: str) -> Sighting:
 
 def baseline(data: str) -> str:
     told = Results({data: "failed", f"{data}!": "passed"}, {data: data, f"{data}!": data})
-    return Baseline({data: told}, (data,), {data: (data, data, "a.py")}, (data,), data).page(data)
+    ways: dict[str, tuple[str, ...]] = {data: (data, data, "a.py")}
+    return Baseline((data,), ways, (data,), data, {data: told}).page(data)
 
 
 def regression(data: str) -> str:

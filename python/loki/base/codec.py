@@ -390,11 +390,11 @@ class _Forms:
             return core_schema.literal_schema(list(inner))
         if isinstance(hint, type) and issubclass(hint, tuple):  # one with names
             parts = [self.of(one) for one in typing.get_type_hints(hint).values()]
-            listed = core_schema.tuple_schema(parts, strict=False)
-            return core_schema.no_info_after_validator_function(lambda one: hint(*one), listed)
+            row = core_schema.tuple_schema(parts, strict=False)
+            return core_schema.no_info_after_validator_function(lambda one: hint(*one), row)
         if origin is tuple and inner[-1] is not ...:
             return core_schema.tuple_schema([self.of(one) for one in inner], strict=False)
-        if origin in {tuple, frozenset}:
+        if origin in {tuple, frozenset, list}:
             listed = core_schema.list_schema(self._item(inner[0]))
             return core_schema.no_info_after_validator_function(origin, listed)
         if isinstance(origin, type) and issubclass(origin, Mapping):

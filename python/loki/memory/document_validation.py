@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from loki.base import codec
@@ -28,16 +28,30 @@ MAX_SHOWN = 3
 """Flaws of a file that are told; chosen, not measured."""
 
 
+_FORMS: dict[str, type] = {}
+
+
+def kept_as(pattern: str) -> Callable[[type[T]], type[T]]:
+    """Says what a document looks like: a decorator of the dataclass that is its form (`loki.base.codec`).
+
+    Args:
+        pattern: a regex of the document's whole name, relative to ``.loki/``.
+    """
+
+    def say(cls: type[T]) -> type[T]:
+        _FORMS[pattern] = cls
+        return cls
+
+    return say
+
+
 def has_form(name: str) -> bool:
-    """Whether a document's form is said here; what its reader says alone, that sets aside itself."""
+    """Whether a document's form is said (`kept_as`); what its reader says alone, that sets aside itself."""
     return _form(name) is not None
 
 
-@lru_cache(maxsize=512)
 def _form(name: str) -> type | None:
-    from loki.memory.document_forms import FORMS
-
-    return next((form for pattern, form in FORMS.items() if re.fullmatch(pattern, name)), None)
+    return next((form for pattern, form in _FORMS.items() if re.fullmatch(pattern, name)), None)
 
 
 def validated_document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:

@@ -260,9 +260,13 @@ def load_as(cls: type[T], store: Store, document: str) -> T | None:
 
     What does not fit in it is told, once, and has a plain value.
     """
+    return read_as(cls, store, document, store.get(document))
+
+
+def read_as(cls: type[T], store: Store, document: str, text: str | None) -> T | None:
+    """The same of the text that a document of a store holds."""
     from loki.memory import document_validation
 
-    text = store.get(document)
     if text is None:
         return None
     value, flaws = document_validation.read(cls, text)

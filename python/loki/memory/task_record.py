@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from loki.base import codec
 from loki.base.codec import IsoTime, Positive, kept
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 from loki.memory.intervention import Intervention
 from loki.memory.store import Store
 from loki.memory.task_outcome import Outcome
@@ -75,6 +76,7 @@ def _agent(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return data
 
 
+@kept_as(r"tasks/[^/]+/task\.json")
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
     """A task: what was asked, and how it stands. False where nothing is kept of it.

@@ -8,11 +8,13 @@ one that is killed leaves a line or none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loki.base.secret import masked
 from loki.base.time import isoformat
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 
 if TYPE_CHECKING:
     from loki.base.time import Clock
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 LOG = "logs/requests.jsonl"
 OLDER_LOG, OLDER_NUMBERS = "logs/human-reviews.jsonl", "state/waiting.json"
 """Where decisions, and numbers, were kept before; read, and never written."""
+
+
+@kept_as(r"state/waiting\.json")
+@dataclass
+class _OlderNumbers:
+    given: dict[str, tuple[int, str]] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
 
 
 class RequestLog:
@@ -89,10 +98,7 @@ class RequestLog:
 
     def numbers(self) -> dict[str, tuple[int, str]]:
         """The same, of those that have one: a number is given once, and to one thing."""
-        older = documents.load(self._store, OLDER_NUMBERS) or {"given": {}}
-        given: dict[str, tuple[int, str]] = {
-            key: (number, name) for key, (number, name) in older["given"].items()
-        }
+        given = self._older.given
         taken = {number for number, _ in given.values()}
         for record in self.all("numbered"):
             key, number = str(record.get("key")), record.get("number")
@@ -103,5 +109,8 @@ class RequestLog:
 
     def left(self) -> frozenset[str]:
         """Keys of what a person wants left as it is."""
-        older = documents.load(self._store, OLDER_NUMBERS) or {"left": ()}
-        return frozenset(older["left"]) | {str(one.get("key")) for one in self.all("left")}
+        return self._older.left | {str(one.get("key")) for one in self.all("left")}
+
+    @property
+    def _older(self) -> _OlderNumbers:
+        return documents.load_as(_OlderNumbers, self._store, OLDER_NUMBERS) or _OlderNumbers()

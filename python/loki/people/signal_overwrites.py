@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from loki.base import codec
 from loki.base.secret import mask_secrets
-from loki.memory.store import Masked, read
+from loki.memory.document_validation import kept_as
+from loki.memory.store import Masked, read_as
 from loki.people.signal import parse
 from loki.people.signal_kind import MAX_SIZE
 
@@ -27,8 +29,7 @@ MOST_DONE = 200
 """Ids of a file's signals that were acted on and are still known; chosen: a look takes milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFile:
+class SeenFile(NamedTuple):
     """A text that stood in a file, or is just being written there.
 
     Attributes:
@@ -54,6 +55,12 @@ class _File:
         self.seen = [other for other in self.seen if other.digest not in gone]
         if one.id not in self.done:
             self.seen.append(one)
+
+
+@kept_as(r"state/signals-seen\.json")
+@dataclass
+class _Table:
+    files: dict[str, _File] = field(default_factory=dict)
 
 
 class SignalOverwrites:
@@ -143,21 +150,15 @@ class SignalOverwrites:
         def rewrite(text: str | None) -> str:
             table = self._table(text)
             change(table.setdefault(file, _File()))
-            files = {
-                name: {"seen": [astuple(one) for one in known.seen], "done": known.done}
-                for name, known in table.items()
-            }
-            return Masked(json.dumps({"files": files}, ensure_ascii=False) + "\n")
+            return Masked(json.dumps(codec.write(_Table(table)), ensure_ascii=False) + "\n")
 
         # A machine that goes down loses what was seen, not what is asked: that stands in the files.
         self._store.update(DOCUMENT, rewrite, durable=False)
 
     def _table(self, text: str | None) -> dict[str, _File]:
         """What is known of each file."""
-        return {
-            file: _File([SeenFile(*one) for one in known["seen"]], known["done"])
-            for file, known in (read(self._store, DOCUMENT, text) or {}).get("files", {}).items()
-        }
+        found = read_as(_Table, self._store, DOCUMENT, text)
+        return found.files if found else {}
 
 
 def _seen(file: str, text: str, *, stood: bool = True) -> SeenFile:

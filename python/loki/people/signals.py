@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from loki.base.error import StoreError, UsageError
 from loki.base.secret import masked
 from loki.base.time import isoformat
 from loki.memory.closed_runs import ended_at
-from loki.memory.store import Masked, read
+from loki.memory.document_validation import kept_as
+from loki.memory.store import Masked, read_as
 from loki.people.signal import (
     FOLDER,
     KINDS,
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
 
 HANDLED = "state/signals.json"
 """How many lines of each log are done."""
+
+
+@kept_as(r"state/signals\.json")
+@dataclass
+class _Handled:
+    handled: dict[str, int] = field(default_factory=dict)
+
 
 logger = logging.getLogger("loki")
 
@@ -344,8 +352,8 @@ class Signals:
 
 
 def _counts(store: Store, text: str | None) -> dict[str, int]:
-    data = read(store, HANDLED, text)
-    return data["handled"] if data else {}  # then lines of the log are acted on once more
+    found = read_as(_Handled, store, HANDLED, text)
+    return found.handled if found else {}  # then lines of the log are acted on once more
 
 
 def _order(signal: Signal) -> tuple[bool, float, str, int]:

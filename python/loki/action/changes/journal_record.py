@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from loki.action.changes.safe_path import PathState
 from loki.base import codec
-from loki.base.codec import kept
 from loki.base.path_containment import path_in
 
 Kind: TypeAlias = Literal["change", "command", "undo"]
@@ -55,7 +54,7 @@ class Record:
         temporaries: files that exist only while it is being applied.
     """
 
-    number: int = kept(name="record")
+    number: int
     kind: Kind
     stage: Stage
     steps: tuple[Step, ...] = ()
@@ -65,7 +64,8 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {"record": self.number, "version": _VERSION, **codec.fields_of(self)}
+        said = codec.fields_of(self)
+        return {"record": said.pop("number"), "version": _VERSION, **said}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Record:
@@ -76,7 +76,7 @@ class Record:
         """
         if data.get("version") != _VERSION:
             raise ValueError("of a version that this loki does not know")
-        found, flaws = codec.read(cls, {**_UNSAID, **data})
+        found, flaws = codec.read(cls, {**_UNSAID, **data, "number": data.get("record")})
         if found is None or flaws:
             raise ValueError(f"not a record of loki: {flaws[0]}")
         return found

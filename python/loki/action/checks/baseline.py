@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from loki.action.checks.results.suite_results import FAILED, PASSED, Results
 from loki.action.checks.results_comparison import UNTOLD
+from loki.base import codec
+from loki.base.codec import IsoTime
 from loki.base.markdown import bullets, cell, code, inline
 from loki.memory import store as documents
-from loki.memory.document_validation import DAMAGES
+from loki.memory.document_validation import kept_as
 from loki.memory.front_matter import front_matter
 from loki.memory.store import Store
 
 
+@kept_as(r"tasks/[^/]+/baseline\.json")
 @dataclass
 class Baseline:
     """Results by test on the starting tree; it grows as changes touch more.
 
     Attributes:
-        results: by the run that told them: a check's name, or that of a run of dependents' tests.
         targets: files that the task changes.
         dependents: by file that imports them, the way from it to a target.
         asked: test files that were run for the baseline beside the checks.
         captured_at: when it was taken, ISO 8601 UTC.
+        results: by the run that told them: a check's name, or that of a run of dependents' tests.
+        flaws: what in the file does not fit.
     """
 
-    results: dict[str, Results] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     dependents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
-    captured_at: str = ""
+    captured_at: IsoTime = ""
+    results: dict[str, Results] = field(default_factory=dict)
+    flaws: tuple[str, ...] = ()
 
     def add(self, run: str, results: Results) -> None:
         """Take a run's results in; what failed once failed."""
@@ -39,38 +43,16 @@ class Baseline:
 
     def keep(self, store: Store, task_id: str) -> None:
         """Write it, for people and for the next start."""
-        store.put(_document(task_id), json.dumps(self._to_dict(), ensure_ascii=False))
+        store.put(
+            _document(task_id), json.dumps({"version": 1, **codec.write(self)}, ensure_ascii=False)
+        )
         store.put(f"tasks/{task_id}/baseline-{task_id}.md", self.page(task_id))
 
     @classmethod
     def load(cls, store: Store, task_id: str) -> Baseline | None:
         """The baseline that was kept; None where there is none, or it is damaged."""
-        data = documents.load(store, _document(task_id))
-        if data is None or DAMAGES in data:
-            return None
-        return cls(
-            {
-                run: Results(told["outcomes"], told["files"])
-                for run, told in data["results"].items()
-            },
-            tuple(data["targets"]),
-            {path: tuple(chain) for path, chain in data["dependents"].items()},
-            tuple(data["asked"]),
-            data["captured_at"],
-        )
-
-    def _to_dict(self) -> dict[str, Any]:
-        return {
-            "version": 1,
-            "targets": list(self.targets),
-            "dependents": {path: list(chain) for path, chain in self.dependents.items()},
-            "asked": list(self.asked),
-            "captured_at": self.captured_at,
-            "results": {
-                run: {"outcomes": dict(told.outcomes), "files": dict(told.files)}
-                for run, told in sorted(self.results.items())
-            },
-        }
+        found = documents.load_as(cls, store, _document(task_id))
+        return None if found is None or found.flaws else found
 
     def page(self, task_id: str) -> str:
         """The page for people: front matter, files with their counts, tests that failed already."""

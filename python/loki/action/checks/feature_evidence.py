@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from loki.action.changes.scratch_folder import scratch_folder
 from loki.action.changes.tree import Tree
@@ -25,13 +24,24 @@ from loki.action.checks.judging.judging_rules import knowledge
 from loki.action.checks.narrowed_checks import Narrowed
 from loki.action.checks.results.suite_results import PASSED
 from loki.action.checks.task_changes import TaskChanges
-from loki.base import path_containment
+from loki.base import codec, path_containment
 from loki.memory import store as documents
 from loki.memory.dead_letter import is_test_file
-from loki.memory.document_validation import DAMAGES
+from loki.memory.document_validation import kept_as
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
+
+
+@kept_as(r"tasks/[^/]+/before\.json")
+@dataclass
+class _Before:
+    """How the checks did before the task."""
+
+    execution: int = -1
+    failed: tuple[str, ...] = ()
+    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    flaws: tuple[str, ...] = ()
 
 
 @dataclass
@@ -51,7 +61,7 @@ class FeatureEvidence:
     runner: CheckRunner
     store: Store
     execution: int = 1
-    _before: Mapping[str, Any] | None = field(default=None, init=False)
+    _before: _Before | None = field(default=None, init=False)
 
     def started(self, report: Report) -> None:
         """Take how the checks did before the first attempt of an execution.
@@ -60,16 +70,19 @@ class FeatureEvidence:
         """
         if self._before is not None:
             return
-        kept = self._kept()
-        if kept.get("execution") == self.execution or self.work.paths():
+        kept = documents.load_as(_Before, self.store, self._document)
+        if kept is None or kept.flaws:
+            kept = _Before()  # what is not known shows nothing
+        if kept.execution == self.execution or self.work.paths():
             self._before = kept
             return
-        self._before = {
-            "execution": self.execution,
-            "failed": [r.check.name for r in report.results if not r.passed and not r.is_pending],
-            "tests": {r.check.name: sorted(r.tests) for r in report.results if r.tests is not None},
-        }
-        self.store.put(self._document, json.dumps({"version": 1, **self._before}) + "\n")
+        self._before = _Before(
+            self.execution,
+            tuple(r.check.name for r in report.results if not r.passed and not r.is_pending),
+            {r.check.name: tuple(sorted(r.tests)) for r in report.results if r.tests is not None},
+        )
+        data = {"version": 1, **codec.write(self._before)}
+        self.store.put(self._document, json.dumps(data) + "\n")
 
     def found(self, results: Iterable[CheckResult]) -> str:
         """What shows it, a sentence; "" where nothing does.
@@ -77,13 +90,11 @@ class FeatureEvidence:
         Args:
             results: of the checks, all of which pass.
         """
-        before, passed = self._before or {}, [result for result in results if result.passed]
-        failed = before.get("failed") or ()
-        if red := next((r for r in passed if r.check.name in failed), None):
+        before, passed = self._before or _Before(), [result for result in results if result.passed]
+        if red := next((r for r in passed if r.check.name in before.failed), None):
             return f"{red.check.name} failed before the change, and passes with it"
-        known = before.get("tests") or {}
         for result in passed:
-            old = known.get(result.check.name)
+            old = before.tests.get(result.check.name)
             tests = result.tests or {}
             new = [t for t, how in tests.items() if how == PASSED and t not in (old or ())]
             # Of a runner that told nothing before, nobody knows which tests are new.
@@ -153,9 +164,3 @@ class FeatureEvidence:
     @property
     def _document(self) -> str:
         return f"tasks/{self.task_id}/before.json"
-
-    def _kept(self) -> Mapping[str, Any]:
-        data = documents.load(self.store, self._document)
-        if data is None or DAMAGES in data:
-            return {}  # what is not known shows nothing
-        return {name: data[name] for name in ("execution", "failed", "tests")}

@@ -22,9 +22,11 @@ from loki.action.changes.tree import Tree
 from loki.action.loop.loop_events import Answered, Ask, Effect, Event, Execute, RunChecks
 from loki.action.loop.review_event import ReviewNeeded
 from loki.action.task import TaskSpec
+from loki.base import codec
 from loki.base.error import LokiError
 from loki.base.secret import mask_secrets, masked
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 from loki.memory.history import log_name
 from loki.memory.store import Store
 from loki.memory.task_outcome import Outcome
@@ -52,6 +54,17 @@ from loki.people.review_trigger import (
 logger = logging.getLogger("loki")
 
 Asked = Callable[[], None]
+
+
+@kept_as(r"tasks/[^/]+/withheld\.json")
+@dataclass
+class _Withheld:
+    review: str = ""
+    change: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    confidence: float | None = None
+    agent: str | None = None
+    model: str | None = None
 
 
 @dataclass
@@ -127,12 +140,12 @@ class HumanReviewCheck:
 
     def pending_proposal(self) -> Proposal | None:
         """The change that was kept from being made and that a person approved since; once."""
-        data = documents.load(self.store, self._document)
+        data = documents.load_as(_Withheld, self.store, self._document)
         approved = {one.id for one in self._decisions(ReviewStatus.APPROVED)} if data else ()
-        if data is None or data["review"] not in approved:
+        if data is None or data.review not in approved:
             return None
         try:
-            change = Change.from_dict(data["change"])
+            change = Change.from_dict(data.change)
         except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
             logger.warning(
                 "%s: the change that was approved cannot be read: %s", self._document, error
@@ -140,8 +153,7 @@ class HumanReviewCheck:
             self.store.set_aside(self._document)
             return None
         self.store.update(self._document, lambda _: None)
-        agent, model = data["agent"] or "", data["model"]
-        return Proposal(change, data["description"], data["confidence"], agent, model)
+        return Proposal(change, data.description, data.confidence, data.agent or "", data.model)
 
     # --- the rules ------------------------------------------------------------------------------
 
@@ -250,14 +262,8 @@ class HumanReviewCheck:
 
     def _keep(self, proposal: Proposal, review: str) -> None:
         self._change = proposal.change
-        data = {
-            "review": review,
-            "change": proposal.change.to_dict(),
-            "description": proposal.description,
-            "confidence": proposal.confidence,
-            "agent": proposal.agent,
-            "model": proposal.model,
-        }
+        said = proposal.description, proposal.confidence, proposal.agent, proposal.model
+        data = codec.write(_Withheld(review, proposal.change.to_dict(), *said))
         if masked(data) == data:  # with its secrets masked it would be another change
             self.store.put(self._document, json.dumps(data) + "\n")
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
@@ -18,6 +20,7 @@ from loki.action.loop import refused_proposal
 from loki.base.error import LokiError
 from loki.base.secret import masked
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
@@ -45,6 +48,14 @@ class RefusedProposal:
 
     change: Change
     told: str
+
+
+@kept_as(r"tasks/[^/]+/refused\.json")
+@dataclass
+class _Refused:
+    execution: int = -1
+    told: str = ""
+    change: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -140,11 +151,11 @@ class RefusedProposalStore:
         return self._draft
 
     def _read(self) -> RefusedProposal | None:
-        data = documents.load(self.store, document(self.task_id))
-        if data is None or data["execution"] != self.execution:
+        kept = documents.load_as(_Refused, self.store, document(self.task_id))
+        if kept is None or kept.execution != self.execution:
             return None
         try:
-            return RefusedProposal(Change.from_dict(data["change"]), data["told"])
+            return RefusedProposal(Change.from_dict(kept.change), kept.told)
         except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
             self.store.set_aside(document(self.task_id))
             logger.warning(

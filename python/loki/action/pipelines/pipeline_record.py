@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,15 +20,50 @@ from loki.action.pipelines.pipeline_state import (
     StageState,
 )
 from loki.base import codec
+from loki.base.codec import IsoTime
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory import store as documents
-from loki.memory.document_validation import DAMAGES
+from loki.memory.document_validation import DAMAGES, kept_as
 from loki.memory.store import Store
 
 logger = logging.getLogger("loki")
 
 VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptStage(StageState):
+    id: str
+    task: str = ""
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "task": self.task, **codec.fields_of(self)}
+
+
+@kept_as(r"pipelines/[^/]+/pipeline\.json")
+@dataclass(kw_only=True)
+class _Kept:
+    run: str = ""
+    pipeline: str = ""
+    file: str = ""
+    status: str = ""
+    reason: str = ""
+    trigger: str = ""
+    phase: Phase
+    at: str | None
+    resumes_in: Phase | None = None
+    begun: datetime | None = None
+    seen: datetime | None = None
+    updated_at: IsoTime = ""
+    spent: float = 0.0
+    max_attempts: int | None = None
+    max_seconds: float | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    stages: tuple[_KeptStage, ...] = ()
+    rollback: tuple[RollbackStep, ...] = ()
+    other: Mapping[str, Any] = field(default_factory=dict)
 
 
 def folder(run: str) -> str:
@@ -99,36 +134,15 @@ def from_dict(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
     Raises:
         ValueError: the values are no such description.
     """
-    try:
-        return _state(data, spec)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"found no run of a pipeline ({type(error).__name__}: {error})") from error
-
-
-def _state(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
-    resumes_in = data["resumes_in"]
-    return RunState(
-        str(data["run"]),
-        spec,
-        {str(name): str(value) for name, value in data["parameters"].items()},
-        data["max_attempts"],
-        data["max_seconds"],
-        Phase(data["phase"]),
-        data["at"],
-        Phase(resumes_in) if resumes_in else None,
-        {str(stage["id"]): codec.parse(StageState, stage) for stage in data["stages"]},
-        float(data["spent"]),
-        _moment(data["seen"]),
-        _moment(data["begun"]),
-        tuple(codec.parse(RollbackStep, step) for step in data["rollback"]),
-        "" if data["status"] == "running" else str(data["status"]),
-        str(data["reason"]),
-        str(data["trigger"]),
-    )
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
+    found, flaws = codec.read(_Kept, data)
+    if found is None or flaws:
+        raise ValueError(f"found no run of a pipeline ({flaws[0]})")
+    said = {one.name: getattr(found, one.name) for one in fields(RunState) if one.name != "spec"}
+    said["stages"] = {
+        stage.id: codec.parse(StageState, codec.write(stage)) for stage in found.stages
+    }
+    said["status"] = "" if found.status == "running" else found.status
+    return RunState(spec=spec, **said)
 
 
 def given_up(

@@ -11,15 +11,18 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.action.changes.git import git, run_git
 from loki.action.changes.git_branch import DELETED, MERGED, default_branch, end_of
+from loki.base import codec
 from loki.base.secret import mask_output
 from loki.base.time import isoformat
 from loki.jobs.signals import signals_of
 from loki.jobs.signals.signal_consumer import Consumer, Dispatch, Done, Waits
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 from loki.people.request import Option, Request, yes_or_no
 from loki.people.signal import MERGE_REQUESTED
 
@@ -38,6 +41,14 @@ TIMEOUT = 120.0
 """Seconds that a step of a merge may take; chosen, not measured."""
 
 
+@kept_as(r"state/merging\.json")
+@dataclass
+class _Merging:
+    head: str = ""
+    merged: str = ""
+    branch: str = ""
+
+
 def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done | Waits:
     """Merge a branch where that is allowed and safe; else it waits for a person.
 
@@ -46,9 +57,9 @@ def merge(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -> Done 
         signal: the request.
         allowed: a person has said that it may, for this one.
     """
-    root, branch = str(dispatch.workspace.root), signal.name
+    root, branch, store = str(dispatch.workspace.root), signal.name, dispatch.workspace.store
     ended = end_of(root, branch, NEVER_LOOKED_AT)
-    if ended in {MERGED, DELETED} and _under_way(dispatch) is None:
+    if ended in {MERGED, DELETED} and documents.load_as(_Merging, store, UNDER_WAY) is None:
         return Done(f"{branch} is {ended}")
     by_hand = f"a person merges it: git merge --no-ff {shlex.quote(branch)}"
     if not allowed and dispatch.workspace.config.signals.merge != "auto":
@@ -111,13 +122,9 @@ def _against(dispatch: Dispatch, signal: Signal, root: str) -> str:
 
 def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Done | Waits:
     branch, store, root = signal.name, dispatch.workspace.store, str(dispatch.workspace.root)
-    begun = {
-        "head": _commit(root, "HEAD"),
-        "merged": signal.string_field("commit"),
-        "branch": branch,
-    }
-    store.put(UNDER_WAY, json.dumps(begun))
-    problem = _git(dispatch, "merge", "--no-ff", "--no-commit", signal.string_field("commit"))
+    commit = signal.string_field("commit")
+    store.put(UNDER_WAY, json.dumps(codec.write(_Merging(_commit(root, "HEAD"), commit, branch))))
+    problem = _git(dispatch, "merge", "--no-ff", "--no-commit", commit)
     if not problem:
         from loki.jobs.signals.feature_consumer import run_check
 
@@ -136,17 +143,13 @@ def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Do
 
 def _take_back(dispatch: Dispatch, root: str) -> None:
     """End a merge of loki's own that is under way."""
-    begun = _under_way(dispatch)
+    begun = documents.load_as(_Merging, dispatch.workspace.store, UNDER_WAY)
     if begun is None:
         return
     where = _commit(root, "HEAD"), _commit(root, "MERGE_HEAD")
-    if where == (begun.get("head"), begun.get("merged")):
+    if where == (begun.head, begun.merged):
         _git(dispatch, "merge", "--abort")
     dispatch.workspace.store.update(UNDER_WAY, lambda _text: None)
-
-
-def _under_way(dispatch: Dispatch) -> dict[str, str] | None:
-    return documents.load(dispatch.workspace.store, UNDER_WAY)
 
 
 def _commit(root: str, name: str) -> str:

@@ -22,6 +22,7 @@ CHECKS = (
     Check.of("custom: ./app --version => 2.1"),
     Check.of("review: the code is simpler than before"),
     Check.of("approval: the text reads well"),
+    Check.of("syntax: parses"),
 )
 
 

@@ -11,7 +11,9 @@ from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.checks.judging.seen_failures import SeenFailures
 from loki.action.checks.judging.touched_tests import TouchedTests, touched
 from loki.action.checks.task_changes import TaskChanges
+from loki.base import codec
 from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
 from loki.memory.store import Store
 
 CRITERION = "changed_tests"
@@ -19,6 +21,13 @@ CRITERION = "changed_tests"
 
 NAMES_TESTS = frozenset({"test", "command"})
 """Kinds of check of which it is to be known which test failed."""
+
+
+@kept_as(r"tasks/[^/]+/judged\.json")
+@dataclass
+class _Judged:
+    failed: frozenset[tuple[str, str]] = frozenset()
+    files: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -43,9 +52,8 @@ class JudgingWatch:
 
     def __post_init__(self) -> None:
         """Go on with what is known."""
-        known = documents.load(self.store, self._document) or {}
-        self._failed = {(kind, test) for kind, test in known.get("failed", ())}
-        self._holding = set(known.get("files", ()))
+        known = documents.load_as(_Judged, self.store, self._document) or _Judged()
+        self._failed, self._holding = set(known.failed), set(known.files)
 
     def saw(self, report: Report) -> None:
         """Remember which checks failed, in which tests and files; on disk what is new."""
@@ -61,7 +69,7 @@ class JudgingWatch:
             return
         self._failed |= failed
         self._holding |= holding
-        said = {"failed": sorted(map(list, self._failed)), "files": sorted(self._holding)}
+        said = codec.write(_Judged(frozenset(self._failed), frozenset(self._holding)))
         self.store.put(self._document, json.dumps(said) + "\n")
 
     def criterion(self, report: Report, *, reviewed: bool) -> Check | None:
