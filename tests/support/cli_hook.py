@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from loki.adapters.hooks.hooked_agents import AGENTS
-from loki.cli.hook import app
+from loki.cli.app import app
 
 
 class Person:
@@ -25,7 +25,7 @@ class Person:
             "HOME": str(self.home),
             "PATH": path or os.environ["PATH"],
         }
-        done = CliRunner().invoke(app, list(words), env=environment, catch_exceptions=False)
+        done = CliRunner().invoke(app, ["hook", *words], env=environment, catch_exceptions=False)
         return done.exit_code, done.stdout, done.stderr
 
     def file(self, agent: str, scope: str) -> Path:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import errors_as_sentences
 from loki.cli.read_only import Guarded
 
 app = typer.Typer(
@@ -59,7 +58,6 @@ def _options(
         typer.echo(context.get_help())
 
 
-@errors_as_sentences
 def begin() -> None:
     """What waits for you in the project of this folder; nothing where there is none."""
     if Path(".loki").is_dir():

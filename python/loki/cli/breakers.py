@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json as jsonlib
-import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import line
 from loki.base.time import SystemClock, isoformat, seconds
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
 
 if TYPE_CHECKING:
     from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
@@ -44,36 +44,31 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="The breaker's name, like api/claude.")]
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 New = Annotated[bool, typer.Option("--new", help="Also where the name was never heard of here.")]
 
 _COLORS = {"CLOSED": "green", "OPEN": "red", "HALF_OPEN": "yellow"}
-_ERROR_WIDTH = 60
 
 
 @app.callback()
-@errors_as_sentences
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if context.invoked_subcommand is None:
-        _list(project, json)
-        return
-    # What stands before a command is meant for it.
-    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+    if not is_passed_on(context, project=str(project), json=json):
+        list_(project, json)
 
 
 @app.command("list")
-@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List all: state, failures, what is left of the cooldown, last error. Same as no command.
 
     Example: `loki breakers list --json`
     """
-    _list(project, json)
+    found = _open(project).snapshot()
+    if json:
+        show_json([_as_data(one) for one in found.values()])
+    else:
+        _tell_all(found)
 
 
 @app.command("show")
-@errors_as_sentences
 def show(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Show one breaker.
 
@@ -83,7 +78,6 @@ def show(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("open")
-@errors_as_sentences
 def open_(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
     """Refuse calls for one cooldown from now, as if it had tripped.
 
@@ -93,7 +87,6 @@ def open_(name: Name, project: Project = Path(), new: New = False, json: Json = 
 
 
 @app.command("close")
-@errors_as_sentences
 def close(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Let calls go out again at once.
 
@@ -103,7 +96,6 @@ def close(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("reset")
-@errors_as_sentences
 def reset(name: Name, project: Project = Path(), json: Json = False) -> None:
     """Close it, and forget all failures: also those of one that is closed.
 
@@ -113,7 +105,6 @@ def reset(name: Name, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("isolate")
-@errors_as_sentences
 def isolate(name: Name, project: Project = Path(), new: New = False, json: Json = False) -> None:
     """Refuse calls until somebody closes, resets or opens it.
 
@@ -123,7 +114,6 @@ def isolate(name: Name, project: Project = Path(), new: New = False, json: Json 
 
 
 @app.command("watch")
-@errors_as_sentences
 def watch(
     project: Project = Path(),
     interval: Annotated[str, typer.Option(help="Time between two looks.")] = "1s",
@@ -147,10 +137,10 @@ def watch(
             typer.echo(jsonlib.dumps(data))
             return
         found = breakers[change.name].snapshot()
-        error = _line(found.last_error) if change.after == "OPEN" else ""
+        error = line(found.last_error) if change.after == "OPEN" else ""
         why = f": {error}" if error else ""
         after = typer.style(change.after, fg=_COLORS[change.after])
-        typer.echo(f"{isoformat(change.at)} {_line(change.name)} {change.before} -> {after}{why}")
+        typer.echo(f"{isoformat(change.at)} {line(change.name)} {change.before} -> {after}{why}")
 
     if not json:
         _tell_all(breakers.snapshot())
@@ -161,10 +151,7 @@ def watch(
 
 
 def _open(project: Path) -> Breakers:
-    from loki.runtime import Runtime
-
-    log_to_console(logging.WARNING)
-    return Runtime(project).breakers()
+    return open_project(project).breakers()
 
 
 def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreaker:
@@ -183,11 +170,11 @@ def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreak
     near = [one for one in known if one in near or one.rpartition("/")[2] in near]
     if near:
         raise UsageError(
-            f"no breaker {name!r}; did you mean {' or '.join(map(_line, near))}?{advice}"
+            f"no breaker {name!r}; did you mean {' or '.join(map(line, near))}?{advice}"
         )
     there = "none has had anything to tell yet"
     if known:
-        there = f"there are: {', '.join(map(_line, known))}"
+        there = f"there are: {', '.join(map(line, known))}"
     raise UsageError(f"no breaker {name!r}; {there}{advice}")
 
 
@@ -196,20 +183,13 @@ def _act(breaker: SharedBreaker, action: Callable[[SharedBreaker], None], json: 
     _show(breaker.snapshot(), json)
 
 
-def _list(project: Path, json: bool) -> None:
-    found = _open(project).snapshot()
-    if json:
-        show_json([_as_data(one) for one in found.values()])
-    else:
-        _tell_all(found)
-
-
 def _tell_all(found: dict[str, BreakerSnapshot]) -> None:
     if not found:
         typer.echo("No breaker has had anything to tell yet: see `loki breakers --help`.")
         return
     rows = [
-        (_line(s.name), s.state, str(s.failure_count), _wait(s), _short(s)) for s in found.values()
+        (line(s.name), s.state, str(s.failure_count), _wait(s), line(s.last_error, 60) or "-")
+        for s in found.values()
     ]
     head = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
@@ -224,7 +204,7 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
     if json:
         show_json(_as_data(one))
         return
-    typer.echo(typer.style(_line(one.name), bold=True))
+    typer.echo(typer.style(line(one.name), bold=True))
     lines = {
         "state": typer.style(one.state, fg=_COLORS[one.state]),
         "cooldown": _wait(one),
@@ -234,7 +214,7 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
         "tripped": f"{one.trips} in a row" if one.trips > 1 else "",
         "changed": _moment(one.last_state_change),
         "failed": _moment(one.last_failure_time),
-        "error": _line(one.last_error),
+        "error": line(one.last_error),
     }
     for label, value in lines.items():
         if value and value != "-":
@@ -248,16 +228,6 @@ def _wait(one: BreakerSnapshot) -> str:
     if one.retry_after is None:
         return "until closed by hand"
     return f"{one.retry_after:.0f} s left" if one.retry_after else "over: the next call is a probe"
-
-
-def _line(text: str) -> str:
-    """One line of it, and nothing that a terminal obeys: errors and names come from anywhere."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _short(one: BreakerSnapshot) -> str:
-    error = _line(one.last_error) or "-"
-    return error if len(error) <= _ERROR_WIDTH else error[: _ERROR_WIDTH - 1] + "…"
 
 
 def _moment(moment: datetime | None) -> str:

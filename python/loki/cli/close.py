@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Project, project_option, show_json
 
 if TYPE_CHECKING:
     from loki.execution.workspace_runs import Runs
     from loki.memory.run_close import Closed
 
 
-@errors_as_sentences
 def command(
     branch: Annotated[
         str | None,
@@ -25,7 +24,7 @@ def command(
         bool,
         typer.Option("--all", help="The runs of every branch that is merged or deleted."),
     ] = False,
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     json: Annotated[bool, typer.Option("--json", help="What was closed, as JSON.")] = False,
 ) -> None:
     """End a run: all work on one git branch, and the signs that bind it.
@@ -49,7 +48,7 @@ def command(
     if json:
         show_json([one.to_dict() for one in closed])
         return
-    where = "" if str(project) == "." else f" --project {project}"
+    where = project_option(project)
     for one in closed:
         typer.echo(_tell(one))
     if any(one.candidates for one in closed):

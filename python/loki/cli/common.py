@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import re
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -18,8 +19,8 @@ from loki.base.control_characters import escape_control_characters
 from loki.base.error import ConfigError, LokiError, UsageError
 from loki.base.time import moment, seconds
 
-P = ParamSpec("P")
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from loki.runtime import Runtime
 
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
@@ -29,25 +30,21 @@ INTERRUPTED = 130
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "passed": "green"}
 
 
-def errors_as_sentences(command: Callable[P, R]) -> Callable[P, R]:
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
     """Turn loki's errors into one sentence on stderr and the right exit code."""
-
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except (UsageError, ConfigError) as error:
-            fail(str(error), 2)
-        except LokiError as error:
-            fail(str(error), 1)
-        except (KeyboardInterrupt, typer.Abort):  # the second: at a question
-            fail("interrupted", INTERRUPTED)
-        except BrokenPipeError:
-            # Whoever read our output has gone (`loki show | head`): nothing is left to say.
-            sys.stdout = None
-            raise typer.Exit(0) from None
-
-    return wrapped
+    try:
+        yield
+    except (UsageError, ConfigError) as error:
+        fail(str(error), 2)
+    except LokiError as error:
+        fail(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):  # the second: at a question
+        fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`loki show | head`): nothing is left to say.
+        sys.stdout = None
+        raise typer.Exit(0) from None
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -94,6 +91,60 @@ def log_to_console(level: int = logging.INFO) -> None:
             telemetry.from_environment()
     logger.setLevel(level)
     logger.propagate = False
+
+
+def open_project(project: Path, level: int = logging.WARNING) -> Runtime:
+    """The project that a command is about; loki's log lines are shown.
+
+    Args:
+        project: its folder.
+        level: the least of the lines.
+    """
+    from loki.runtime import Runtime
+
+    log_to_console(level)
+    return Runtime(project)
+
+
+def project_option(project: Path) -> str:
+    """The option that a command needs to be about a project, where that is not this folder."""
+    return "" if project == Path() else f" --project {shlex.quote(str(project))}"
+
+
+def is_passed_on(context: typer.Context, **said: object) -> bool:
+    """Whether a group is called with one of its commands, for which then is what stands before it.
+
+    Args:
+        context: of the group's call.
+        said: its options.
+    """
+    if context.invoked_subcommand is None:
+        return False
+    context.default_map = {context.invoked_subcommand: said}
+    return True
+
+
+def name_and_value(option: str, given: str, meaning: str) -> tuple[str, str]:
+    """What ``NAME=VALUE`` says.
+
+    Args:
+        option: what it was given to.
+        given: it.
+        meaning: what the value is.
+
+    Raises:
+        UsageError: there is no name.
+    """
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"{option} is {given!r}: expected a name, '=' and {meaning}")
+    return name.strip(), value
+
+
+def shown_path(path: Path) -> Path:
+    """A path as a person would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def since_moment(option: str, text: str, now: datetime) -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
-from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
 from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
@@ -62,26 +61,17 @@ FixedBy = Annotated[
 
 
 @app.callback()
-@errors_as_sentences
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if context.invoked_subcommand is None:
-        _list(project, json)
-        return
-    # What stands before a command is meant for it.
-    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+    if not is_passed_on(context, project=str(project), json=json):
+        list_(project, json)
 
 
 @app.command("list")
-@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List the tasks that were given up.
 
     Example: `loki dead-letters list --json`
     """
-    _list(project, json)
-
-
-def _list(project: Path, json: bool) -> None:
     letters = _letters(project)
     if not changes_nothing():
         with suppress(StoreError):  # what was given up before there was a list is in it from now on
@@ -105,7 +95,6 @@ def _list(project: Path, json: bool) -> None:
 
 
 @app.command()
-@errors_as_sentences
 def show(
     task: Annotated[str, typer.Argument(metavar="ID", help="Of the task, or how it begins.")],
     project: Project = Path(),
@@ -125,7 +114,6 @@ def show(
 
 
 @app.command()
-@errors_as_sentences
 def review(
     tasks: SomeIds = None,
     approach: Approach = "",
@@ -210,7 +198,6 @@ def review(
 
 
 @app.command()
-@errors_as_sentences
 def retry(
     tasks: Ids,
     approach: Approach = "",
@@ -235,7 +222,6 @@ def retry(
 
 
 @app.command()
-@errors_as_sentences
 def abandon(
     tasks: Ids,
     reason: Annotated[str, typer.Option(help="Why: it tells the next reader.")],
@@ -279,10 +265,8 @@ def _letters(
 ) -> DeadLetters:
     from loki.cli.review import user
     from loki.jobs.dead_letters.dead_letters import DeadLetters
-    from loki.runtime import Runtime
 
-    log_to_console(logging.WARNING)
-    workspace, reviewers = Runtime(project), list[object]()
+    workspace, reviewers = open_project(project), list[object]()
     if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
     if reviewer is not None or reviewer_command is not None:

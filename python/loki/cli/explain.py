@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from loki.base.error import UsageError
-from loki.cli.common import Json, errors_as_sentences, fail, show_json
+from loki.cli.common import Json, fail, show_json
 
 if TYPE_CHECKING:
     from loki.action.processes.interactive_command import InteractiveResult
@@ -45,7 +45,6 @@ class Command(TyperCommand):
         return list(super().parse_args(ctx, args))
 
 
-@errors_as_sentences
 def command(
     ctx: typer.Context,
     file: Annotated[

@@ -15,7 +15,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import Project, errors_as_sentences, since_moment
+from loki.cli.common import Project, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class Filter:
         )
 
 
-@errors_as_sentences
 def command(
     task: Annotated[
         str | None, typer.Option(help="Only this task: its id, or how it begins.")

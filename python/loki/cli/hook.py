@@ -10,7 +10,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
-from loki.cli.common import errors_as_sentences, fail, show_json
+from loki.cli.common import Json, fail, show_json
 
 if TYPE_CHECKING:
     from loki.adapters.hooks.hook_installation import HookStatus, Plan
@@ -42,11 +42,9 @@ Local = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, change nothing.")]
 Where = Annotated[Path, typer.Option("--path", help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 
 
 @app.command("install")
-@errors_as_sentences
 def install(
     agent: Agent,
     user: User = False,
@@ -87,7 +85,6 @@ def install(
 
 
 @app.command("uninstall")
-@errors_as_sentences
 def uninstall(
     agent: Agent,
     user: User = False,
@@ -122,7 +119,6 @@ def uninstall(
 
 
 @app.command("status")
-@errors_as_sentences
 def status(path: Where = Path(), json: Json = False) -> None:
     """Say in whose settings loki's hooks are, and whether their command lines work.
 

@@ -14,7 +14,14 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import (
+    Project,
+    errors_as_sentences,
+    open_project,
+    project_option,
+    show_json,
+    shown_path,
+)
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
@@ -48,13 +55,12 @@ AgentOption = Annotated[
 ]
 AgentCommandOption = Annotated[str | None, typer.Option(help="The same as a command.")]
 By = Annotated[str, typer.Option(help="Who decides. [default: the user of this machine]")]
-Json = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
+DoneAsJson = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
 
 
 # --- the list -----------------------------------------------------------------------------------------
 
 
-@errors_as_sentences
 def command(
     which: Annotated[
         str | None,
@@ -77,10 +83,8 @@ def command(
     """
     from loki.jobs.inbox import human_review_answers, inbox
     from loki.jobs.inbox import inbox_numbers as numbers
-    from loki.runtime import Runtime
 
-    log_to_console(logging.WARNING)
-    workspace, tidies = Runtime(project), not changes_nothing()
+    workspace, tidies = open_project(project), not changes_nothing()
     if tidies:
         human_review_answers.finish_reviews(workspace)
     found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
@@ -89,16 +93,11 @@ def command(
     if json:
         show_json([one.to_dict() for one in found])
         return
-    now, where = workspace.clock.now(), said_project(project)
+    now, where = workspace.clock.now(), project_option(project)
     if which is not None:
         typer.echo("\n".join(_whole(found[0], workspace, now, where)))
     else:
         typer.echo("\n".join(listed(found, workspace.root, now, where)))
-
-
-def said_project(project: Path) -> str:
-    """The option that a command needs to be about a project, where that is not this folder."""
-    return "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
 
 
 def listed(there: list[Request], root: Path, now: datetime, where: str) -> Iterator[str]:
@@ -108,7 +107,7 @@ def listed(there: list[Request], root: Path, now: datetime, where: str) -> Itera
         there: it, numbered.
         root: of the project.
         now: the time.
-        where: behind each command; see `said_project`.
+        where: behind each command; see `project_option`.
     """
     if not there:
         yield "Nothing waits for you."
@@ -136,7 +135,7 @@ def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
         until = _left(one.until, now)
         yield f"  since   {since}{f'; {until}' if until else ''}"
     if one.page:
-        yield f"  read    {line(str(_shown(root / '.loki' / one.page)))}"
+        yield f"  read    {line(str(shown_path(root / '.loki' / one.page)))}"
 
 
 def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Iterator[str]:
@@ -182,16 +181,9 @@ def _left(text: str, now: datetime) -> str:
     return f"given up in {span(max(0.0, (at - now).total_seconds()) * 1000)} if nobody answers"
 
 
-def _shown(path: Path) -> Path:
-    """A path as a person would type it here."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
 # --- answers ------------------------------------------------------------------------------------------
 
 
-@errors_as_sentences
 def approve(
     id_: Which = None,
     words: Words = "",
@@ -208,7 +200,7 @@ def approve(
     agent: AgentOption = None,
     agent_command: AgentCommandOption = None,
     project: Project = Path(),
-    json: Json = False,
+    json: DoneAsJson = False,
 ) -> None:
     """Say yes to anything that waits for you: `loki inbox` numbers it.
 
@@ -231,7 +223,6 @@ def approve(
     _answer(workspace, one, "approve", note or ("" if context else words), context, way)
 
 
-@errors_as_sentences
 def reject(
     id_: Which = None,
     why: Why = "",
@@ -244,7 +235,7 @@ def reject(
     agent: AgentOption = None,
     agent_command: AgentCommandOption = None,
     project: Project = Path(),
-    json: Json = False,
+    json: DoneAsJson = False,
 ) -> None:
     """Say no to anything that waits for you: `loki inbox` numbers it.
 
@@ -261,7 +252,6 @@ def reject(
     _answer(workspace, one, "reject", note or why, "", way, abort=abort)
 
 
-@errors_as_sentences
 def answer(
     id_: Annotated[str, typer.Argument(metavar="NUMBER or ID", help="As `loki inbox` shows it.")],
     said: Annotated[
@@ -280,7 +270,7 @@ def answer(
     agent: AgentOption = None,
     agent_command: AgentCommandOption = None,
     project: Project = Path(),
-    json: Json = False,
+    json: DoneAsJson = False,
 ) -> None:
     """Answer anything that waits for you, by one of its options or in your own words.
 
@@ -379,10 +369,8 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
     """
     from loki.jobs.inbox import human_review_answers, inbox
     from loki.jobs.inbox import inbox_numbers as numbers
-    from loki.runtime import Runtime
 
-    log_to_console()
-    workspace = Runtime(way.project)
+    workspace = open_project(way.project, logging.INFO)
     human_review_answers.finish_reviews(workspace)
     there = inbox.requests(workspace)
     if id_ is not None:
@@ -435,7 +423,7 @@ def _answer(
     elif is_to_go_on and result.tasks:
         _go_on_with_tasks(result, said, way)
     elif result.next and not way.json:
-        typer.echo(f"Next: {result.next}{said_project(way.project)}")
+        typer.echo(f"Next: {result.next}{project_option(way.project)}")
 
 
 def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
@@ -445,14 +433,15 @@ def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
     codes = []
     for task in result.tasks:
         try:
-            go_on(
-                task,
-                context=said.context if result.at_once else None,
-                agent=way.agent,
-                agent_command=way.agent_command,
-                project=way.project,
-                json=way.json,
-            )
+            with errors_as_sentences():
+                go_on(
+                    task,
+                    context=said.context if result.at_once else None,
+                    agent=way.agent,
+                    agent_command=way.agent_command,
+                    project=way.project,
+                    json=way.json,
+                )
         except typer.Exit as ended:
             codes.append(ended.exit_code)
     raise typer.Exit(next(filter(None, codes), 0))

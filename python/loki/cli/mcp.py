@@ -8,10 +8,7 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import errors_as_sentences
 
-
-@errors_as_sentences
 def command(
     project: Annotated[
         Path | None,

@@ -14,7 +14,7 @@ import typer
 
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.common import Json, Project, show_json
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 
@@ -30,7 +30,6 @@ _ROUND = 60
 _LISTED = 8
 
 
-@errors_as_sentences
 def command(
     files: Annotated[
         list[Path] | None,

@@ -12,7 +12,7 @@ from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets
 from loki.cli import pattern_explanation
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.common import Json, Project, show_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,7 +45,6 @@ _SUFFIXES = (".yml", ".yaml")
 
 
 @app.command("check")
-@errors_as_sentences
 def check(
     files: Annotated[
         list[Path] | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Project, log_to_console, name_and_value, show_json
 from loki.cli.pipeline_summary import styled, summary, table
 from loki.cli.review import reminder
 
@@ -40,7 +40,7 @@ File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
 Run = Annotated[
     str, typer.Argument(help="Id of the run, or how it begins; a pipeline's name for its last.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
+OnStdout = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
 AgentOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -76,7 +76,6 @@ Wait = Annotated[
 
 
 @app.command("run")
-@errors_as_sentences
 def run(
     file: File,
     agent: AgentOption = None,
@@ -100,7 +99,7 @@ def run(
     max_time: MaxTime = None,
     wait: Wait = None,
     project: Project = Path(),
-    json: Json = False,
+    json: OnStdout = False,
 ) -> None:
     """Run a pipeline, or go on with its last run where that has not ended.
 
@@ -113,7 +112,9 @@ def run(
     outcome = pipeline.run(
         _agents(agent, agent_command, workspace, pipeline),
         path=workspace,
-        parameters=dict(_pair("--param", given) for given in param or ()),
+        parameters=dict(
+            name_and_value("--param", given, "what it stands for") for given in param or ()
+        ),
         from_stage=from_stage,
         new=new,
         max_attempts=max_attempts,
@@ -124,7 +125,6 @@ def run(
 
 
 @app.command("resume")
-@errors_as_sentences
 def resume(
     run: Run,
     approve: Annotated[
@@ -142,7 +142,7 @@ def resume(
     max_time: MaxTime = None,
     wait: Wait = None,
     project: Project = Path(),
-    json: Json = False,
+    json: OnStdout = False,
 ) -> None:
     """Go on with a run that waits for you, was paused, interrupted or killed.
 
@@ -174,8 +174,7 @@ def resume(
 
 
 @app.command("check")
-@errors_as_sentences
-def check(file: File, project: Project = Path(), json: Json = False) -> None:
+def check(file: File, project: Project = Path(), json: OnStdout = False) -> None:
     """Say all that is wrong with a pipeline: in its file, and with this project.
 
     Example: `loki pipeline check feature.yml`
@@ -204,14 +203,13 @@ def check(file: File, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("show")
-@errors_as_sentences
 def show(
     run: Annotated[
         str | None,
         typer.Argument(help="Id of the run, or the pipeline's name for its last; all where none."),
     ] = None,
     project: Project = Path(),
-    json: Json = False,
+    json: OnStdout = False,
 ) -> None:
     """Show how the stages of a run stand, or which runs there are.
 
@@ -252,13 +250,6 @@ def _ready(file: Path, project: Path) -> tuple[Pipeline, Runtime]:
     return Pipeline.load(file), Runtime(project)
 
 
-def _pair(option: str, given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"{option} is {given!r}: expected a name, '=' and what it stands for")
-    return name.strip(), value
-
-
 def _agents(
     agents: list[str] | None, command: str | None, workspace: Runtime, pipeline: Pipeline
 ) -> Mapping[str, AnyAgent]:
@@ -275,7 +266,7 @@ def _agents(
             "who works for all stages that nothing else names is said more than once: expected one "
             "--agent without a name, or --agent-command"
         )
-    said = dict(_pair("--agent", given) for given in named)
+    said = dict(name_and_value("--agent", given, "what it stands for") for given in named)
     if others or command is not None:
         said[EVERY_OTHER] = others[0] if others else str(command)
     found: dict[str, AnyAgent] = {}

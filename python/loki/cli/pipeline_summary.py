@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loki.base.time import isoformat
+from loki.cli.common import project_option
 
 if TYPE_CHECKING:
     from loki.action.pipelines.pipeline_outcome import PipelineOutcome, StageOutcome
@@ -30,7 +30,7 @@ def summary(outcome: PipelineOutcome, project: Path, agents: str) -> str:
         lines.append(f"rollback: {step.kind} {step.subject}: {step.result}{detail}")
     if outcome.page:
         lines.append(f"read:    {project / '.loki' / outcome.page}")
-    where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
+    where = project_option(project)
     resume = f"loki pipeline resume {outcome.run}{where}{agents}"
     if outcome.trigger == "approval" and outcome.status == "escalated":
         lines.append(f"approve: {resume} --approve")

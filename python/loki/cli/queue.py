@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ _COLORS = {
 
 
 @app.callback()
-@errors_as_sentences
 def _default(
     context: typer.Context,
     project: Project = Path(),
@@ -73,16 +71,12 @@ def _default(
     all_: All = False,
     json: Json = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        _list(project, list_name, all_, json)
-        return
-    # What stands before a command is meant for it.
-    said = {"project": str(project), "json": json, "list_name": list_name, "all_": all_}
-    context.default_map = {context.invoked_subcommand: said}
+    said = {"project": str(project), "list_name": list_name, "all_": all_, "json": json}
+    if not is_passed_on(context, **said):
+        list_(project, list_name, all_, json)
 
 
 @app.command("list")
-@errors_as_sentences
 def list_(
     project: Project = Path(), list_name: OnlyList = None, all_: All = False, json: Json = False
 ) -> None:
@@ -90,124 +84,6 @@ def list_(
 
     Example: `loki queue list --list failed --json`
     """
-    _list(project, list_name, all_, json)
-
-
-@app.command("show")
-@errors_as_sentences
-def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
-    """Show a task: what is asked, where it stands, who has it, what it waits for.
-
-    Example: `loki queue show fix-login`
-    """
-    _show(_open(project), id_, json)
-
-
-@app.command("block")
-@errors_as_sentences
-def block(
-    id_: Id,
-    reason: Annotated[str, typer.Argument(help="Why, for whoever sees it.")],
-    project: Project = Path(),
-    json: Json = False,
-) -> None:
-    """Let nobody work on a task until `loki queue unblock`.
-
-    Who works on it already goes on; it is blocked once it is given back.
-
-    Example: `loki queue block fix-login "the wording is not decided"`
-    """
-    queue = _open(project)
-    _show(queue, queue.block(_find(queue, id_), reason).id, json)
-
-
-@app.command("unblock")
-@errors_as_sentences
-def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
-    """Let a blocked task be worked on again.
-
-    Example: `loki queue unblock fix-login`
-    """
-    queue = _open(project)
-    _show(queue, queue.unblock(_find(queue, id_)).id, json)
-
-
-@app.command("priority")
-@errors_as_sentences
-def priority(
-    id_: Id,
-    value: Annotated[str, typer.Argument(help="critical, high, medium, low, or a number.")],
-    project: Project = Path(),
-    json: Json = False,
-) -> None:
-    """Give a task another priority: higher comes first.
-
-    Example: `loki queue priority fix-login critical`
-    """
-    from loki.cli.submit import priority_of
-
-    queue = _open(project)
-    _show(queue, queue.prioritize(_find(queue, id_), priority_of(value)).id, json)
-
-
-@app.command("remove")
-@errors_as_sentences
-def remove(
-    id_: Id,
-    reason: Annotated[
-        str, typer.Option(help="Why, for whoever wonders later.")
-    ] = "removed by hand",
-    project: Project = Path(),
-    json: Json = False,
-) -> None:
-    """Take a task out that is pending, failed or a dead letter: it is kept in abandoned.
-
-    Example: `loki queue remove fix-login --reason "the page is gone"`
-    """
-    queue = _open(project)
-    _show(queue, queue.abandon(_find(queue, id_), reason).id, json)
-
-
-@app.command("retry")
-@errors_as_sentences
-def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
-    """Bring a task back to pending that failed or was removed.
-
-    Example: `loki queue retry fix-login`
-    """
-    queue = _open(project)
-    _show(queue, queue.requeue(_find(queue, id_)).id, json)
-
-
-@app.command("release")
-@errors_as_sentences
-def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
-    """Put a task back into pending that another program left in progress.
-
-    Of loki's own workers nobody need do this: a task goes back by itself once its worker is dead.
-
-    Example: `loki queue release fix-login`
-    """
-    queue = _open(project)
-    _show(queue, queue.take_back(_find(queue, id_)).id, json)
-
-
-# --- showing ------------------------------------------------------------------------------------------
-
-
-def _open(project: Path) -> Queue:
-    from loki.jobs.queue import project_queue
-    from loki.runtime import Runtime
-
-    log_to_console(logging.WARNING)
-    return project_queue.queue_of(Runtime(project))
-
-
-def _find(queue: Queue, id_: str) -> str:
-    return find(queue.lists().ids(), id_)
-
-
-def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
     from loki.base.error import UsageError
     from loki.jobs.queue.queued_task import LISTS
 
@@ -225,6 +101,111 @@ def _list(project: Path, list_name: str | None, all_: bool, json: bool) -> None:
     for name in names:
         for told in _tell_list(queue, lists, name, now, all_ or list_name is not None):
             typer.echo(told)
+
+
+@app.command("show")
+def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Show a task: what is asked, where it stands, who has it, what it waits for.
+
+    Example: `loki queue show fix-login`
+    """
+    _show(_open(project), id_, json)
+
+
+@app.command("block")
+def block(
+    id_: Id,
+    reason: Annotated[str, typer.Argument(help="Why, for whoever sees it.")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Let nobody work on a task until `loki queue unblock`.
+
+    Who works on it already goes on; it is blocked once it is given back.
+
+    Example: `loki queue block fix-login "the wording is not decided"`
+    """
+    queue = _open(project)
+    _show(queue, queue.block(_find(queue, id_), reason).id, json)
+
+
+@app.command("unblock")
+def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Let a blocked task be worked on again.
+
+    Example: `loki queue unblock fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.unblock(_find(queue, id_)).id, json)
+
+
+@app.command("priority")
+def priority(
+    id_: Id,
+    value: Annotated[str, typer.Argument(help="critical, high, medium, low, or a number.")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Give a task another priority: higher comes first.
+
+    Example: `loki queue priority fix-login critical`
+    """
+    from loki.cli.submit import priority_of
+
+    queue = _open(project)
+    _show(queue, queue.prioritize(_find(queue, id_), priority_of(value)).id, json)
+
+
+@app.command("remove")
+def remove(
+    id_: Id,
+    reason: Annotated[
+        str, typer.Option(help="Why, for whoever wonders later.")
+    ] = "removed by hand",
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Take a task out that is pending, failed or a dead letter: it is kept in abandoned.
+
+    Example: `loki queue remove fix-login --reason "the page is gone"`
+    """
+    queue = _open(project)
+    _show(queue, queue.abandon(_find(queue, id_), reason).id, json)
+
+
+@app.command("retry")
+def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Bring a task back to pending that failed or was removed.
+
+    Example: `loki queue retry fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.requeue(_find(queue, id_)).id, json)
+
+
+@app.command("release")
+def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
+    """Put a task back into pending that another program left in progress.
+
+    Of loki's own workers nobody need do this: a task goes back by itself once its worker is dead.
+
+    Example: `loki queue release fix-login`
+    """
+    queue = _open(project)
+    _show(queue, queue.take_back(_find(queue, id_)).id, json)
+
+
+# --- showing ------------------------------------------------------------------------------------------
+
+
+def _open(project: Path) -> Queue:
+    from loki.jobs.queue import project_queue
+
+    return project_queue.queue_of(open_project(project))
+
+
+def _find(queue: Queue, id_: str) -> str:
+    return find(queue.lists().ids(), id_)
 
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from loki.cli.command_table import CommandGroup
-from loki.cli.common import fail
+from loki.cli.common import errors_as_sentences, fail
 
 READING = frozenset(
     {
@@ -57,6 +57,11 @@ class Guarded(TyperGroup):
     def list_commands(self, _ctx: Any) -> list[str]:
         """Names of all commands, none of which is loaded for it."""
         return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is called."""
+        with errors_as_sentences():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is called."""

@@ -9,8 +9,8 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
-from loki.cli.recur_common import Id, found, open_workspace
+from loki.cli.common import Json, Project, open_project, show_json
+from loki.cli.recur_common import Id, found
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,7 +35,6 @@ app.command("edit")(recur_change.edit)
 
 
 @app.command("list")
-@errors_as_sentences
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List all recurring tasks: status, failures in a row, next run.
 
@@ -44,12 +43,11 @@ def list_(project: Project = Path(), json: Json = False) -> None:
     from loki.cli import recur_show
     from loki.jobs.recurring.scheduling import recurring_tasks
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     recur_show.list_all(recurring_tasks(workspace).all(), workspace, json=json)
 
 
 @app.command("show")
-@errors_as_sentences
 def show(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Show a task: its schedule, failures, next attempt, last triage and last runs.
 
@@ -57,12 +55,11 @@ def show(task: Id, project: Project = Path(), json: Json = False) -> None:
     """
     from loki.cli import recur_show
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     recur_show.show(workspace, found(workspace, task), json=json)
 
 
 @app.command("run")
-@errors_as_sentences
 def run(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Run a task now, due or not, paused or not; its outcome counts like any other.
 
@@ -74,7 +71,7 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
     from loki.cli.tick import tell
     from loki.jobs.recurring import scheduling
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     take_signals()
     dispatcher = scheduling.dispatcher(workspace)
     done = dispatcher.run_now(found(workspace, task))
@@ -90,7 +87,6 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("history")
-@errors_as_sentences
 def history(
     task: Id,
     output: Annotated[bool, typer.Option("--output", help="Also what the runs printed.")] = False,
@@ -104,12 +100,11 @@ def history(
     """
     from loki.cli import recur_show
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     recur_show.history(workspace, found(workspace, task), last, json=json, output=output)
 
 
 @app.command("remove")
-@errors_as_sentences
 def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Remove a task with all that is kept of its runs.
 
@@ -119,7 +114,7 @@ def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
     from loki.jobs.recurring.recurring_tasks import FOLDER
     from loki.jobs.recurring.scheduling import Locks, recurring_tasks
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     id_ = found(workspace, task)
     with Locks(workspace.folder)(id_) as is_ours:
         if not is_ours:

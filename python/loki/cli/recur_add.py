@@ -11,7 +11,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.common import Json, Project, open_project, show_json
 from loki.cli.recur_common import (
     CronText,
     Every,
@@ -19,7 +19,6 @@ from loki.cli.recur_common import (
     MaxIterations,
     Timeout,
     Zone,
-    open_workspace,
     schedule_said,
 )
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-@errors_as_sentences
 def command(
     words: Annotated[
         list[str] | None,
@@ -103,7 +101,7 @@ def command(
     from loki.jobs.recurring.recurring_definition import Work, defined
     from loki.jobs.recurring.scheduling import recurring_tasks
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     agent_part = {
         "task": task,
         "agent": agent,

@@ -11,7 +11,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.common import Json, Project, open_project, show_json
 from loki.cli.recur_agent import (
     NewAttempts,
     NewChecks,
@@ -33,7 +33,6 @@ from loki.cli.recur_common import (
     Timeout,
     Zone,
     found,
-    open_workspace,
     schedule_said,
 )
 
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-@errors_as_sentences
 def pause(
     task: Id,
     reason: Annotated[str, typer.Option(help="Why; it is shown with the task.")] = "",
@@ -58,7 +56,7 @@ def pause(
     from loki.cli.review import user
     from loki.jobs.recurring.recurring_outcome import paused
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     now = workspace.clock.now()
     after = _change(
         workspace, found(workspace, task), "paused", lambda one: paused(one, now, reason, user())
@@ -66,7 +64,6 @@ def pause(
     _told(workspace, after, f"paused {after.id}; loki resume {after.id} goes on with it", json=json)
 
 
-@errors_as_sentences
 def resume(task: Id, project: Project = Path(), json: Json = False) -> None:
     """Run a task again that was paused, or that stopped after too many failures.
 
@@ -75,7 +72,7 @@ def resume(task: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur resume backup`
     """
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     resume_recurring(workspace, found(workspace, task), json=json)
 
 
@@ -95,7 +92,6 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
     _told(workspace, after, f"resumed {id_}", json=json)
 
 
-@errors_as_sentences
 def edit(
     task: Id,
     cron: CronText = None,
@@ -157,7 +153,7 @@ def edit(
     from loki.cli.queue_edit import queued_id
     from loki.jobs.recurring.scheduling import recurring_tasks
 
-    workspace = open_workspace(project)
+    workspace = open_project(project)
     cron, every = _either(schedule, cron, every)
     changes: dict[str, Any] = {}
     if command is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +9,6 @@ import typer
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.base.time_zone import local_zone
-from loki.cli.common import log_to_console
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -48,14 +45,6 @@ MaxFailureRestarts = Annotated[
         "waits for you. [default: 3]",
     ),
 ]
-
-
-def open_workspace(project: Path) -> Workspace:
-    """The project; warnings are shown."""
-    from loki.runtime import Runtime
-
-    log_to_console(logging.WARNING)
-    return Runtime(project)
 
 
 def found(workspace: Workspace, wanted: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.text_format import line
-from loki.cli.common import errors_as_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,6 @@ KINDS = {"nudge": "nudge", "refuse": "refusal", "stop": "stop"}
 COLORS = {"nudge": "yellow", "refuse": "magenta", "stop": "red"}
 
 
-@errors_as_sentences
 def command(
     paths: Annotated[
         list[Path],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import Project, errors_as_sentences, fail, log_to_console, show_json
+from loki.cli.common import Project, fail, log_to_console, show_json
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_common import recurring_id
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from loki.runtime import Runtime
 
 
-@errors_as_sentences
 def command(
     task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
     context: Annotated[

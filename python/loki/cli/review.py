@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import ConfigError, StoreError, UsageError
-from loki.cli.common import errors_as_sentences, show_json
+from loki.cli.common import Json, Project, project_option, show_json, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _CHOICES = "[a]pprove, [r]eject, [d]efer, [s]kip, [q]uit"
 
 
-@errors_as_sentences
 def command(
     approve: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Learn this one; may be said again.")
@@ -40,8 +38,8 @@ def command(
     ] = None,
     reason: Annotated[str, typer.Option(help="Why it is rejected.")] = "",
     by: Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")] = "",
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Decide what loki learns from tasks that failed: patterns and lasting rules.
 
@@ -90,7 +88,7 @@ def reminder(project: Path) -> str:
         agenda = workspace.review().agenda(workspace.clock.now())
     except StoreError:  # the run's own outcome is what matters
         return ""
-    where = "" if str(project) == "." else f" --project {shlex.quote(str(project))}"
+    where = project_option(project)
     waiting = _waiting(agenda.waiting)
     return f"review:  {waiting} for you to decide: loki review{where}" if agenda.is_due else ""
 
@@ -158,9 +156,9 @@ def _tell(review: Review, candidate: Candidate, number: str) -> str:
     if candidate.kind == "pattern":
         tasks = [letter.task_id for letter in review.would_match(candidate)]
         lines.append(f"  matches {', '.join(map(_plain, tasks)) or 'no dead letter kept here'}")
-        lines.append(f"  adds to {_shown(review.pattern_file)}:")
+        lines.append(f"  adds to {shown_path(review.pattern_file)}:")
         lines += [f"    {_plain(line)}" for line in as_entry(candidate.content)]
-    lines.append(f"  page    {_shown(review.pattern_file.parent / candidate.document)}")
+    lines.append(f"  page    {shown_path(review.pattern_file.parent / candidate.document)}")
     return "\n".join(lines)
 
 
@@ -171,7 +169,7 @@ def _source(source: Source) -> str:
 
 def _approved(review: Review, candidate: Candidate) -> tuple[Candidate, str]:
     if candidate.kind == "pattern":
-        told = f"added {_plain(candidate.name)} to {_shown(review.pattern_file)}"
+        told = f"added {_plain(candidate.name)} to {shown_path(review.pattern_file)}"
     else:
         told = "the rule joins every later briefing"
     return candidate, f"approved {candidate.id}: {told}"
@@ -222,12 +220,6 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
         "sources": [source.to_dict() for source in candidate.sources],
         "page": candidate.document,
     }
-
-
-def _shown(path: Path) -> str:
-    """A path as a person would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _plain(text: str) -> str:

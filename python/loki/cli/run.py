@@ -14,7 +14,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.common import Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Project, log_to_console, project_option, show_json
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
 from loki.execution import resolve
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
 
-@errors_as_sentences
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
     agent: AgentName = None,
@@ -186,7 +185,7 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
     if json:
         show_json(outcome.to_dict())
     else:
-        typer.echo(_tell(outcome, str(project)))
+        typer.echo(_tell(outcome, project))
         for sentence in _how_to_approve(project, outcome.task_id):
             typer.echo(sentence)
         if due := reminder(project):
@@ -252,7 +251,7 @@ def _choices(outcome: Outcome) -> list[str]:
     return [f"{option.name}: {option.command}" for option in options(outcome.task_id)]
 
 
-def _tell(outcome: Outcome, project: str) -> str:
+def _tell(outcome: Outcome, project: Path) -> str:
     """What happened, and what to do next."""
     count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
     reason = line(outcome.reason)
@@ -264,9 +263,9 @@ def _tell(outcome: Outcome, project: str) -> str:
         lines.append(
             "To have it worked on all the same, say what kind of work it is: --kind feature."
         )
-    where = "" if project == "." else f" --project {shlex.quote(project)}"
+    where = project_option(project)
     if outcome.page:
-        page = Path(project) / ".loki" / outcome.page
+        page = project / ".loki" / outcome.page
         lines.append(f"read:    {page if page.exists() else NOT_KEPT}")
         if outcome.status == "failed":
             lines.append(

@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import Json, Project, errors_as_sentences, show_json
+from loki.cli.common import Json, Project, show_json
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 
-@errors_as_sentences
 def command(
     task: Annotated[
         str | None, typer.Argument(help="Id of the task, or how it begins; all tasks where none.")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import Json, Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import Json, Project, is_passed_on, name_and_value, open_project, show_json
 from loki.people.signal_kind import KINDS
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 
 
 @app.callback()
-@errors_as_sentences
 def _default(
     context: typer.Context,
     all_: Annotated[
@@ -60,15 +58,11 @@ def _default(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        _list(project, all_, json)
-        return
-    # What stands before a command is meant for it.
-    context.default_map = {context.invoked_subcommand: {"project": str(project), "json": json}}
+    if not is_passed_on(context, project=str(project), json=json):
+        list_(all_, project, json)
 
 
 @app.command("list")
-@errors_as_sentences
 def list_(
     all_: Annotated[
         bool, typer.Option("--all", help="Also those that are done, or of another run.")
@@ -84,13 +78,12 @@ def list_(
 
 
 @app.command("show")
-@errors_as_sentences
 def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
     """Show all that a signal says.
 
     Example: `loki signals show DOCS_NEEDED`
     """
-    workspace = _open(project)
+    workspace = open_project(project)
     signal = _find(workspace, id)
     if json:
         show_json(signal.to_dict())
@@ -103,7 +96,6 @@ def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa
 
 
 @app.command("give")
-@errors_as_sentences
 def give(
     kind: Annotated[str, typer.Argument(help="One of the kinds in `loki signals --help`.")],
     name: Annotated[
@@ -123,10 +115,10 @@ def give(
     """
     from loki.jobs.signals import signals_of
 
-    data = dict(_pair(one) for one in said or ())
+    data = dict(name_and_value("--say", one, "what it says") for one in said or ())
     if description:
         data["description"] = description
-    signal = signals_of(_open(project)).emit(kind, name or "", data)
+    signal = signals_of(open_project(project)).emit(kind, name or "", data)
     if json:
         show_json(signal.to_dict())
     else:
@@ -134,7 +126,6 @@ def give(
 
 
 @app.command("clear")
-@errors_as_sentences
 def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa: A002
     """Remove a signal that nobody is to act on.
 
@@ -142,7 +133,7 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
     """
     from loki.jobs.signals import signals_of
 
-    workspace = _open(project)
+    workspace = open_project(project)
     signal = _find(workspace, id)
     gone = signals_of(workspace).clear(signal)
     if json:
@@ -154,7 +145,6 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
 
 
 @app.command("handle")
-@errors_as_sentences
 def handle(project: Project = Path(), json: Json = False) -> None:
     """Act on what waits: run tests, queue tasks, merge where that is allowed.
 
@@ -164,7 +154,7 @@ def handle(project: Project = Path(), json: Json = False) -> None:
     from loki.jobs.signals.signal_handling import handle as handle_all
 
     take_signals()
-    workspace = _open(project)
+    workspace = open_project(project)
     found = handle_all(workspace)
     if json:
         show_json([one.to_dict() for one in found])
@@ -178,7 +168,6 @@ def handle(project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("watch")
-@errors_as_sentences
 def watch(project: Project = Path(), json: Json = False) -> None:
     """Act on signals as they come, until Ctrl-C.
 
@@ -191,7 +180,7 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     from loki.people.signal import FOLDER
 
     take_signals()
-    workspace, cancelled = _open(project), threading.Event()
+    workspace, cancelled = open_project(project), threading.Event()
     told: dict[str, str] = {}
     with listening(workspace.folder, lambda _: cancelled.set()):
         for _ in changes(workspace.folder / FOLDER, cancelled):
@@ -203,22 +192,6 @@ def watch(project: Project = Path(), json: Json = False) -> None:
                     typer.echo(jsonlib.dumps(one.to_dict()))
             else:
                 _tell(new)
-
-
-def _open(project: Path) -> Workspace:
-    import logging
-
-    from loki.runtime import Runtime
-
-    log_to_console(logging.WARNING)
-    return Runtime(project)
-
-
-def _pair(given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"--say is {given!r}: expected a name, '=' and what it says")
-    return name.strip(), value
 
 
 def _pending(workspace: Workspace) -> list[Signal]:
@@ -242,7 +215,7 @@ def _find(workspace: Workspace, wanted: str) -> Signal:
 def _list(project: Path, all_: bool, json: bool) -> None:
     from loki.jobs.signals import signals_of
 
-    workspace = _open(project)
+    workspace = open_project(project)
     signals = signals_of(workspace)
     known = signals.all()
     shown = known if all_ else [one for one in known if one.standing in {"pending", "unreadable"}]

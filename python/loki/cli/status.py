@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from loki.base.text_format import amount, line, span
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
-from loki.cli.inbox import ago, listed, said_project
+from loki.cli.common import Json, Project, open_project, project_option, show_json
+from loki.cli.inbox import ago, listed
 from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 
-@errors_as_sentences
 def command(
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Show what waits for you, with the command that answers it; then what runs, and how the rest stands.
 
@@ -38,26 +36,22 @@ def command(
     Example: `loki status`; `loki status --json`
     """
     from loki.jobs.inbox.project_status import status
-    from loki.runtime import Runtime
 
-    log_to_console(logging.WARNING)
-    workspace = Runtime(project)
+    workspace = open_project(project)
     found = status(workspace, settles=not changes_nothing())
     if json:
         show_json(found.to_dict())
         return
     now = workspace.clock.now()
-    where = said_project(project)
+    where = project_option(project)
     typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now, where))))
 
 
 def what_waits() -> None:
     """What waits in the project of this folder, as `loki status` begins."""
     from loki.jobs.inbox.project_status import status
-    from loki.runtime import Runtime
 
-    log_to_console(logging.WARNING)
-    workspace = Runtime()
+    workspace = open_project(Path())
     found = status(workspace, settles=not changes_nothing())
     typer.echo("\n".join((*_waits(found, workspace.clock.now(), ""), "")))
 

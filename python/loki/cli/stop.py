@@ -10,19 +10,17 @@ import typer
 
 from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import errors_as_sentences, fail, show_json
+from loki.cli.common import Project, fail, show_json
 from loki.cli.show import find
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
     from loki.workspace import Workspace
 
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
+EndedAsJson = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
 Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h.")]
 
 
-@errors_as_sentences
 def cancel(
     task: Annotated[str, typer.Argument(help="Id of the task or run, or how it begins.")],
     reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
@@ -30,7 +28,7 @@ def cancel(
         bool, typer.Option("--force", help="Restore also files that somebody changed since.")
     ] = False,
     project: Project = Path(),
-    json: Json = False,
+    json: EndedAsJson = False,
 ) -> None:
     """Give a task, or a run of a pipeline, up, wherever it stands: waiting, under work in any process, or
     stopped.
@@ -80,8 +78,7 @@ def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: 
         )
 
 
-@errors_as_sentences
-def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> None:
+def drain(wait: Wait = "24h", project: Project = Path(), json: EndedAsJson = False) -> None:
     """Let every worker of the project end once it has done what it has in hand; wait for that.
 
     Workers take nothing more from the queue, the dispatcher begins no run. What is begun afterwards is
@@ -94,8 +91,7 @@ def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> 
     _say("drain", wait, project, json)
 
 
-@errors_as_sentences
-def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> None:
+def stop(wait: Wait = "30s", project: Project = Path(), json: EndedAsJson = False) -> None:
     """End all that is at work on the project, at once, in whichever process; wait for that.
 
     Tasks of the queue go back to pending, others can be gone on with by `loki resume`; nothing is lost,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
-from loki.cli.common import Project, errors_as_sentences, show_json
+from loki.cli.common import Project, project_option, show_json
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import QueuedTask
@@ -24,7 +23,6 @@ Text = str | None
 Number = int | None
 
 
-@errors_as_sentences
 def command(
     task: Annotated[Text, typer.Option(help="What is to be achieved, in your words.")] = None,
     agent: AgentName = None,
@@ -163,7 +161,7 @@ def command(
             )
         else:
             typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, where_of)}")
-    where = "" if project == Path() else f" --project {shlex.quote(str(project))}"
+    where = project_option(project)
     count = amount(queue.counts()[0]["pending"], "task")
     typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")
 

@@ -14,7 +14,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import Project, errors_as_sentences, log_to_console
+from loki.cli.common import Project, log_to_console
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-@errors_as_sentences
 def command(
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on, and run each task when it is due.")

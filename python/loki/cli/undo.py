@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import errors_as_sentences, fail, show_json
+from loki.cli.common import Project, fail, show_json
 from loki.cli.show import find
 
 
-@errors_as_sentences
 def command(
     task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
-    project: Annotated[Path, typer.Option(help="The project's folder.")] = Path(),
+    project: Project = Path(),
     force: Annotated[
         bool, typer.Option("--force", help="Restore also files that somebody changed since.")
     ] = False,

@@ -13,7 +13,7 @@ import typer
 from loki.base.error import LokiError, UsageError
 from loki.base.text_format import amount
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Project, errors_as_sentences, log_to_console
+from loki.cli.common import Project, log_to_console
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import Verbose, Workers, stop_by_signal
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 
-@errors_as_sentences
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,

@@ -13,7 +13,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import INTERRUPTED, Project, errors_as_sentences, log_to_console, show_json
+from loki.cli.common import INTERRUPTED, Project, log_to_console, show_json
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _TOLD = {
 }
 
 
-@errors_as_sentences
 def command(
     agent: AgentName = None,
     agent_command: AgentCommand = None,

@@ -12,7 +12,7 @@ from loki.cli.common import INTERRUPTED, errors_as_sentences
 def test_ctrl_c_is_an_interrupt_also_at_a_question(
     end: type[BaseException], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @errors_as_sentences
+    @errors_as_sentences()
     def command() -> None:
         raise end
 

@@ -17,12 +17,11 @@ from typing import Annotated, Any
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import errors_as_sentences, log_to_console, show_json
+from loki.cli.common import log_to_console, show_json
 
 TOOLS = ("pytest", "ruff", "mypy")
 
 
-@errors_as_sentences
 def command(
     directory: Annotated[
         Path | None,

@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
-from loki.cli.common import Project, errors_as_sentences, show_json, since_moment
+from loki.cli.common import Project, show_json, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 HTML = (".html", ".htm")
 
 
-@errors_as_sentences
 def command(
     output: Annotated[
         Path | None,
