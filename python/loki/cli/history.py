@@ -15,6 +15,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
+from loki.base.time import moment
 from loki.cli.common import Project, since_moment
 from loki.cli.show import find
 
@@ -50,8 +51,6 @@ class Filter:
 
     def takes(self, attempt: Attempt) -> bool:
         """Whether an attempt is wanted."""
-        from loki.base.time import moment
-
         missing = NOTHING if attempt.result == "failed" else ""
         begun = moment(attempt.timestamp) if self.since else None
         return (

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loki.base.control_characters import escape_control_characters
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
+from loki.base.time import moment
 from loki.cli.common import (
     Project,
     errors_as_sentences,
@@ -140,8 +142,6 @@ def _head(one: Request, root: Path, now: datetime) -> Iterator[str]:
 
 def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Iterator[str]:
     """One request, its evidence, what follows of each answer, and its page."""
-    from loki.base.control_characters import escape_control_characters
-
     yield from _head(one, workspace.root, now)
     if one.until:
         yield f"  until   {line(one.until)}; then {one.expires}"
@@ -166,15 +166,11 @@ def _typed(option: Option, one: Request, root: Path, where: str) -> str:
 
 def ago(text: str, now: datetime) -> str:
     """How long ago a moment was; "" where nobody knows."""
-    from loki.base.time import moment
-
     at = moment(text)
     return "" if at is None else f"{span(max(0.0, (now - at).total_seconds()) * 1000)} ago"
 
 
 def _left(text: str, now: datetime) -> str:
-    from loki.base.time import moment
-
     at = moment(text)
     if at is None:
         return ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
 from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
@@ -84,7 +85,6 @@ def list_(
 
     Example: `loki queue list --list failed --json`
     """
-    from loki.base.error import UsageError
     from loki.jobs.queue.queued_task import LISTS
 
     names = [name for name in LISTS if list_name in {None, name}]
@@ -125,8 +125,7 @@ def block(
 
     Example: `loki queue block fix-login "the wording is not decided"`
     """
-    queue = _open(project)
-    _show(queue, queue.block(_find(queue, id_), reason).id, json)
+    _act(project, id_, json, lambda queue, task: queue.block(task, reason))
 
 
 @app.command("unblock")
@@ -135,8 +134,7 @@ def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki queue unblock fix-login`
     """
-    queue = _open(project)
-    _show(queue, queue.unblock(_find(queue, id_)).id, json)
+    _act(project, id_, json, lambda queue, task: queue.unblock(task))
 
 
 @app.command("priority")
@@ -152,8 +150,7 @@ def priority(
     """
     from loki.cli.submit import priority_of
 
-    queue = _open(project)
-    _show(queue, queue.prioritize(_find(queue, id_), priority_of(value)).id, json)
+    _act(project, id_, json, lambda queue, task: queue.prioritize(task, priority_of(value)))
 
 
 @app.command("remove")
@@ -169,8 +166,7 @@ def remove(
 
     Example: `loki queue remove fix-login --reason "the page is gone"`
     """
-    queue = _open(project)
-    _show(queue, queue.abandon(_find(queue, id_), reason).id, json)
+    _act(project, id_, json, lambda queue, task: queue.abandon(task, reason))
 
 
 @app.command("retry")
@@ -179,8 +175,7 @@ def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki queue retry fix-login`
     """
-    queue = _open(project)
-    _show(queue, queue.requeue(_find(queue, id_)).id, json)
+    _act(project, id_, json, lambda queue, task: queue.requeue(task))
 
 
 @app.command("release")
@@ -191,8 +186,7 @@ def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki queue release fix-login`
     """
-    queue = _open(project)
-    _show(queue, queue.take_back(_find(queue, id_)).id, json)
+    _act(project, id_, json, lambda queue, task: queue.take_back(task))
 
 
 # --- showing ------------------------------------------------------------------------------------------
@@ -204,8 +198,9 @@ def _open(project: Path) -> Queue:
     return project_queue.queue_of(open_project(project))
 
 
-def _find(queue: Queue, id_: str) -> str:
-    return find(queue.lists().ids(), id_)
+def _act(project: Path, id_: str, json: bool, action: Callable[[Queue, str], QueuedTask]) -> None:
+    queue = _open(project)
+    _show(queue, action(queue, find(queue.lists().ids(), id_)).id, json)
 
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from loki.base.error import LokiError
+from loki.base.time import isoformat
 from loki.cli.command_table import CommandGroup
 from loki.cli.common import errors_as_sentences, fail
 
@@ -99,10 +101,8 @@ def changes_nothing() -> bool:
 
 def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     """Keep with a triage what its agent tried; where that cannot be, it is refused all the same."""
-    from loki.base.error import LokiError
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
-    from loki.base.time import isoformat
     from loki.jobs.triage.triage_audit import refused_commands_log
     from loki.jobs.triage.triage_policy import parts_of
     from loki.stores import open_store

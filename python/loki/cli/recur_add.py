@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,10 +21,6 @@ from loki.cli.recur_common import (
     Zone,
     schedule_said,
 )
-
-if TYPE_CHECKING:
-    from loki.jobs.recurring.recurring_definition import Work
-    from loki.workspace import Workspace
 
 
 def command(
@@ -98,6 +94,7 @@ def command(
     or `loki recur add --cron @daily --task "make the tests pass" --check "pytest -q" --agent claude`
     """
     from loki.cli import recur_show
+    from loki.jobs.recurring import recurring_agent_run
     from loki.jobs.recurring.recurring_definition import Work, defined
     from loki.jobs.recurring.scheduling import recurring_tasks
 
@@ -133,7 +130,8 @@ def command(
         pass_environment=tuple(pass_env or ()),
         now=workspace.clock.now(),
     )
-    _must_be_able_to_work(workspace, made, work)
+    if made.agent is not None:  # say now what would be wrong with every run
+        recurring_agent_run.spec_of(workspace, made)
     recurring_tasks(workspace).add(made)
     if json:
         show_json(recur_show.as_data(made, workspace))
@@ -146,13 +144,3 @@ def _only_with_task(*said: object) -> None:
         raise UsageError(
             "what is the agent to do? --agent, --check and the like are for --task 'WHAT'"
         )
-
-
-def _must_be_able_to_work(workspace: Workspace, made: object, work: Work) -> None:
-    """Say now what would be wrong with every run."""
-    from loki.jobs.recurring import recurring_agent_run
-    from loki.jobs.recurring.recurring_task import RecurringTask
-
-    if work.agent is not None:
-        assert isinstance(made, RecurringTask)
-        recurring_agent_run.spec_of(workspace, made)

@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_task import RecurringTask
-
-Text = str | None
-Texts = list[str] | None
-
-NewTask = Annotated[
-    Text, typer.Option("--task", help="Of an agent's task: what it is to achieve from now on.")
-]
-NewChecks = Annotated[
-    Texts,
-    typer.Option(
-        "--check",
-        help="Likewise: its checks from now on; repeat it for more, '' for the project's own.",
-    ),
-]
-NewReviewer = Annotated[
-    Text,
-    typer.Option("--reviewer-command", help="Likewise: judges criteria; '' for none."),
-]
-NewEvaluator = Annotated[
-    Text,
-    typer.Option("--evaluate-command", help="Likewise: looks at runs that failed; '' for none."),
-]
-NewKind = Annotated[Text, typer.Option("--kind", help=f"Likewise: {', '.join(KINDS)}.")]
-NewComplexity = Annotated[
-    Text, typer.Option("--complexity", help=f"Likewise: {', '.join(COMPLEXITIES)}.")
-]
-NewScope = Annotated[
-    Texts,
-    typer.Option(
-        "--scope",
-        help="Likewise: files, folders or globs that it is about; repeat it for more, '' for none.",
-    ),
-]
-NewAttempts = Annotated[
-    int | None, typer.Option("--max-attempts", min=1, help="Likewise: attempts in each run.")
-]
 
 
 def agent_changes(

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.cli.agent import AgentCommand, AgentName
 from loki.cli.common import Json, Project, open_project, show_json
 from loki.cli.recur_agent import (
-    NewAttempts,
-    NewChecks,
-    NewComplexity,
-    NewEvaluator,
-    NewKind,
-    NewReviewer,
-    NewScope,
-    NewTask,
     agent_changed,
     agent_changes,
 )
@@ -107,16 +100,37 @@ def edit(
     command: Annotated[
         str | None, typer.Option(help="Another command; its words as a shell would split them.")
     ] = None,
-    task_text: NewTask = None,
+    task_text: Annotated[
+        str | None,
+        typer.Option("--task", help="Of an agent's task: what it is to achieve from now on."),
+    ] = None,
     agent: AgentName = None,
     agent_command: AgentCommand = None,
-    check: NewChecks = None,
-    reviewer_command: NewReviewer = None,
-    evaluate_command: NewEvaluator = None,
-    kind: NewKind = None,
-    complexity: NewComplexity = None,
-    scope: NewScope = None,
-    max_attempts: NewAttempts = None,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Likewise: its checks from now on; repeat it for more, '' for the project's own."
+        ),
+    ] = None,
+    reviewer_command: Annotated[
+        str | None, typer.Option(help="Likewise: judges criteria; '' for none.")
+    ] = None,
+    evaluate_command: Annotated[
+        str | None, typer.Option(help="Likewise: looks at runs that failed; '' for none.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help=f"Likewise: {', '.join(KINDS)}.")] = None,
+    complexity: Annotated[
+        str | None, typer.Option(help=f"Likewise: {', '.join(COMPLEXITIES)}.")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Likewise: files, folders or globs that it is about; repeat it for more, '' for none."
+        ),
+    ] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(min=1, help="Likewise: attempts in each run.")
+    ] = None,
     timeout: Timeout = None,
     tag: Annotated[
         list[str] | None,

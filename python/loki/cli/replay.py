@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loki.base.error import UsageError
 from loki.base.text_format import line
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ def command(
     Exit codes: 0 read, 1 loki itself could not work, 2 usage.
     """
     from loki.adapters.monitor.recorded_run_files import Read, recorded_runs
-    from loki.base.error import UsageError
 
     wrong = sorted({*(only or ())} - {*KINDS})
     if wrong:

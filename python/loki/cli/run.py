@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.action.task import COMPLEXITIES, KINDS
+from loki.base.control_characters import escape_control_characters
 from loki.base.text_format import line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
@@ -195,7 +196,6 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
 
 def _how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
-    from loki.base.control_characters import escape_control_characters
     from loki.people.approval import Approvals
     from loki.stores import open_store
 

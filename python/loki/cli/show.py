@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loki.base.error import UsageError
+from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.common import Json, Project, show_json
 from loki.memory.task_record import TaskRecord
@@ -152,7 +152,6 @@ def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
 
 def _who(workspace: Workspace, record: TaskRecord) -> str:
     """Who works on a task that has not ended, as far as the queue knows."""
-    from loki.base.error import StoreError
     from loki.cli import queue
 
     if record.outcome:

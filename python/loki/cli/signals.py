@@ -44,6 +44,7 @@ app = typer.Typer(
     ),
 )
 
+All = Annotated[bool, typer.Option("--all", help="Also those that are done, or of another run.")]
 Id = Annotated[str, typer.Argument(help="Id of the signal, its file's name, or how either begins.")]
 
 _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
@@ -52,9 +53,7 @@ _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 @app.callback()
 def _default(
     context: typer.Context,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Also those that are done, or of another run.")
-    ] = False,
+    all_: All = False,
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -64,9 +63,7 @@ def _default(
 
 @app.command("list")
 def list_(
-    all_: Annotated[
-        bool, typer.Option("--all", help="Also those that are done, or of another run.")
-    ] = False,
+    all_: All = False,
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -74,7 +71,25 @@ def list_(
 
     Example: `loki signals list --all`
     """
-    _list(project, all_, json)
+    from loki.jobs.signals import signals_of
+
+    workspace = open_project(project)
+    signals = signals_of(workspace)
+    known = signals.all()
+    shown = known if all_ else [one for one in known if one.standing in {"pending", "unreadable"}]
+    if json:
+        show_json([one.to_dict() for one in shown])
+        return
+    for one in shown:
+        for row in _told(one, workspace):
+            typer.echo(row)
+    rest = len(known) - len(shown)
+    if rest:
+        typer.echo(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
+    if not known:
+        typer.echo("No signal waits: see `loki signals --help` for what there is.")
+    for name in signals.foreign():
+        typer.echo(f".loki/{line(name)}: is no signal; see `loki signals --help`")
 
 
 @app.command("show")
@@ -210,28 +225,6 @@ def _find(workspace: Workspace, wanted: str) -> Signal:
     if wanted in by_file or any(name.startswith(wanted) for name in by_file):
         return by_file[find(list(by_file), wanted, "signal")]
     return by_id[find(list(by_id), wanted, "signal")]
-
-
-def _list(project: Path, all_: bool, json: bool) -> None:
-    from loki.jobs.signals import signals_of
-
-    workspace = open_project(project)
-    signals = signals_of(workspace)
-    known = signals.all()
-    shown = known if all_ else [one for one in known if one.standing in {"pending", "unreadable"}]
-    if json:
-        show_json([one.to_dict() for one in shown])
-        return
-    for one in shown:
-        for row in _told(one, workspace):
-            typer.echo(row)
-    rest = len(known) - len(shown)
-    if rest:
-        typer.echo(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
-    if not known:
-        typer.echo("No signal waits: see `loki signals --help` for what there is.")
-    for name in signals.foreign():
-        typer.echo(f".loki/{line(name)}: is no signal; see `loki signals --help`")
 
 
 def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:

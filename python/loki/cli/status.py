@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from loki.base.text_format import amount, line, span
+from loki.base.time import moment
 from loki.cli.common import Json, Project, open_project, project_option, show_json
 from loki.cli.inbox import ago, listed
 from loki.cli.read_only import changes_nothing
@@ -124,8 +125,6 @@ def _recurring(found: Status, now: datetime) -> Iterator[str]:
 
 
 def _in(text: str, now: datetime) -> str:
-    from loki.base.time import moment
-
     at = moment(text)
     if at is None:
         return ""

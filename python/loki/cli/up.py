@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from loki.base.error import LokiError, UsageError
+from loki.base.error import LokiError
 from loki.base.text_format import amount
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Project, log_to_console
+from loki.cli.common import Project, open_project
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
-from loki.cli.work import Verbose, Workers, stop_by_signal
-from loki.cli.work import tell as tell_work
+from loki.cli.work import Verbose, Workers, pool_of
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.dispatcher import Dispatcher
@@ -45,34 +44,15 @@ def command(
     Example: `loki up --agent claude`
     """
     from loki.cli.dead_letter_text import echo
-    from loki.cli.run import take_signals
     from loki.execution.stop_request import listening
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_follower import followed
-    from loki.jobs.work.maintenance import run_maintenance
-    from loki.jobs.work.queued_task_spec import DefaultAgent
-    from loki.jobs.work.worker_pool import WorkerPool
-    from loki.runtime import Runtime
 
-    if agent is not None and agent_command is not None:
-        raise UsageError("--agent and --agent-command both say who works: expected one of them")
-    log_to_console(logging.INFO if verbose else logging.WARNING)
-    workspace = Runtime(project)
-    default = DefaultAgent(agent or "", agent_command or "")
-    default.must_be_able(workspace)
-    take_signals()
-    run_maintenance(workspace, echo)
-    dispatcher = scheduling.dispatcher(workspace)
+    workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
+    pool = pool_of(workspace, agent, agent_command, workers, watch=True)
     parallel = workers or workspace.config.work.parallel
-    pool = WorkerPool(
-        workspace,
-        parallel,
-        default=default,
-        watch=True,
-        tell=tell_work,
-    )
-    stop_by_signal(pool)
+    dispatcher = scheduling.dispatcher(workspace)
     ticking = threading.Thread(
         target=_tick, args=(workspace, dispatcher, pool), name="loki-dispatcher"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +14,14 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import INTERRUPTED, Project, log_to_console, show_json
+from loki.cli.common import INTERRUPTED, Project, open_project, show_json
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
     from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.work.finish import Finished
     from loki.jobs.work.worker_pool import PoolCounts, WorkerPool
+    from loki.workspace import Workspace
 
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]")
@@ -42,6 +44,13 @@ _TOLD = {
     "cancelled": "cancelled",
     "lost": "lost to another worker",
 }
+
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
+]
 
 
 def command(
@@ -79,20 +88,53 @@ def command(
 
     Example: `loki submit --task "fix the login test" --check "pytest -q"`, then `loki work --agent claude`
     """
-    import logging
-
     from loki.cli.dead_letter_text import echo
     from loki.jobs.dead_letters.daily_review import Daily
     from loki.jobs.signals.signal_follower import attend, followed
+
+    workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
+    pool = pool_of(workspace, agent, agent_command, workers, watch=watch, max_tasks=max_tasks)
+    with followed(workspace, Daily(workspace, echo)):
+        code = pool.run()
+    take_signals()
+    if code != INTERRUPTED:
+        attend(workspace)  # to the signals that the last tasks gave
+    if json:
+        finished = [one.to_dict() for one in pool.finished]
+        left = {"held_up": pool.delayed(), "nameless": pool.without_agent()}
+        show_json({"tasks": finished, **left, "exit_code": code})
+    else:
+        typer.echo(_summary(pool))
+    raise typer.Exit(code)
+
+
+def pool_of(
+    workspace: Workspace,
+    agent: str | None,
+    agent_command: str | None,
+    workers: int | None,
+    *,
+    watch: bool,
+    max_tasks: int | None = None,
+) -> WorkerPool:
+    """Workers for a project that has been tidied up; Ctrl-C stops them.
+
+    Args:
+        workspace: the project.
+        agent, agent_command: who works on tasks that name nobody: one of them, or none.
+        workers: how many; None: as the configuration says.
+        watch, max_tasks: as `WorkerPool` takes them.
+
+    Raises:
+        UsageError: both are to work, or who is to cannot.
+    """
+    from loki.cli.dead_letter_text import echo
     from loki.jobs.work.maintenance import run_maintenance
     from loki.jobs.work.queued_task_spec import DefaultAgent
     from loki.jobs.work.worker_pool import WorkerPool
-    from loki.runtime import Runtime
 
     if agent is not None and agent_command is not None:
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
-    log_to_console(logging.INFO if verbose else logging.WARNING)
-    workspace = Runtime(project)
     default = DefaultAgent(agent or "", agent_command or "")
     default.must_be_able(workspace)
     take_signals()
@@ -106,18 +148,7 @@ def command(
         tell=tell,
     )
     stop_by_signal(pool)
-    with followed(workspace, Daily(workspace, echo)):
-        code = pool.run()
-    take_signals()
-    if code != INTERRUPTED:
-        attend(workspace)  # to the signals that the last tasks gave
-    if json:
-        finished = [one.to_dict() for one in pool.finished]
-        left = {"held_up": pool.delayed(), "nameless": pool.without_agent()}
-        show_json({"tasks": finished, **left, "exit_code": code})
-    else:
-        typer.echo(_summary(pool))
-    raise typer.Exit(code)
+    return pool
 
 
 def stop_by_signal(pool: WorkerPool) -> None:

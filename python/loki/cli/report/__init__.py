@@ -12,6 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
+from loki.base.time import isoformat, moment
 from loki.cli.common import Project, show_json, since_moment
 from loki.cli.show import find
 
@@ -77,7 +78,6 @@ def summarize(
         tasks: ids of the tasks; all where nothing is said.
         since: only executions whose last attempt began then or later.
     """
-    from loki.base.time import moment
     from loki.memory.summary import Summary
 
     summary = Summary()
@@ -145,7 +145,6 @@ def _page(
     *,
     html: bool,
 ) -> str:
-    from loki.base.time import isoformat
     from loki.cli.report import html as html_page
     from loki.cli.report import markdown, terminal
     from loki.cli.report.sections import compose, pages_from
