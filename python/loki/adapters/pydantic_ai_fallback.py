@@ -1,4 +1,4 @@
-"""pydantic-ai: what is asked in a model's place, where the model may be one that falls back by itself.
+"""pydantic-ai: what is asked in a model's place: through breakers, also where it falls back by itself.
 
 Each member of pydantic-ai's ``FallbackModel`` passes a breaker of its own and is asked once: what fails, or
 may not be asked, is left for the next one at once.
@@ -6,12 +6,13 @@ may not be asked, is left for the next one at once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
 from functools import partial
 from typing import Any
 
+from pydantic_ai import ModelSettings
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, StreamedResponse
@@ -21,7 +22,6 @@ from pydantic_ai.models.wrapper import WrapperModel
 from loki.action.loop.agent_call import is_resilient
 from loki.adapters.monitor.fallback_calls import FallbackCalls
 from loki.adapters.monitor.monitor import Monitor
-from loki.adapters.pydantic_ai_model import AskedModel
 from loki.base.error import BreakerOpen
 
 
@@ -37,6 +37,47 @@ def asked_model(model: Model, monitor: Monitor) -> Model:
     if _has_members(model):
         return AskedFallback(model, monitor)
     return AskedModel(model, monitor.acall)
+
+
+class AskedModel(WrapperModel):
+    """A model whose calls go through a breaker; the client's own retries are off.
+
+    Args:
+        wrapped: the model.
+        ask: asks through the breaker of that name: as `loki.Monitor.acall`.
+    """
+
+    def __init__(self, wrapped: Model, ask: Callable[..., Awaitable[Any]]) -> None:
+        super().__init__(wrapped)
+        self._ask, self._breaker = ask, f"api/{wrapped.system}/{wrapped.model_name}"
+
+    async def request(
+        self, messages: Any, model_settings: Any, model_request_parameters: Any
+    ) -> ModelResponse:
+        """Ask, and again after an outage."""
+        asked = messages, once(self.wrapped, model_settings), model_request_parameters
+        answer: ModelResponse = await self._ask(self._breaker, self.wrapped.request, *asked)
+        return answer
+
+    @asynccontextmanager
+    async def request_stream(
+        self, messages: Any, model_settings: Any, *more: Any
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Ask for a stream, and again after an outage; what breaks in mid-stream is not asked again."""
+        async with AsyncExitStack() as stack:
+
+            async def begin() -> StreamedResponse:
+                asked = messages, once(self.wrapped, model_settings), *more
+                return await stack.enter_async_context(self.wrapped.request_stream(*asked))
+
+            yield await self._ask(self._breaker, begin)
+
+
+def once(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+    """Settings without the client's own retries, where the model has such a setting."""
+    if "max_retries" in model.unsupported_settings:
+        return settings
+    return ModelSettings(**{**(settings or {}), "max_retries": 0})
 
 
 class NotAsked(BreakerOpen, ModelAPIError):

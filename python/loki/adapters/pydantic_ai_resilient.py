@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
 
-from loki.adapters.pydantic_ai_model import once
+from loki.adapters.pydantic_ai_fallback import once
 from loki.adapters.resilient_calls import ResilientCalls
 
 

@@ -12,13 +12,11 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar, cast
 
-from loki.adapters.monitor.breaker_call import Answered, NoOutage, Question, seen
+from loki.adapters.monitor.breaker_call import Answered, Heard, Judge, NoOutage, Question, begun
 from loki.agents.client_outage import normalized
 from loki.agents.endpoint import CallUsage, Endpoint
 from loki.agents.fallback_chain import ChainRun
-from loki.agents.fallback_driver import adrive, drive
 from loki.agents.resilient_llm import ResilientLLM
-from loki.base.error import AgentError, BreakerOpen
 
 T = TypeVar("T")
 
@@ -62,21 +60,13 @@ class ResilientCalls:
             Exception: what the last one raised, where none answered; what is no error of a call, such
                 as a bug in a model's own code, at once.
         """
-        heard: list[Exception] = []
-        try:
-            return cast(T, drive(self._run(calls, heard)).value)
-        except (NoOutage, AgentError, BreakerOpen) as error:
-            final = seen(error, heard)
-        raise final
+        heard = Heard()
+        return cast(T, heard.answer(self._run(calls, heard.asking)))
 
     async def aask(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> T:
         """The same without blocking the event loop."""
-        heard: list[Exception] = []
-        try:
-            return cast(T, (await adrive(self._run_async(calls, heard))).value)
-        except (NoOutage, AgentError, BreakerOpen) as error:
-            final = seen(error, heard)
-        raise final
+        heard = Heard()
+        return cast(T, await heard.aanswer(self._run(calls, heard.aasking)))
 
     def stream(self, calls: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
         """The pieces of the first answer; what breaks after its first piece is not asked again."""
@@ -93,53 +83,18 @@ class ResilientCalls:
         is_silent: Callable[[T], bool] = lambda _: False,
     ) -> AsyncIterator[T]:
         """The same without blocking; ``is_silent``: pieces before which nothing was said yet."""
-
-        async def begin(call: Callable[[], AsyncIterator[T]]) -> tuple[list[T], AsyncIterator[T]]:
-            first, pieces = [], call()
-            async for piece in pieces:
-                first.append(piece)
-                if not is_silent(piece):
-                    break
-            return first, pieces
-
-        first, pieces = await self.aask([partial(begin, call) for call in calls])
+        first, pieces = await self.aask([partial(begun, call, is_silent) for call in calls])
         for piece in first:
             yield piece
         async for piece in pieces:
             yield piece
 
     def _run(
-        self, calls: Sequence[Callable[[], Any]], heard: list[Exception]
+        self, calls: Sequence[Any], asking: Callable[[Any, Judge], Callable[[Question], Any]]
     ) -> ChainRun[Answered]:
-        def asking(name: str, call: Callable[[], Any]) -> Callable[[Question], Answered]:
-            def ask(_question: Question) -> Answered:
-                try:
-                    return Answered(call())
-                except Exception as error:
-                    raise self._judged(error, name, heard) from error
-
-            return ask
-
-        return self._of(calls, asking)
-
-    def _run_async(
-        self, calls: Sequence[Callable[[], Awaitable[Any]]], heard: list[Exception]
-    ) -> ChainRun[Answered]:
-        def asking(name: str, call: Callable[[], Awaitable[Any]]) -> Callable[[Question], Any]:
-            async def ask(_question: Question) -> Answered:
-                try:
-                    return Answered(await call())
-                except Exception as error:
-                    raise self._judged(error, name, heard) from error
-
-            return ask
-
-        return self._of(calls, asking)
-
-    def _of(self, calls: Sequence[Any], asking: Callable[[str, Any], Any]) -> ChainRun[Answered]:
         members: list[Endpoint[Answered]] = [
             Endpoint(
-                asking(llm.breaker, call),
+                asking(call, partial(self._judged, llm.breaker)),
                 lambda _: CallUsage(),
                 llm.provider,
                 llm.model,
@@ -150,6 +105,5 @@ class ResilientCalls:
         ways = self._llm.ways
         return ChainRun(members, Question(), ways, wait=ways.wait)
 
-    def _judged(self, error: Exception, name: str, heard: list[Exception]) -> Exception:
-        heard.append(error)
+    def _judged(self, name: str, error: Exception) -> Exception:
         return normalized(error, name, self._llm.ways.clock.now()) or NoOutage(error)

@@ -17,8 +17,8 @@ MOST = 150
 """Lines of code of all its files, without blank ones, docstrings and comments."""
 
 ADAPTERS = {
-    "pydantic-ai": ["pydantic_ai", "pydantic_ai_model"],
-    "fallback models of pydantic-ai": ["pydantic_ai_fallback"],
+    "pydantic-ai": ["pydantic_ai"],
+    "models of pydantic-ai, also those that fall back": ["pydantic_ai_fallback"],
     "fallback models of LangChain": ["langchain_fallback"],
     "LangChain and LangGraph": ["langchain", "langgraph"],
     "OpenAI Agents SDK": ["openai_agents"],

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast
 
 from loki.agents.client_outage import outage
 from loki.agents.endpoint import CallUsage, ChainOptions, Endpoint
@@ -18,6 +19,7 @@ from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import AgentError, BreakerOpen, LLMError
 
 T = TypeVar("T")
+Judge: TypeAlias = Callable[[Exception], Exception]
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,62 @@ class Way:
         return ChainRun([member], question, ways, task, ways.wait if wait is None else wait)
 
 
+class Heard:
+    """What the calls for one answer raise: judged for the chain, kept for the caller."""
+
+    def __init__(self) -> None:
+        self._raised: list[Exception] = []
+
+    def asking(self, function: Callable[[], Any], judged: Judge) -> Callable[[Question], Answered]:
+        """How a chain asks by a function.
+
+        Args:
+            function: asks once.
+            judged: tells an outage from what nobody asks again for.
+        """
+
+        def ask(_question: Question) -> Answered:
+            try:
+                return Answered(function())
+            except Exception as error:
+                self._raised.append(error)
+                raise judged(error) from error
+
+        return ask
+
+    def aasking(self, function: Callable[[], Awaitable[Any]], judged: Judge) -> Callable[..., Any]:
+        """The same of one whose answer is awaited."""
+
+        async def ask(_question: Question) -> Answered:
+            try:
+                return Answered(await function())
+            except Exception as error:
+                self._raised.append(error)
+                raise judged(error) from error
+
+        return ask
+
+    def answer(self, run: ChainRun[Answered]) -> Any:
+        """What comes of a chain.
+
+        Raises:
+            Exception: what the caller is to see; see `seen`.
+        """
+        try:
+            return drive(run).value
+        except (NoOutage, AgentError, BreakerOpen) as error:
+            final = seen(error, self._raised)
+        raise final  # out here, so that the caller's own exception gets no context of ours
+
+    async def aanswer(self, run: ChainRun[Answered]) -> Any:
+        """The same without blocking the event loop."""
+        try:
+            return (await adrive(run)).value
+        except (NoOutage, AgentError, BreakerOpen) as error:
+            final = seen(error, self._raised)
+        raise final
+
+
 def call(
     ways: ChainOptions,
     name: str,
@@ -113,23 +171,11 @@ def call(
     **how: Any,
 ) -> T:
     """Call a function; see `loki.Monitor.call`, and `Way` for ``how``."""
-    way, heard = Way(**how), list[Exception]()
+    way, heard = Way(**how), Heard()
     if not name:
         return function()
-
-    def ask(_question: Question) -> Answered:
-        try:
-            return Answered(function())
-        except Exception as error:
-            heard.append(error)
-            raise way.judged(error, name, ways) from error
-
-    run = way.run(ways, name, task, ask, wait)
-    try:
-        return cast(T, drive(run).value)
-    except (NoOutage, AgentError, BreakerOpen) as error:
-        final = seen(error, heard)
-    raise final  # out here, so that the caller's own exception gets no context of ours
+    ask = heard.asking(function, lambda error: way.judged(error, name, ways))
+    return cast(T, heard.answer(way.run(ways, name, task, ask, wait)))
 
 
 async def acall(
@@ -141,23 +187,11 @@ async def acall(
     **how: Any,
 ) -> T:
     """Await a function's answer; see `loki.Monitor.acall`, and `Way` for ``how``."""
-    way, heard = Way(**how), list[Exception]()
+    way, heard = Way(**how), Heard()
     if not name:
         return await function()
-
-    async def ask(_question: Question) -> Answered:
-        try:
-            return Answered(await function())
-        except Exception as error:
-            heard.append(error)
-            raise way.judged(error, name, ways) from error
-
-    run = way.run(ways, name, task, ask, wait)
-    try:
-        return cast(T, (await adrive(run)).value)
-    except (NoOutage, AgentError, BreakerOpen) as error:
-        final = seen(error, heard)
-    raise final  # out here, so that the caller's own exception gets no context of ours
+    ask = heard.aasking(function, lambda error: way.judged(error, name, ways))
+    return cast(T, await heard.aanswer(way.run(ways, name, task, ask, wait)))
 
 
 async def astream(
@@ -169,20 +203,29 @@ async def astream(
     wait: float | None = None,
 ) -> AsyncIterator[T]:
     """The events of a stream; see `loki.Monitor.astream`."""
-
-    async def begin() -> tuple[list[T], AsyncIterator[T]]:
-        events, stream = [], function()
-        async for event in stream:
-            events.append(event)
-            if not is_silent(event):
-                break
-        return events, stream
-
+    begin = partial(begun, function, is_silent)
     events, stream = await acall(ways, name, task, begin, wait)
     for event in events:
         yield event
     async for event in stream:
         yield event
+
+
+async def begun(
+    function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
+) -> tuple[list[T], AsyncIterator[T]]:
+    """The events of a stream until it has said something, and the stream.
+
+    Args:
+        function: begins it.
+        is_silent: whether an event says nothing yet.
+    """
+    events, stream = [], function()
+    async for event in stream:
+        events.append(event)
+        if not is_silent(event):
+            break
+    return events, stream
 
 
 def seen(error: Exception, heard: list[Exception]) -> Exception:
