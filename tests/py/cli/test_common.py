@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 
-from loki.cli.common import INTERRUPTED, errors_as_sentences
+from loki.cli.common import INTERRUPTED, errors_as_sentences, project_option
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, typer.Abort])
@@ -20,3 +22,8 @@ def test_ctrl_c_is_an_interrupt_also_at_a_question(
         command()
     assert ended.value.exit_code == INTERRUPTED
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_hint_names_another_project_so_that_it_can_be_typed() -> None:
+    assert project_option(Path()) == project_option(Path(".")) == ""
+    assert project_option(Path("my shop")) == " --project 'my shop'"
