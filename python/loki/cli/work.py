@@ -45,13 +45,6 @@ _TOLD = {
     "lost": "lost to another worker",
 }
 
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Tasks at a time. [default: [work] parallel, else 5]")
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
-]
-
 
 def command(
     agent: AgentName = None,
