@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from loki.base.time import Clock, SystemClock
 from loki.base.token_usage import TokenUsage
+from loki.decision import recovery
 from loki.decision.backoff import Backoff
 from loki.decision.breaker import Breaker
 from loki.decision.breaker_snapshot import BreakerSnapshot
@@ -16,7 +17,6 @@ from loki.decision.budget_meter import Meter
 from loki.decision.fallback_policy import RETRIES
 from loki.decision.limiter import Limiter, Slot
 from loki.decision.price import Prices
-from loki.decision.recovery import Failed
 from loki.decision.retry_budget import RetryBudget
 from loki.memory.call_log import Calls
 
@@ -179,7 +179,7 @@ class ChainOptions:
     def failed(self, breaker: str) -> None:
         """A call failed: capacity that grows again after an outage begins anew."""
         if breaker in self.limiters:
-            self.limiters[breaker].report(Failed(breaker))
+            self.limiters[breaker].report(recovery.Failed(breaker))
 
     def postpone(self, breaker: str, seconds: float, error: BaseException) -> None:
         """A service asked for a wait so long that nobody waits: it is left alone until then."""

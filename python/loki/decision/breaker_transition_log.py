@@ -9,7 +9,6 @@ breakers' own file.
 from __future__ import annotations
 
 import json
-import logging
 import os
 from contextlib import suppress
 from datetime import datetime
@@ -17,14 +16,13 @@ from pathlib import Path
 
 from loki.base import atomic_file
 from loki.base.error import StoreError
+from loki.base.log import logger
 from loki.base.time import isoformat
 from loki.decision.breaker_snapshot import CircuitState
 from loki.decision.recovery import recovery_line
 
 TRANSITIONS = "breaker-transitions.jsonl"
 RECOVERIES = "circuit-recovery.log"
-
-logger = logging.getLogger("loki")
 
 
 class TransitionLog:

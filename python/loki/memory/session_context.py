@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.base.token_estimate import clip_to_tokens, tokens
-from loki.memory import front_matter, handoff, ledger
+from loki.memory import handoff, ledger
+from loki.memory.front_matter import parse
 from loki.memory.handoff import Handoff
 from loki.memory.ledger import DONE, Ledger
 
@@ -67,7 +68,7 @@ def read(document: str, text: str) -> SessionNote | None:
     """
     text = text[:LONGEST].lstrip("\ufeff")
     try:
-        fields, body = front_matter.parse(text) if text.startswith("---") else ({}, text)
+        fields, body = parse(text) if text.startswith("---") else ({}, text)
     except (ValueError, RecursionError):
         fields, body = {}, text
     if not body.strip():
