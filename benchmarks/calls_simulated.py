@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from loki.action.llm_protocol import Answer, Message, Request
+from loki.action.agent_protocol import Answer, Message, Request
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import AgentError, BreakerOpen, LLMError
-from loki.decision.breaker_presets import CALLS
+from loki.decision.breaker import CALLS
 from loki.testing import ManualClock
 
 LENGTHS = range(60, 241)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.honesty import Score
-from loki.people.escalation_trigger import DATA_LOSS, Case, triggers
+from loki.people.escalation import DATA_LOSS, Case, triggers
 
 CACHE = Path("build/migrations")
 

@@ -16,9 +16,8 @@ from typing import Any, cast
 
 import yaml
 
-from loki.decision.drift.change_relation import Goal, Kind, Touched
 from loki.decision.drift.drift import SEVERITIES, Drift, Proposed, detect, rank, worst
-from loki.decision.drift.task_vocabulary import is_telling, names_in
+from loki.decision.drift.task_relation import Goal, Kind, Touched, is_telling, names_in
 
 FOLDER = Path(__file__).parents[1] / "tests/py/decision/drift"
 PARTS = ("tuning", "kept_back", "kept_back_second")

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.drift import interrupts
-from loki.decision.drift.change_relation import Goal, Kind, Touched
 from loki.decision.drift.drift import Proposed, detect, worst
-from loki.decision.drift.task_vocabulary import defined_in, imported_in, names_in
+from loki.decision.drift.task_relation import Goal, Kind, Touched, defined_in, imported_in, names_in
 
 ELSEWHERE = 37
 """How many commits on the other message is taken from; a prime, chosen."""

@@ -165,7 +165,7 @@ def attempt_record(
 
 
 FIGURES = """\
-from loki.memory.summary import Summary
+from loki.memory.attempt_metrics import Summary
 from loki import Workspace
 
 summary = Summary()

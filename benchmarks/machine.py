@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loki.action.changes.disk_journal_storage import DiskJournalStorage
+from loki.action.changes.journal_storage import DiskJournalStorage
 from loki.base import atomic_file
 
 CALLS = (

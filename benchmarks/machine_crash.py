@@ -26,7 +26,7 @@ import loki
 from benchmarks.machine import Crash, crashed
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.journal import Journal
-from loki.base import process_owner
+from loki.base import locks
 from loki.base.atomic_file import is_temporary
 from loki.jobs.queue import queue_file_sync, worker_lock
 from loki.jobs.queue.queue import Queue
@@ -304,9 +304,9 @@ def _after_reboot(scenario: Scenario, project: Path, told: list[str]) -> list[st
     child = os.fork()
     if child == 0:
         try:
-            for module in (process_owner, worker_lock, queue_file_sync):
+            for module in (locks, worker_lock, queue_file_sync):
                 vars(module)["boot_id"] = lambda: "the next"
-            process_owner._where.cache_clear()
+            locks._where.cache_clear()
             problems = list(scenario.check(project, told))
             # Below .loki they go with time: of another boot nobody can tell whether they are written.
             problems += [

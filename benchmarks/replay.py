@@ -3,7 +3,7 @@
     python -m benchmarks.replay FILE… [--half kept] [--agents] [--show stops]
     python -m benchmarks.replay --get build/runs          # fetches public runs first, and replays them
 
-Files are as `loki.adapters.monitor.recorded_run_files` reads them: a run a line, or sessions of Claude
+Files are as `loki.adapters.monitor.recorded_run` reads them: a run a line, or sessions of Claude
 Code. A replay does
 not react: what an agent would have done with what it is told, nobody knows. The rivals are those of
 `benchmarks.replay_peers`. Time grows with the calls, about 2 ms each; runs are read one after the other.
@@ -23,9 +23,16 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks import replay_peers, replay_runs
-from loki.adapters.monitor.recorded_run import Ends, Made, RecordedRun, Window
-from loki.adapters.monitor.recorded_run_files import Read, recorded_runs
-from loki.adapters.monitor.replay import Remark, remarks
+from loki.adapters.monitor.recorded_run import (
+    Ends,
+    Made,
+    Read,
+    RecordedRun,
+    Remark,
+    Window,
+    recorded_runs,
+    remarks,
+)
 
 LOKI = "loki"
 WATCHERS = (LOKI, *replay_peers.PEERS)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from loki.adapters.monitor.recorded_run import Ends, Made, RecordedRun
-from loki.adapters.monitor.replay import Remark
+from loki.adapters.monitor.recorded_run import Ends, Made, RecordedRun, Remark
 from loki.base.secret import mask_secrets
 from loki.memory.quote import one_line
 
@@ -173,7 +172,7 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
 
 
 def remarks(run: RecordedRun, peer: Callable[[], Peer]) -> Iterator[Remark]:
-    """What a peer would have said to a run, as `loki.adapters.monitor.recorded_run_files.remarks` says it
+    """What a peer would have said to a run, as `loki.adapters.monitor.recorded_run.remarks` says it
     of loki: nothing
     more in a turn once it has stopped it."""
     watcher, stopped = peer(), None

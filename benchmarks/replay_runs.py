@@ -1,7 +1,7 @@
 """Public runs of coding agents for `benchmarks.replay`: the example rollouts of NVIDIA's NeMo Gym.
 
 Its source distributions (Apache-2.0) hold a few rollouts of each agent that it knows, for people to look at.
-They become one run a line, as `loki.adapters.monitor.recorded_run_files` reads it; `replay_rollouts` takes
+They become one run a line, as `loki.adapters.monitor.recorded_run` reads it; `replay_rollouts` takes
 them apart.
 """
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from loki.memory.suites.suite_run import SuiteFailure
+from loki.memory.suites.suite_history import SuiteFailure
 from loki.pytest_plugin.source.assertion_reader import assertions_of
 from loki.recognition.failure import recognize
 from loki.recognition.root_cause import root_causes
@@ -33,7 +33,7 @@ from loki.recognition.root_cause import root_causes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loki.memory.suites.suite_run import Phase
+    from loki.memory.suites.suite_history import Phase
     from loki.recognition.failure import Failure
 
 DATA = Path(__file__).with_suffix(".yml")

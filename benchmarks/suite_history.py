@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from loki.decision.suites.suite_summary import summarize
 from loki.memory.store import ForgivingStore
-from loki.memory.suites.suite_history import DOCUMENT, LOG, SuiteHistory
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites.suite_history import DOCUMENT, LOG, SuiteFailure, SuiteHistory, SuiteRun
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 

@@ -24,10 +24,8 @@ from pathlib import Path
 import yaml
 
 from benchmarks import self_review
-from loki.action.checks.judging.code_chunks import Chunk, chunks
-from loki.action.checks.judging.seen_failures import SeenFailures
-from loki.action.checks.judging.touched_tests import Pair, touched
-from loki.decision.drift.path_kinds import kinds_of_path
+from loki.action.checks.judging.touched_tests import Chunk, Pair, SeenFailures, chunks, touched
+from loki.decision.drift.task_relation import kinds_of_path
 
 DATA = Path(__file__).with_suffix(".yml")
 MOST = 20

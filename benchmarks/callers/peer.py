@@ -24,7 +24,7 @@ TIMEOUT = 30.0
 def loki_(job: dict[str, Any]) -> Callable[[], object]:
     """loki as it comes: `ResilientLLM` of one model or more, with the caller's patience."""
     import loki
-    from loki.action.llm_protocol import Message, Request
+    from loki.action.agent_protocol import Message, Request
 
     models = [
         loki.OpenAILLM(f"m{number}", base_url=f"{url}/v1", api_key="none", api="chat")

@@ -15,9 +15,9 @@ import loki
 from fuzz.state.project import CHECK, run
 from loki import analysis
 from loki.adapters.hooks import hook_handler
-from loki.adapters.mcp_tools import Tools
+from loki.adapters.mcp import Tools
 from loki.decision.monitor.tool_call import ToolCall
-from loki.jobs.work import task_stop
+from loki.jobs.work import task_interventions
 
 Face = Callable[[], object]
 
@@ -139,7 +139,7 @@ def _library_acts() -> None:
 
 def _up() -> None:
     """All that goes on by itself, until somebody ends it."""
-    ends = threading.Timer(UP, task_stop.broadcast, (Path(".loki"), "stop", 0.0))
+    ends = threading.Timer(UP, task_interventions.broadcast, (Path(".loki"), "stop", 0.0))
     ends.start()
     try:
         run("up", "--workers", "1")

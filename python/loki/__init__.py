@@ -10,20 +10,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from loki.action.agent_protocol import LLM as LLM
     from loki.action.agent_protocol import Agent as Agent
+    from loki.action.agent_protocol import Answer as Answer
     from loki.action.agent_protocol import Briefing as Briefing
+    from loki.action.agent_protocol import Message as Message
     from loki.action.agent_protocol import Proposal as Proposal
     from loki.action.agent_protocol import ReflectionRequest as ReflectionRequest
     from loki.action.agent_protocol import Reflective as Reflective
+    from loki.action.agent_protocol import Request as Request
+    from loki.action.agent_protocol import Tool as Tool
     from loki.action.changes.change import Change as Change
     from loki.action.changes.change import Edit as Edit
     from loki.action.checks.check import Check as Check
-    from loki.action.llm_protocol import LLM as LLM
-    from loki.action.llm_protocol import Answer as Answer
-    from loki.action.llm_protocol import Message as Message
-    from loki.action.llm_protocol import Request as Request
-    from loki.action.llm_protocol import Tool as Tool
-    from loki.action.pipelines.pipeline_outcome import PipelineOutcome as PipelineOutcome
+    from loki.action.pipelines.pipeline_state import PipelineOutcome as PipelineOutcome
     from loki.adapters.monitor.monitor import Monitor as Monitor
     from loki.agents.anthropic_llm import AnthropicLLM as AnthropicLLM
     from loki.agents.command_agent import CommandAgent as CommandAgent
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from loki.base.error import LokiError as LokiError
     from loki.base.error import StoreError as StoreError
     from loki.base.error import UsageError as UsageError
-    from loki.base.token_usage import TokenUsage as TokenUsage
+    from loki.base.tokens import TokenUsage as TokenUsage
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
+    from loki.decision.fallback_policy import RetryBudget as RetryBudget
+    from loki.decision.fallback_policy import retry_after as retry_after
     from loki.decision.honesty import Finding as Finding
     from loki.decision.honesty import scan_message as scan_message
-    from loki.decision.monitor.monitor_policy import Reaction as Reaction
+    from loki.decision.monitor.monitor_state import Reaction as Reaction
     from loki.decision.monitor.tool_call import ToolCall as ToolCall
-    from loki.decision.retry_after import retry_after as retry_after
-    from loki.decision.retry_budget import RetryBudget as RetryBudget
     from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.signs import Signs as Signs
-    from loki.memory.task_outcome import Outcome as Outcome
+    from loki.memory.task_record import Outcome as Outcome
     from loki.pipelines import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
     from loki.recognition.failure import recognize as recognize
@@ -84,17 +84,13 @@ __version__ = "0.1.0"
 # Module -> the public names that live in it.
 _ROOMS = {
     "loki.action.agent_protocol": (
-        "Agent",
-        "Briefing",
-        "Proposal",
-        "ReflectionRequest",
-        "Reflective",
+        *("Agent", "Briefing", "Proposal", "ReflectionRequest", "Reflective"),
+        *("LLM", "Answer", "Message", "Request", "Tool"),
     ),
     "loki.action.changes.change": ("Change", "Edit"),
     "loki.action.checks.check": ("Check",),
-    "loki.action.llm_protocol": ("LLM", "Answer", "Message", "Request", "Tool"),
-    "loki.action.pipelines.pipeline_outcome": ("PipelineOutcome",),
-    "loki.memory.task_outcome": ("Outcome",),
+    "loki.action.pipelines.pipeline_state": ("PipelineOutcome",),
+    "loki.memory.task_record": ("Outcome",),
     "loki.agents.anthropic_llm": ("AnthropicLLM",),
     "loki.agents.command_agent": ("CommandAgent",),
     "loki.agents.litellm_llm": ("LiteLLM",),
@@ -114,14 +110,13 @@ _ROOMS = {
         "StoreError",
         "UsageError",
     ),
-    "loki.base.token_usage": ("TokenUsage",),
+    "loki.base.tokens": ("TokenUsage",),
     "loki.decision.backoff": ("Backoff",),
     "loki.decision.breaker": ("Breaker",),
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.honesty": ("Finding", "scan_message"),
-    "loki.decision.monitor.monitor_policy": ("Reaction",),
-    "loki.decision.retry_after": ("retry_after",),
-    "loki.decision.retry_budget": ("RetryBudget",),
+    "loki.decision.monitor.monitor_state": ("Reaction",),
+    "loki.decision.fallback_policy": ("RetryBudget", "retry_after"),
     "loki.decision.monitor.tool_call": ("ToolCall",),
     "loki.memory.reflection": ("Reflection",),
     "loki.memory.signs": ("Signs",),

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from loki.action.agent_protocol import Reviewer
-    from loki.action.changes.undo import UndoResult
+    from loki.action.changes.journal import UndoResult
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command, Detector
     from loki.action.processes.command_guard import CommandGuard
     from loki.agents.command_agent import CommandAgent
-    from loki.agents.endpoint import ChainOptions
     from loki.agents.fallback_agent import FallbackAgent
+    from loki.agents.fallback_chain import ChainOptions
     from loki.agents.model_agent import ModelAgent
     from loki.decision.breakers import Breakers
     from loki.execution.task_session import AgentLike, Task, TaskOptions
     from loki.execution.workspace_runs import Runs
-    from loki.memory.learning.weekly_review import Review
+    from loki.memory.learning.learned_rules import Review
     from loki.memory.signs import Signs
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.people.approval import Approval
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loki.action.changes.git_head import GitHead
+from loki.action.changes.git import GitHead
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loki.memory.attempt_metrics import ExecutionMetrics
     from loki.memory.dead_letter import DeadLetter, Source
     from loki.memory.history import History
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
 
 T = TypeVar("T")
 

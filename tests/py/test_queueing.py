@@ -10,7 +10,7 @@ import pytest
 
 import loki
 from loki.base.error import UsageError
-from loki.jobs.queue.project_queue import must_be_whole, queue_of, submit
+from loki.jobs.queue.queue import must_be_whole, queue_of, submit
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.queued_task_spec import must_be_workable, task_of
 

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from loki.pytest_plugin.source.asserted_calls import asserted
 from loki.pytest_plugin.source.source_module import Sources
-from loki.recognition.shared_callees import Asserted
+from loki.recognition.root_cause import Asserted
 
 PROJECT = {
     "src/shop/__init__.py": "from .text import slugify, title as headline\nfrom shop.user import *\n",

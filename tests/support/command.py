@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from loki.cli import main
 from loki.decision import breakers
-from loki.jobs.queue import queue_shared
+from loki.jobs.queue import queue
 
 LOKI = (sys.executable, "-m", "loki")
 """What starts it as a process, for tests of what only a process has: signals, a terminal, a crash,
@@ -65,7 +65,7 @@ def loki(
         except SystemExit as ended:
             code = _exit_code(ended)
         breakers._at_exit()
-        queue_shared._at_exit()
+        queue._at_exit()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:  # as it is after its reader has gone
                 stream.flush()
@@ -124,7 +124,7 @@ def _own_process(environment: Mapping[str, str | None], cwd: Path | None) -> Ite
     logger.setLevel(logging.NOTSET)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    queue_shared._told.clear()
+    queue._told.clear()
     try:
         _become(environment)
         if cwd is not None:

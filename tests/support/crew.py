@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from support.command import Ended
 from support.command import loki as command

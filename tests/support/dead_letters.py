@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import loki
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import LISTS
 from loki.testing import ManualClock
 

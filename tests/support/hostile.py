@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from loki.base.control_characters import INVISIBLE
+from loki.base.text_format import INVISIBLE
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loki import AnthropicLLM, OpenAILLM
-from loki.action.llm_protocol import Message, Request
+from loki.action.agent_protocol import Message, Request
 from support.llm_service import LLMService, Said
 
 Maker = Callable[..., Any]

@@ -13,16 +13,21 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from loki import AgentError, Workspace
-from loki.action.question_protocol import Question, Said
-from loki.jobs.queue.project_queue import queue_of
+from loki.action.agent_protocol import Question, Said
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_definition import checked
-from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, paused, replanned, resumed
+from loki.jobs.recurring.recurring_outcome import (
+    RecurrenceSettings,
+    checked,
+    paused,
+    replanned,
+    resumed,
+)
 from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
-from loki.jobs.triage import triage_agents
-from loki.jobs.triage.triage_evidence import records
+from loki.jobs.triage import triage_runner
+from loki.jobs.triage.triage_prompt import records
 from loki.jobs.triage.triaging import Triages
 from loki.memory.store import ForgivingStore
 from loki.testing import ManualClock, MemoryStore
@@ -177,7 +182,7 @@ class LiveWeek:
             )  # fmt: skip
             dispatcher.after_round.append(triages.tick)
             dispatcher.closing.append(triages.close)
-        with patch.object(triage_agents, "named_agent", called):
+        with patch.object(triage_runner, "named_agent", called):
             dispatcher.watch(until, is_simulated=True)
 
     def workspace(self) -> Workspace:

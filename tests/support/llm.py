@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from loki.action.llm_protocol import Answer, Message, Request
+from loki.action.agent_protocol import Answer, Message, Request
 from loki.base.error import ErrorKind, LLMError
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.memory.call_log import Call, Calls
 from loki.testing import ManualClock
 

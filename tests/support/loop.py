@@ -37,7 +37,7 @@ from loki.action.loop.loop_events import (
 from loki.action.loop.loop_state import LoopSettings, Phase, State
 from loki.action.task import TaskSpec
 from loki.decision.backoff import Backoff
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import Pattern, PatternSet
 

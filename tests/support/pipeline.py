@@ -9,7 +9,6 @@ from typing import Any
 
 from loki.action.pipelines.pipeline_file import read
 from loki.action.pipelines.pipeline_machine import step
-from loki.action.pipelines.pipeline_spec import PipelineSpec
 from loki.action.pipelines.pipeline_state import (
     Approved,
     Begin,
@@ -18,6 +17,7 @@ from loki.action.pipelines.pipeline_state import (
     Interrupted,
     OutputsRead,
     Phase,
+    PipelineSpec,
     ReadOutputs,
     Redo,
     Rejected,

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loki.memory.suites.suite_history import SuiteHistory
-from loki.memory.suites.suite_past_runs import PASSED, RESCUED
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites.suite_history import PASSED, RESCUED, SuiteFailure, SuiteHistory, SuiteRun
 from loki.stores.file_store import FileStore
 from support.paths import ROOT
 

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from loki.jobs.recurring.recurring_task import RecurringTask
-from loki.jobs.triage.triage_record import TriageRecord
+from loki.jobs.triage.triage_verdict import TriageRecord
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
 

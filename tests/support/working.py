@@ -10,8 +10,8 @@ from typing import Any
 
 import loki
 from loki.execution.task_session import AgentLike, new_task
-from loki.jobs.work.copy_run import run_in_copy
-from loki.memory.task_outcome import Outcome
+from loki.jobs.work.copy_merger import run_in_copy
+from loki.memory.task_record import Outcome
 
 PASSES = f"{sys.executable} -S -c pass"
 

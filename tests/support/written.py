@@ -14,42 +14,40 @@ from markdown_it.token import Token
 from loki.action.agent_protocol import ReviewRequest
 from loki.action.changes.tree import Tree
 from loki.action.checks import results_comparison
-from loki.action.checks.baseline import Baseline
 from loki.action.checks.check import Check, CheckResult
 from loki.action.checks.results.suite_results import Results
-from loki.action.loop import episodic, reflection_prompt
+from loki.action.checks.results_comparison import Baseline
+from loki.action.loop import briefing, recorder
+from loki.action.loop.agent_call import counter
 from loki.action.loop.briefing import Facts, compose
-from loki.action.loop.honesty_feedback import counter
 from loki.action.loop.loop_events import Reflect
 from loki.action.pipelines import pipeline_stage
-from loki.action.pipelines.pipeline_spec import Output, PipelineSpec, StageSpec
+from loki.action.pipelines.pipeline_state import Output, PipelineSpec, StageSpec
 from loki.action.task import TaskSpec
-from loki.agents.command_reviewer import question
-from loki.agents.model_context import show
-from loki.base.control_characters import INVISIBLE
+from loki.agents.command_agent import question
+from loki.agents.model_agent import show_context
+from loki.base.text_format import INVISIBLE
 from loki.cli.report import markdown
 from loki.cli.report.document import Block, Document, Link, Section, Table, Text
 from loki.cli.report.document import Facts as Figures
-from loki.decision.suites.suite_labels import Label
-from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
-from loki.jobs.dead_letters import dead_letter_question
+from loki.decision.suites.suite_summary import Cause, Label, Member, SuiteSummary
+from loki.jobs.dead_letters import dead_letter_review
 from loki.jobs.dead_letters.dead_letter_review import Dependency
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.triage import triage_prompt
-from loki.memory import dead_letter_page, handoff, history, ledger, suggestion
+from loki.memory import dead_letter, history, session_context, suggestion
+from loki.memory.attempt import Approach as Tried
 from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import Approach as Tried
 from loki.memory.dead_letter import DeadLetter, Mention, PastAttempt
-from loki.memory.intervention import Intervention
-from loki.memory.learning import candidate_page
-from loki.memory.learning.candidate_page import Candidate, Source
+from loki.memory.learning import candidate as candidate_page
+from loki.memory.learning.candidate import Candidate, Source
 from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.run_close import candidate_of
-from loki.memory.sign import Approach, Seen, Sighting
-from loki.memory.sign_text import render_page
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-from loki.people import escalation, escalation_answer, request_page
+from loki.memory.sign import Approach, Seen, Sighting, render_page
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
+from loki.memory.task_record import Intervention
+from loki.people import escalation, request
 from loki.people.human_review import HumanReview
 from loki.people.request import Option
 from loki.pytest_plugin import report_file
@@ -93,8 +91,8 @@ def baseline(data: str) -> str:
 def regression(data: str) -> str:
     before = {data: Results({data: "passed"}, {data: data})}
     after = {data: Results({data: data}, {data: data})}
-    found = results_comparison.compare(before, after)
-    return results_comparison.report(
+    found = results_comparison.compare_results(before, after)
+    return results_comparison.comparison_report(
         results_comparison.Comparison(
             found.regressions, found.counts, 1, (), {data: (data, data, data)}, (data,)
         )
@@ -140,14 +138,14 @@ def stage_done(data: str) -> str:
 
 
 def reflected(data: str) -> str:
-    return reflection_prompt.question(
+    return briefing.reflection_question(
         Reflect(Reflection(data, data, data, data, 1), failed(data)), data
     )
 
 
 def findings(data: str) -> str:
     found = {"id": data, "quote": data, "evidence": data, "attempt": data, "at": data}
-    return episodic.render(data, data, [found, {**found, "id": "hedging"}])
+    return recorder.render_episodic(data, data, [found, {**found, "id": "hedging"}])
 
 
 def reviewed(data: str) -> str:
@@ -181,25 +179,25 @@ def answered_page(data: str) -> str:
     )
     person = Intervention("context", data, data) if data else None
     said = (
-        escalation_answer.answer_sentence(person)
+        escalation.answer_sentence(person)
         if person
-        else escalation_answer.answer_text(data, "it was retried", data)
+        else escalation.answer_text(data, "it was retried", data)
     )
-    return escalation_answer.with_answer(escalation_answer.with_answer(page, said, data), said)
+    return escalation.with_answer(escalation.with_answer(page, said, data), said)
 
 
 def approved(data: str) -> str:
     asked = [("c", data), (data.strip() or "d", data)]
-    return request_page.approval_page(data, data, asked, [data], data, data)
+    return request.approval_page(data, data, asked, [data], data, data)
 
 
 def human_review(data: str) -> str:
     review = HumanReview(data, data, data, data, data, data, data, True, (data,))
-    return request_page.review_page(review, data, [data], data)
+    return request.review_page(review, data, [data], data)
 
 
 def stage_approved(data: str) -> str:
-    return request_page.stage_page(
+    return request.stage_page(
         data, data, data, data, data, data, data, ["Change files."], [data], [data]
     )
 
@@ -228,15 +226,15 @@ def lettered(data: str) -> str:
     )
     attempts = [tried(data), tried(data, 2)]
     letter = DeadLetter.of(data, data, attempts, known, data, data, {data: data})
-    return dead_letter_page.render(letter, attempts, 1, more)
+    return dead_letter.render_page(letter, attempts, 1, more)
 
 
 def candidate(data: str) -> str:
     """A pattern's page, and a rule's."""
     entry = {"id": data, "signals": [{"word": data}], "strategy": data, "description": data}
     sources = [Source(data, data, data)]
-    pattern = candidate_page.render(Candidate.pattern(entry, sources, data))
-    return pattern + body_of(candidate_page.render(Candidate.rule(data, sources, data)))
+    pattern = candidate_page.render_candidate(Candidate.pattern(entry, sources, data))
+    return pattern + body_of(candidate_page.render_candidate(Candidate.rule(data, sources, data)))
 
 
 def learned(data: str) -> str:
@@ -247,15 +245,17 @@ def learned(data: str) -> str:
 
 def ledgered(data: str) -> str:
     approach = Tried(1, 2, data, data, data)
-    return ledger.render(
-        ledger.Ledger(
+    return session_context.render_ledger(
+        session_context.Ledger(
             data, data, data, data, data, [data], [data], [approach], 2, [data], [data], data
         )
     )
 
 
 def handed(data: str) -> str:
-    return handoff.render(handoff.Handoff(data, data, data, data, data, [data], data, data))
+    return session_context.render_handoff(
+        session_context.Handoff(data, data, data, data, data, [data], data, data)
+    )
 
 
 def attempts_page(data: str) -> str:
@@ -269,7 +269,7 @@ def signs_page(data: str) -> str:
 def asked_of_letter(data: str) -> str:
     tries = (PastAttempt(1, data, data, data, data, data),)
     letter = DeadLetter(data, data, data, failure_count=3, error_summary=data, attempts=tries)
-    return dead_letter_question.question(letter, [Dependency(data, data)])  # type: ignore[arg-type]
+    return dead_letter_review.review_question(letter, [Dependency(data, data)])  # type: ignore[arg-type]
 
 
 def triaged(data: str) -> str:
@@ -313,7 +313,7 @@ def shown(data: str) -> str:
     """What a model is shown of a project whose files, and the name of one, are that text."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.py").write_bytes(f"x{data}\n".replace("\0", "").encode("utf-8", "replace"))
-        return show(Tree.scan(folder), f"a.py failed: {data}").text
+        return show_context(Tree.scan(folder), f"a.py failed: {data}").text
 
 
 PAGES: dict[str, Callable[[str], str]] = {

@@ -15,7 +15,7 @@ import typer
 
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, masked
-from loki.memory.recall import EarlierFailure, recall, recall_calls
+from loki.memory.tool_failure import EarlierFailure, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.text import clean
@@ -234,7 +234,7 @@ def _next(workspace: Workspace, failure: Failure, command: str | None) -> dict[s
 def _guidance(failure: Failure) -> str | None:
     """What a person can do; nothing where there is nothing to say about this kind."""
     from loki.memory import advice
-    from loki.memory.dead_letter_page import known_of
+    from loki.memory.dead_letter import known_of
 
     found = advice.of(failure.pattern_id, failure.kind)
     return None if found == advice.of() else found.to_do(known_of(failure, ()))[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from loki.adapters.langchain_fallback import aask, ask
+from loki.adapters.langchain_resilient import aask, ask
 from loki.adapters.langgraph import LokiGraph, _of
 
 try:

@@ -15,9 +15,8 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loki.adapters.conversation import Watching
-from loki.adapters.conversation_monitors import called
-from loki.decision.monitor.monitor_policy import Reaction
+from loki.adapters.conversation import Watching, called
+from loki.decision.monitor.monitor_state import Reaction
 from loki.decision.monitor.tool_call import ToolCall
 
 try:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic import ValidationError
 
 from loki.adapters.conversation import Watching
-from loki.decision.monitor.tool_call import Effect, ToolCall
+from loki.decision.monitor.tool_call import ToolCall
+from loki.decision.monitor.tool_command import Effect
 from loki.decision.monitor.tool_result import tool_result
 
 try:
@@ -22,7 +23,7 @@ try:
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
-    from loki.adapters.pydantic_ai_fallback import asked_model
+    from loki.adapters.pydantic_ai_resilient import asked_model
 except ImportError as error:
     raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
 

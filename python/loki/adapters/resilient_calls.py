@@ -13,9 +13,8 @@ from itertools import chain
 from typing import Any, TypeVar, cast
 
 from loki.adapters.monitor.breaker_call import Answered, Heard, Judge, NoOutage, Question, begun
-from loki.agents.client_outage import normalized
-from loki.agents.endpoint import CallUsage, Endpoint
-from loki.agents.fallback_chain import ChainRun
+from loki.agents.fallback_chain import CallUsage, ChainRun, Endpoint
+from loki.agents.model_call import normalized
 from loki.agents.resilient_llm import ResilientLLM
 
 T = TypeVar("T")

@@ -44,8 +44,7 @@ def instrument(
         >>> stop()
     """
     try:
-        from loki.adapters.metrics import MetricHandler
-        from loki.adapters.tracing import SpanHandler
+        from loki.adapters.tracing import MetricHandler, SpanHandler
     except ImportError as error:
         raise ImportError(f"{error}: expected `pip install 'loki-core[otel]'`") from error
     handlers: tuple[logging.Handler, ...] = (

@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from loki.action.llm_protocol import Ending, Request
-from loki.agents.called_llm import CalledLLM
+from loki.action.agent_protocol import Ending, Request
 from loki.agents.model_call import (
     CONNECT,
     STALL,
+    CalledLLM,
     Draft,
     Options,
+    PersistentClient,
+    Service,
     breaker_name,
     checked_url,
     collect,
+    is_about_force,
     key_of,
 )
-from loki.agents.model_error import Service, is_about_force
-from loki.agents.persistent_client import PersistentClient
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 

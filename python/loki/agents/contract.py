@@ -15,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from loki.action.agent_protocol import Agent, Briefing
+from loki.action.agent_protocol import LLM, Agent, Answer, Briefing, Message, Request, Tool
 from loki.action.changes.tree import Tree
-from loki.action.llm_protocol import LLM, Answer, Message, Request, TokenUsage, Tool
 from loki.action.loop.agent_call import as_event, breaker_of, name_of, run_coroutine
 from loki.action.loop.loop_events import Answered
 from loki.base.error import OUTAGES, AgentError, LLMError
+from loki.base.tokens import TokenUsage
 
 TOOL = Tool(
     "report_sum",

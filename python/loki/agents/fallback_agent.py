@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loki.action.agent_protocol import Briefing, ReflectionRequest
+from loki.action.agent_protocol import Answering, Briefing, Question, ReflectionRequest, Said
 from loki.action.loop.agent_call import (
     AnyAgent,
     as_event,
@@ -17,13 +17,11 @@ from loki.action.loop.agent_call import (
     record_of,
 )
 from loki.action.loop.loop_events import Answered
-from loki.action.question_protocol import Answering, Question, Said
-from loki.agents.endpoint import CallUsage, ChainOptions, Endpoint, LocalBreakers
-from loki.agents.fallback_chain import ChainRun
+from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint, LocalBreakers
 from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import AgentError, UsageError
 from loki.base.time import SystemClock
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 
 
 class FallbackAgent:

@@ -10,17 +10,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from loki.action.llm_protocol import Request
-from loki.agents.called_llm import CalledLLM
+from loki.action.agent_protocol import Request
 from loki.agents.model_call import (
     STALL,
+    CalledLLM,
     Draft,
     Options,
+    Service,
     breaker_name,
     checked_url,
     collect,
 )
-from loki.agents.model_error import Service
 from loki.agents.openai_llm import read_chunk
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds

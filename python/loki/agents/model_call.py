@@ -1,5 +1,10 @@
 """One call to a model over the wire: in time, cancelled soon, no longer than it may be.
 
+What services say is data: ``model-errors.yml``.
+
+An asynchronous client belongs to the event loop it was used in: there is one for each. Calls of those who
+have no loop go through one in a thread of its own.
+
 What the adapters of the official clients share. They are asynchronous inside: only there can a read
 that waits be ended at once. ``complete`` runs that in an event loop that is kept for it (`kept_client`).
 """
@@ -7,18 +12,500 @@ that waits be ended at once. ``complete`` runs that in an event loop that is kep
 from __future__ import annotations
 
 import asyncio
+import atexit
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import os
+import threading
+import weakref
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+)
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from loki.action.llm_protocol import Answer, Ending, Request, TokenUsage
-from loki.agents.model_error import Service, client_error
-from loki.base.error import LLMError, UsageError
-from loki.base.secret import holds_secret
+from pydantic import BaseModel, ConfigDict
+
+from loki.action.agent_protocol import Answer, Ending, Request
+from loki.action.gates import yaml_model
+from loki.action.loop.agent_call import LOST, exception_causes, http_status_of, run_coroutine
+from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
+from loki.base.secret import holds_secret, mask_secrets
 from loki.base.time import Clock
-from loki.base.token_usage import tokens_said
+from loki.base.tokens import TokenUsage, clip_line, tokens_said
+from loki.decision.fallback_policy import retry_after
+
+# --- What became of a call to a model: whatever a client raises, as one `loki.LLMError` ---------------
+
+LONGEST = 500
+"""Characters of a service's words in a message; chosen, not measured."""
+
+OK, SERVER_ERROR = 400, 500  # HTTP statuses below the first are no errors
+
+
+class _Rule(BaseModel, extra="forbid", frozen=True):
+    kind: ErrorKind
+    names: frozenset[str] = frozenset()
+    says: tuple[str, ...] = ()
+    source: str
+
+
+class _Knowledge(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rules: tuple[_Rule, ...]
+    statuses: Mapping[int, ErrorKind]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Who was asked.
+
+    Attributes:
+        provider, model: as the LLM says.
+        variable: the environment variable of the key.
+        url: where it is; "": not known.
+    """
+
+    provider: str
+    model: str
+    variable: str
+    url: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, without path and password: `` to http://localhost:8000``, or ""."""
+        parts = urlsplit(self.url)
+        return f" to {parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
+
+    def error(self, message: str, kind: ErrorKind, **more: Any) -> LLMError:
+        """An error of this service; ``more`` as `loki.LLMError` takes it."""
+        text = f"{self.provider} {self.model}: {mask_secrets(message)}"
+        return LLMError(text, kind, provider=self.provider, model=self.model, **more)
+
+
+@cache
+def _knowledge() -> _Knowledge:
+    path = Path(__file__).with_name("model-errors.yml")
+    return yaml_model.read(path.read_bytes(), path.name, _Knowledge)
+
+
+def kind_of(status: int | None, body: object) -> ErrorKind:
+    """What an error of a service means.
+
+    Args:
+        status: the HTTP status; None: it came inside a stream.
+        body: the answer, read as JSON where it is that.
+
+    Example:
+        >>> kind_of(429, {"error": {"type": "insufficient_quota", "message": "Check your plan."}})
+        'quota'
+        >>> kind_of(429, "<html>Too many requests</html>"), kind_of(504, None)
+        ('rate_limit', 'server')
+    """
+    names, message = frozenset(_names(body)), _message(body).casefold()
+    known = _knowledge()
+    for rule in known.rules:
+        if names & rule.names or any(words in message for words in rule.says):
+            # A gateway in between knows the status better than an error type that is sent for all.
+            if rule.kind in _GENERAL and status is not None:
+                break
+            return rule.kind
+    if status is None or status >= SERVER_ERROR:
+        return known.statuses.get(status or 0, "server")
+    return known.statuses.get(status, "bad_request")
+
+
+_GENERAL = frozenset({"server", "bad_request"})
+"""Kinds whose error types stand for many things."""
+
+
+def status_error(
+    service: Service,
+    status: int | None,
+    body: object,
+    headers: Mapping[str, str],
+    now: datetime,
+    output: str = "",
+) -> LLMError:
+    """An error that the service told.
+
+    Args:
+        service: who was asked.
+        status: the HTTP status; None, or below 400: it came inside a stream.
+        body: the answer, read as JSON where it is that.
+        headers: of the answer.
+        now: the time that a Retry-After date is seen from, with a zone.
+        output: what had been answered before.
+    """
+    status = status if status is not None and status >= OK else None
+    kind = kind_of(status, body)
+    what = next(_names(body), "")
+    said = _brief(_message(body)) or "no reason was given"
+    head = " ".join(filter(None, [str(status or ""), what])) or "an error in mid-answer"
+    wait = retry_after(headers, now) if kind in OUTAGES else None
+    hint = f"; it asks to wait {wait:g} s" if wait else _hint(kind, service)
+    said = said.rstrip(".") if hint else said
+    request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+    return service.error(
+        f"{head}: {said}{hint}",
+        kind,
+        status=status,
+        retry_after=wait,
+        request_id=request_id,
+        output=output,
+    )
+
+
+def client_error(
+    service: Service, error: Exception, now: datetime, output: str = ""
+) -> LLMError | None:
+    """Whatever a client of the official kind raises, normalized; None: it is no error of a call.
+
+    Args:
+        service: who was asked.
+        error: what was raised: by the client, by the HTTP library below it, or while an event
+            was read.
+        now: the time that a Retry-After date is seen from.
+        output: what had been answered before.
+    """
+    names = {base.__name__ for base in type(error).__mro__}
+    response = getattr(error, "response", None)
+    if "APIStatusError" in names:
+        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        return status_error(service, status, body or str(error), response.headers, now, output)  # type: ignore[union-attr]
+    for kind, known, message in _FAILURES:
+        if names & known:
+            said = _brief(str(error.__cause__ or error)) or type(error).__name__
+            return service.error(message.format(said, to=service.place), kind, output=output)
+    if "APIError" in names:  # inside a stream
+        return status_error(service, None, getattr(error, "body", None), {}, now, output)
+    return None
+
+
+_FAILURES: tuple[tuple[ErrorKind, frozenset[str], str], ...] = (
+    (
+        "timeout",
+        frozenset({"APITimeoutError", "TimeoutException", "TimeoutError"}),
+        "nothing came in time, or no longer",
+    ),
+    (
+        "connection",
+        frozenset({"APIConnectionError", "TransportError", "OSError", "EndOfStream"}),
+        "the connection{to} failed: {}",
+    ),
+    ("bad_request", frozenset({"UnicodeEncodeError"}), "the request cannot be sent: {}"),
+    (
+        "malformed",
+        frozenset({"APIResponseValidationError", "ValueError"}),
+        "the answer cannot be read: {}",
+    ),
+)
+"""What errors of a client mean, by names of their classes.
+
+By name: the HTTP library below the clients goes by different ones in their versions, and what it
+raises in mid-stream reaches us as it is."""
+
+
+def is_about_force(message: str) -> bool:
+    """Whether a bad request was one because it makes the model call a tool.
+
+    Models that always think refuse that, as do some compatible services. Source:
+    https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
+
+    Example:
+        >>> is_about_force("tool_choice: type 'tool' is not supported for this model")
+        True
+    """
+    said = message.casefold()
+    return any(words in said for words in ("tool_choice", "forced tool", "forces tool"))
+
+
+def _hint(kind: ErrorKind, service: Service) -> str:
+    hints: dict[str, str] = {
+        "authentication": f": is the key right ({service.variable}, or the api_key_variable of its "
+        "[agents.NAME])?",
+        "permission": f": may the key in {service.variable} use this model?",
+        "not_found": ": is the model's name right, and the base URL?",
+        "too_long": ": show it less of the project (files_tokens of [agents.NAME])",
+        "quota": ": a person has to raise the limit or pay; asking again does not help",
+    }
+    return hints.get(kind, "")
+
+
+def _error(body: object) -> Mapping[str, Any]:
+    """The error in a body, in any of the forms that services use."""
+    if not isinstance(body, Mapping):
+        return {"message": body if isinstance(body, str) else ""}
+    inner = body.get("error", body)
+    if isinstance(inner, Mapping):
+        return inner
+    return {"message": inner if isinstance(inner, str) else ""}
+
+
+def _brief(text: str) -> str:
+    return clip_line(" ".join(text.split()), LONGEST)
+
+
+def _names(body: object) -> Iterator[str]:
+    """The most telling name first."""
+    error = _error(body)
+    details = error.get("details")
+    more = details.get("error_code") if isinstance(details, Mapping) else None
+    for name in (more, error.get("code"), error.get("type")):
+        if isinstance(name, str) and name:
+            yield name
+
+
+def _message(body: object) -> str:
+    error = _error(body)
+    said = error.get("message") or error.get("detail") or ""
+    return said if isinstance(said, str) else str(said)
+
+
+# --- Whether what a client raised is an outage of the service it calls, whoever's client that is ------
+
+_CLIENTS = frozenset(
+    {
+        "APIStatusError",
+        "APITimeoutError",
+        "APIConnectionError",
+        "TimeoutException",
+        "TransportError",
+    }
+)
+
+
+def outage(error: Exception, name: str, now: datetime) -> LLMError | None:
+    """An outage, normalized; None: asking again does not help, or it is no error of a call at all.
+
+    Clients' errors are known by their names, as `loki.agents.model_call.client_error` knows them; any
+    other by the HTTP status that it carries. Frameworks wrap them, so causes are looked at, too; a group
+    of errors is an outage where each of them is an error of a call, and one of them an outage.
+
+    Args:
+        error: what was raised.
+        name: whom was asked, for messages.
+        now: the time that a Retry-After date is seen from, with a zone.
+
+    Example:
+        >>> from datetime import timezone
+        >>> now = datetime(2026, 4, 4, tzinfo=timezone.utc)
+        >>> outage(ConnectionResetError("reset"), "api/x/y", now).kind, outage(KeyError("x"), "x", now)
+        ('connection', None)
+    """
+    found = normalized(error, name, now)
+    return found if found is not None and found.retryable else None
+
+
+def normalized(error: Exception, name: str, now: datetime) -> LLMError | None:
+    """What became of a call, whether asking again helps or not; None: it is no error of a call.
+
+    Args:
+        error, name, now: as `outage` takes them.
+    """
+    group = getattr(error, "exceptions", None)
+    if isinstance(group, tuple) and group:
+        each = [normalized(one, name, now) for one in group]
+        told = [one for one in each if one is not None]
+        is_calls = len(told) == len(each)
+        return next((one for one in told if one.retryable), told[0]) if is_calls else None
+    provider, _, model = name.removeprefix("api/").partition("/")
+    service = Service(provider, model, "its key")
+    return next(
+        (one for cause in exception_causes(error) if (one := _of(cause, service, now))), None
+    )
+
+
+def _of(error: Exception, service: Service, now: datetime) -> LLMError | None:
+    if isinstance(error, LLMError):
+        return error
+    if isinstance(error, LOST) or {base.__name__ for base in type(error).__mro__} & _CLIENTS:
+        return client_error(service, error, now)
+    status = http_status_of(error)
+    if status is None:
+        return None
+    body = getattr(error, "body", None) or str(error)
+    return status_error(service, status, body, _headers(error), now)
+
+
+def _headers(error: Exception) -> Mapping[str, Any]:
+    for holder in (getattr(error, "response", None), error):
+        headers = getattr(holder, "headers", None)
+        if isinstance(headers, Mapping):
+            return headers
+    return {}
+
+
+# --- Clients that are kept between calls, so that not every call opens a connection of its own --------
+
+_T = TypeVar("_T")
+
+
+class Client(Protocol):
+    """What is kept: it has connections that can be closed."""
+
+    def close(self) -> Awaitable[None]:
+        """Close them."""
+
+
+C = TypeVar("C", bound=Client)
+
+
+class PersistentClient(Generic[C]):
+    """A client for each event loop that asks; closed with the loop, or with its owner.
+
+    Args:
+        make: makes one.
+        closes: its connections are its own: a caller's are the caller's to close.
+    """
+
+    def __init__(self, make: Callable[[], C], *, closes: bool = True) -> None:
+        self._make, self._closes = make, closes
+        self._lock = threading.Lock()
+        self._of: dict[asyncio.AbstractEventLoop, tuple[C, AsyncGenerator[C, None]]] = {}
+        # Held by the finalizer: what is garbage together with its owner is not closed any more.
+        weakref.finalize(self, _close_all, self._of).atexit = False
+
+    async def client(self) -> C:
+        """The running loop's."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            for one in [one for one in self._of if one.is_closed()]:
+                del self._of[one]
+            kept = self._of.get(loop)
+        if kept is None:
+            # A loop ends its asynchronous generators before it is closed: nothing else hears of that.
+            holder = _held(self._make(), closes=self._closes)
+            kept = await holder.__anext__(), holder
+            with self._lock:
+                self._of[loop] = kept
+        return kept[0]
+
+
+async def _held(client: C, *, closes: bool) -> AsyncGenerator[C, None]:
+    try:
+        yield client
+    finally:
+        with suppress(RuntimeError):  # a loop that is ending may have closed the connections
+            if closes:
+                await client.close()
+
+
+def _close_all(
+    kept: Mapping[asyncio.AbstractEventLoop, tuple[object, AsyncGenerator[Any, None]]],
+) -> None:
+    for loop, (_, holder) in kept.items():
+        with suppress(RuntimeError):  # closed, and its clients with it
+            loop.call_soon_threadsafe(_close, loop, holder)
+
+
+def _close(loop: asyncio.AbstractEventLoop, holder: AsyncGenerator[Any, None]) -> None:
+    closing = loop.create_task(holder.aclose())
+    _closings.add(closing)
+    closing.add_done_callback(_closings.discard)
+
+
+_closings: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="loki-models", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    def is_here(self) -> bool:
+        """Whether this is its thread."""
+        return threading.current_thread() is self._thread
+
+    def stop(self) -> None:
+        """End it with what it keeps open."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(1)
+
+
+class _Shared:
+    """The loop of this process, begun when it is needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: _Loop | None = None
+
+    def loop(self) -> _Loop:
+        """That loop."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = _Loop()
+                atexit.register(self._loop.stop)
+            return self._loop
+
+    def in_child(self) -> None:
+        """A process was forked: its thread is not here, and what it keeps open is the parent's."""
+        if self._loop is not None:
+            atexit.unregister(self._loop.stop)
+            _inherited.append(self._loop)
+        self.__init__()  # type: ignore[misc]
+
+
+_inherited: list[object] = []  # closing them would reach into what the parent shares
+_shared = _Shared()
+os.register_at_fork(after_in_child=_shared.in_child)
+
+
+def run_with_clients(work: Coroutine[Any, Any, _T]) -> _T:
+    """The outcome of a coroutine; a running event loop is blocked by it.
+
+    Example:
+        >>> async def answer():
+        ...     return 42
+        >>> run(answer())
+        42
+    """
+    shared = _shared.loop()
+    if shared.is_here():  # a model is asked while a piece of another's answer is told
+        return run_coroutine(work)  # type: ignore[no-any-return]
+    future = asyncio.run_coroutine_threadsafe(_outcome(work), shared.loop)
+    try:
+        value, error = future.result()
+    except BaseException:  # Ctrl-C: what runs there hears nothing of it
+        future.cancel()
+        raise
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
+
+
+async def _outcome(work: Coroutine[Any, Any, _T]) -> tuple[_T | None, BaseException | None]:
+    """What came of it; an exception as a value: some end the loop that they come through."""
+    try:
+        return await work, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+# --- One call to a model over the wire: in time, cancelled soon, no longer than it may be -------------
 
 STALL = 300.0
 """Seconds without a byte after which a stream counts as stalled, where nothing else is said.
@@ -367,3 +854,30 @@ def checked_url(base_url: str | None) -> str | None:
             f"base_url {base_url!r}: expected an address like 'http://localhost:8000/v1'"
         )
     return base_url
+
+
+# --- What the models that are called over the wire share: a call, blocking or not ---------------------
+
+
+class CalledLLM:
+    """A model over the wire; whoever is one says in `_ask` how it is asked."""
+
+    _service: Service
+    _clock: Clock
+
+    def complete(self, request: Request) -> Answer:
+        """The model's answer.
+
+        Raises:
+            LLMError: there is none; ``kind`` says why.
+        """
+        return run_with_clients(self.acomplete(request))
+
+    async def acomplete(self, request: Request) -> Answer:
+        """The same without blocking the event loop."""
+        return await perform(
+            lambda draft: self._ask(request, draft), self._service, request, self._clock
+        )
+
+    async def _ask(self, request: Request, draft: Draft) -> None:
+        raise NotImplementedError

@@ -10,23 +10,25 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from loki.action.llm_protocol import Ending, Request
-from loki.agents.called_llm import CalledLLM
+from loki.action.agent_protocol import Ending, Request
 from loki.agents.model_call import (
     CONNECT,
     STALL,
+    CalledLLM,
     Draft,
     Options,
+    PersistentClient,
+    Service,
     breaker_name,
     checked_url,
     collect,
+    is_about_force,
     key_of,
+    status_error,
 )
-from loki.agents.model_error import Service, is_about_force, status_error
-from loki.agents.persistent_client import PersistentClient
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
-from loki.base.token_usage import dollars_said
+from loki.base.tokens import dollars_said
 
 if TYPE_CHECKING:
     import httpx2

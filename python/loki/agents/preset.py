@@ -23,7 +23,7 @@ LAUNCHERS = frozenset(
 """Programs behind which the agent's own name comes."""
 
 Form = Literal["claude", "codex", "gemini", "aider"]
-"""Forms of what they print, as `loki.agents.agent_report_formats` reads them."""
+"""Forms of what they print, as `loki.agents.agent_report` reads them."""
 
 
 class _Model(BaseModel):

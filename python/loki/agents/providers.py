@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from loki.action.llm_protocol import LLM
+from loki.action.agent_protocol import LLM
 from loki.base.error import UsageError
 from loki.recognition.definition_file import did_you_mean
 

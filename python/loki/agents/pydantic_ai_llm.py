@@ -11,10 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from loki.action.llm_protocol import Ending, Request
-from loki.agents.called_llm import CalledLLM
-from loki.agents.model_call import Draft, Options, breaker_name, collect
-from loki.agents.model_error import Service, client_error, status_error
+from loki.action.agent_protocol import Ending, Request
+from loki.agents.model_call import (
+    CalledLLM,
+    Draft,
+    Options,
+    Service,
+    breaker_name,
+    client_error,
+    collect,
+    status_error,
+)
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
 

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from loki.action.llm_protocol import LLM, Answer, Request
-from loki.agents.endpoint import WAIT, CallUsage, ChainOptions, Circuits, Endpoint, LocalBreakers
-from loki.agents.fallback_chain import ChainRun
+from loki.action.agent_protocol import LLM, Answer, Request
+from loki.agents.fallback_chain import (
+    WAIT,
+    CallUsage,
+    ChainOptions,
+    ChainRun,
+    Circuits,
+    Endpoint,
+    LocalBreakers,
+)
 from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.decision.backoff import Backoff
-from loki.decision.breaker_presets import call_arguments
-from loki.decision.budget import Budget
-from loki.decision.budget_meter import Meter
+from loki.decision.breaker import call_arguments
+from loki.decision.budget import Budget, Meter
 from loki.decision.fallback_policy import RETRIES, WORKS
 from loki.decision.price import Price, Prices
 from loki.memory.call_log import Calls
@@ -50,14 +56,14 @@ class ResilientLLM:
         wait: how long a request waits, all pauses together, where no model may be asked before a time;
             0: not at all.
         breaker: arguments of `loki.Breaker` for breakers in memory, beside those for calls of models
-            (`loki.decision.breaker_presets.CALLS`).
+            (`loki.decision.breaker.CALLS`).
         ways: all of this from one who shares it, in place of the arguments before.
 
     Raises:
         UsageError: there is no model, or one is named twice.
 
     Example:
-        >>> from loki.action.llm_protocol import Message
+        >>> from loki.action.agent_protocol import Message
         >>> from loki.base.error import LLMError
         >>> class Model:
         ...     provider = "example"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from loki.action import llm_protocol
+from loki.action import agent_protocol
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.base.error import LLMError
@@ -58,7 +58,7 @@ class ScriptedAgent:
         return Proposal(change, agent=self.name)
 
 
-Said: TypeAlias = llm_protocol.Answer | str | Mapping[str, Any] | BaseException
+Said: TypeAlias = agent_protocol.Answer | str | Mapping[str, Any] | BaseException
 """What a scripted model answers: an answer; text; arguments of the tool; an exception is raised."""
 
 
@@ -80,18 +80,18 @@ class ScriptedLLM:
 
     def __init__(
         self,
-        answers: Iterable[Said] | Callable[[llm_protocol.Request], Said],
+        answers: Iterable[Said] | Callable[[agent_protocol.Request], Said],
         model: str = "script",
     ) -> None:
         """Args: answers: in order, or a function that finds them; model: its name."""
         self.model = model
         self.breaker = f"api/{self.provider}/{model}"
-        self.requests: list[llm_protocol.Request] = []
+        self.requests: list[agent_protocol.Request] = []
         self._find = answers if callable(answers) else None
         self._answers = iter(() if callable(answers) else answers)
         self._lock = threading.Lock()
 
-    def complete(self, request: llm_protocol.Request) -> llm_protocol.Answer:
+    def complete(self, request: agent_protocol.Request) -> agent_protocol.Answer:
         """The next answer.
 
         Raises:
@@ -105,12 +105,12 @@ class ScriptedLLM:
             said = self._find(request) if self._find else next(self._answers, over)
         if isinstance(said, BaseException):
             raise said
-        answer = said if isinstance(said, llm_protocol.Answer) else self._answer(said)
+        answer = said if isinstance(said, agent_protocol.Answer) else self._answer(said)
         if answer.text and request.on_text is not None:
             request.on_text(answer.text)
         return answer
 
-    def _answer(self, said: str | Mapping[str, Any]) -> llm_protocol.Answer:
+    def _answer(self, said: str | Mapping[str, Any]) -> agent_protocol.Answer:
         if isinstance(said, str):
-            return llm_protocol.Answer(said, model=self.model)
-        return llm_protocol.Answer(arguments=json.dumps(said), ending="tool", model=self.model)
+            return agent_protocol.Answer(said, model=self.model)
+        return agent_protocol.Answer(arguments=json.dumps(said), ending="tool", model=self.model)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from loki.base.error import UsageError
-from loki.base.html import table
+from loki.base.markup import table
 
 
 @dataclass(frozen=True, slots=True)

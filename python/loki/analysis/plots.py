@@ -21,10 +21,12 @@ from loki.base.text_format import amount, span
 try:
     from loki.analysis import aggregates
     from loki.analysis import plot_parts as parts
-    from loki.analysis.canvas import (
+    from loki.analysis.plot_parts import (
         INK,
+        MOST_ROWS,
         ORANGE,
         SKY,
+        STATES,
         Plot,
         blank,
         cut,
@@ -33,7 +35,6 @@ try:
         legend,
         plain,
     )
-    from loki.analysis.plot_parts import MOST_ROWS, STATES
 except ImportError as error:
     if (error.name or "").partition(".")[0] not in {"matplotlib", "pyarrow"}:
         raise

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
-from loki.base import locks, process_owner
+from loki.base import locks
 from loki.base.error import StoreError
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def temporary_name(of: str = "") -> str:
     Args:
         of: what its name begins with, for whoever looks for such files of one kind.
     """
-    return f".loki-{of and f'{of}-'}{process_owner.mark()}-{secrets.token_hex(8)}.tmp"
+    return f".loki-{of and f'{of}-'}{locks.mark()}-{secrets.token_hex(8)}.tmp"
 
 
 def is_temporary(name: str) -> bool:

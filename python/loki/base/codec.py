@@ -90,7 +90,7 @@ def read(cls: type[T], data: object) -> tuple[T | None, tuple[str, ...]]:
         None where it is no such thing at all; and a sentence about each field that does not fit.
 
     Example:
-        >>> from loki.base.token_usage import TokenUsage
+        >>> from loki.base.tokens import TokenUsage
         >>> found, flaws = read(TokenUsage, {"input": 12, "output": "many"})
         >>> found.total, flaws
         (12, ("output: found 'many', expected a whole number",))
@@ -124,7 +124,7 @@ def parse(cls: type[T], data: object, what: str = "") -> T:
         ValueError: a field does not fit.
 
     Example:
-        >>> from loki.base.token_usage import TokenUsage
+        >>> from loki.base.tokens import TokenUsage
         >>> parse(TokenUsage, {"input": "many"})
         Traceback (most recent call last):
         ValueError: no TokenUsage: input: found 'many', expected a whole number
@@ -142,7 +142,7 @@ def write(value: Any) -> Any:
     """What is kept of a dataclass, or of anything in one, as JSON takes it; its fields in their order.
 
     Example:
-        >>> from loki.base.token_usage import TokenUsage
+        >>> from loki.base.tokens import TokenUsage
         >>> write(TokenUsage(12))
         {'input': 12, 'output': 0, 'cache_read': 0, 'cache_write': 0}
     """

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 
 
 class LokiError(Exception):
@@ -57,7 +57,7 @@ class AgentError(LokiError):
             retryable: asking again could help: an outage, which the agent's circuit breaker counts.
                 A wrong key, a bad request or a mistake in a command is none.
             output: what it printed.
-            retry_after: seconds that its service asked to wait (see `loki.decision.retry_after`).
+            retry_after: seconds that its service asked to wait (see `loki.decision.fallback_policy`).
             tokens, cost: what it took nevertheless, in tokens and US dollars, where known: budgets
                 count that, too.
             gave_up: whoever raises it has asked again already, as often as makes sense.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loki.base.control_characters import escape_control_characters
+from loki.base.text_format import escape_control_characters
 
 logger = logging.getLogger("loki")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from loki.base.atomic_file import is_temporary, temporary_name
 from loki.base.error import StoreError
-from loki.base.process_owner import has_ended
+from loki.base.locks import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

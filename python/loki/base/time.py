@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loki import _core
 from loki.base.error import UsageError
@@ -13,6 +15,9 @@ from loki.base.error import UsageError
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
+
+
+# --- Time: durations as people write them (``90s``, ``1h30m``, ``250ms``) and the clock seam ----------
 
 Duration: TypeAlias = str | float | timedelta
 """Text with units, seconds, or a ``timedelta``."""
@@ -185,3 +190,36 @@ def moment(text: str) -> datetime | None:
         return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
     except ValueError:
         return None
+
+
+# --- The time zone that this machine is set to --------------------------------------------------------
+
+_LINK = "/etc/localtime"
+_FOLDER = "zoneinfo/"
+
+
+def local_zone(environment: dict[str, str] | None = None, link: str = _LINK) -> str:
+    """Its IANA name; UTC where none can be told.
+
+    Args:
+        environment: variables, where ``TZ`` says it first; the process's by default.
+        link: the file that leads to the zone's rules, as on Linux and macOS.
+
+    Example:
+        >>> local_zone({"TZ": "Europe/Berlin"})
+        'Europe/Berlin'
+    """
+    known = os.environ if environment is None else environment
+    said = known.get("TZ", "").removeprefix(":")
+    target = os.path.realpath(link)
+    for name in (said.rpartition(_FOLDER)[2], target.rpartition(_FOLDER)[2]):
+        if _is_zone(name):
+            return name
+    return "UTC"
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(name) and not name.startswith("/") and bool(ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from loki.base.control_characters import INVISIBLE
+from loki.base.text_format import INVISIBLE
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, as in names of files that are not UTF-8: nothing that YAML can say."""

@@ -19,9 +19,8 @@ from loki.base.time import SystemClock, isoformat, seconds
 from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
 
 if TYPE_CHECKING:
-    from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
-    from loki.decision.breakers import Breakers
-    from loki.decision.shared_breaker import SharedBreaker
+    from loki.decision.breaker import BreakerSnapshot, Transition
+    from loki.decision.breakers import Breakers, SharedBreaker
 
 app = typer.Typer(
     invoke_without_command=True,

@@ -2,24 +2,239 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
-from loki.cli.dead_letter_text import as_data, in_full, in_short
 from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
+from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
+from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
+from loki.memory import dead_letter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from loki.workspace import Workspace
 
-    from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
+
+# --- How dead letters are told of on the command line, for people and for programs --------------------
+
+WIDTH = 100
+"""Characters of what others said in one line; chosen to fit a screen."""
+
+_ACTIONS = {
+    "retry": ("green", "can be queued again", "queued again", "next    loki work"),
+    "simplify": (
+        "green",
+        "a simpler task can be queued",
+        "a simpler task was queued",
+        "next    loki work does {new}; this one stays until that is completed",
+    ),
+    "abandon": (
+        "red",
+        "to be abandoned",
+        "abandoned",
+        "kept    its attempts, pages and edits; loki undo {id} restores the files",
+    ),
+    "escalate": (
+        "yellow",
+        "needs a person",
+        "waits for a person",
+        "next    read the page; then loki dead-letters retry {id} or abandon {id} --reason …",
+    ),
+    "stay": (None, "stays", "stays", ""),
+}
+"""By what was decided: a color, how it is said before and after it is done, and what to do next."""
+
+
+def in_short(one: Reviewed, *, decided: bool = False) -> str:
+    """A dead letter in a few lines: what it is, what becomes of it and why, what to do.
+
+    Args:
+        one: it.
+        decided: a review was carried out; else it was only looked at.
+    """
+    letter, decision = one.letter, one.decision
+    color, would, done, next_ = _ACTIONS[decision.action]
+    what = done if decided else would
+    if decided and not one.done:
+        what = "is no dead letter any more: somebody else was quicker"
+    head = f"{typer.style(line(one.task_id), bold=True)}: {typer.style(what, fg=color)}"
+    last = f", last {line(letter.last_failure[:16])}" if letter.last_failure else ""
+    summary = line(letter.error_summary or "not told", WIDTH)
+    lines = [
+        f"{head}: {line(decision.reason, WIDTH)}",
+        f"  what    {line(letter.title, WIDTH)}",
+        f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: {summary}",
+    ]
+    lines += [f"  because {line(text, WIDTH)}" for text in decision.evidence if text]
+    if one.page:
+        lines.append(f"  page    .loki/{line(one.page)}")
+    if next_ and decided and one.done:
+        lines.append("  " + next_.format(id=shlex.quote(one.task_id), new=one.new_task))
+    return "\n".join(lines)
+
+
+def echo(one: Reviewed) -> None:
+    """Tell of a dead letter that was reviewed beside other work, on stderr."""
+    typer.echo(in_short(one, decided=True), err=True)
+
+
+def in_full(one: Reviewed, workspace: Workspace) -> str:
+    """Everything that is known of a dead letter.
+
+    Args:
+        one: it.
+        workspace: the project.
+    """
+    letter, facts = one.letter, one.facts
+    recovery, back = letter.recovery_strategy or "not told", amount(letter.requeues, "time")
+    lines = [in_short(one), f"  recover {line(recovery)}; brought back {back} before"]
+    lines += [
+        f"  needs   {line(needed.name)}: {needed.state}: {line(needed.evidence)}"
+        for needed in facts.dependencies
+    ]
+    lines += [
+        f"  commit  {commit.commit[:12]} {line(commit.subject, WIDTH)}: {line(commit.why)}"
+        for commit in facts.commits
+    ]
+    if letter.simpler_task:
+        lines.append(f"  simpler {line(letter.simpler_task)}: {facts.simpler_state or 'gone'}")
+    for tried in letter.attempts:
+        head = f"attempt {tried.attempt_number}  {line(tried.timestamp)}  {line(tried.error_type)}"
+        lines.append(f"\n{head}{tried.agent_id and f'  by {line(tried.agent_id)}'}")
+        lines.append(f"  did     {line(tried.approach or 'not told', 200)}")
+        lines.append(f"  error   {line(tried.error_message or 'not told', 300)}")
+    page = dead_letter.page_name(one.task_id)
+    if workspace.store.get(page) is not None:
+        lines.append(f"\npage: {workspace.folder / page}")
+    id_ = shlex.quote(one.task_id)
+    lines.append(f'\nGo on: loki dead-letters retry {id_} --approach "…"')
+    lines.append(f'   or: loki dead-letters abandon {id_} --reason "…"')
+    return "\n".join(lines)
+
+
+def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
+    """A dead letter for programs.
+
+    Args:
+        one: it.
+        whole: with all that stands in the file.
+    """
+    letter, decision = one.letter, one.decision
+    data: dict[str, Any] = {
+        "task_id": one.task_id,
+        "title": letter.title,
+        "failure_count": letter.failure_count,
+        "total_attempts": letter.total_attempts,
+        "last_failure": letter.last_failure or None,
+        "error_summary": letter.error_summary,
+        "recovery_strategy": letter.recovery_strategy or None,
+        "decision": decision.action,
+        "rule": decision.rule or None,
+        "reason": decision.reason,
+        "evidence": list(decision.evidence),
+        "commit": decision.commit or None,
+        "new_task": one.new_task or None,
+        "page": one.page or None,
+        "done": one.done,
+    }
+    if whole:
+        data["dependencies"] = [asdict(needed) for needed in one.facts.dependencies]
+        data["commits"] = [asdict(commit) for commit in one.facts.commits]
+        data["entry"] = dict(one.task.raw)
+    return data
+
+
+# ------------------------------------------------------------------------------------------------------
+# A person goes through the dead letters on a terminal: each is shown with its evidence, then
+# asked about.
+
+_CHOICES = (
+    "[enter] as loki says, [n]ew approach, [s]impler scope, [f]ixed by a commit, [a]bandon, "
+    "[d]etails, [k]eep for later, [q]uit"
+)
+
+
+def go_through(letters: DeadLetters, tasks: Sequence[str] | None) -> None:
+    """Ask about each dead letter.
+
+    Args:
+        letters: those of the project.
+        tasks: ids; None: all, and the time of the review is kept once all were seen.
+    """
+    letters.complete()
+    found = letters.review(tasks, dry_run=True)
+    if not found:
+        typer.echo("No dead letters: no task was given up.")
+    for number, one in enumerate(found, 1):
+        typer.echo(f"\n{number} of {len(found)}  {in_short(one)}")
+        if not _ask(letters, one):
+            typer.echo(f"{amount(len(found) - number + 1, 'dead letter')} left for another time.")
+            return
+    if tasks is None:
+        letters.queue.reviewed()
+
+
+def _ask(letters: DeadLetters, one: Reviewed) -> bool:
+    """Ask about one; False where the person has had enough."""
+    while True:
+        answer = typer.prompt(f"\n{_CHOICES}", default="", show_default=False).strip().lower()[:1]
+        if answer in {"k", "q"}:
+            return bool(answer == "k")
+        if answer == "d":
+            typer.echo("\n" + in_full(one, letters.workspace))
+        elif answer and answer not in _ANSWERS:
+            typer.echo("Say n, s, f, a, d, k or q, or press enter.")
+        elif _decide(letters, one, answer):
+            return True
+
+
+def _decide(letters: DeadLetters, one: Reviewed, answer: str) -> bool:
+    """Do what the person said; whether that changed anything."""
+    try:
+        said = {one.task_id: _ANSWERS[answer]()} if answer else {}
+        done = letters.review([one.task_id], said)
+    except UsageError as error:
+        typer.secho(str(error), fg="red")
+        return False
+    for now in done:
+        typer.echo(in_short(now, decided=True))
+    if answer and any(now.decision.action == "stay" for now in done):
+        typer.echo("That changes nothing: it was tried already, or says nothing.")
+        return False
+    return True
+
+
+def _words(question: str, *, needed: bool = True) -> str:
+    said = str(typer.prompt(question, default="", show_default=False)).strip()
+    if needed and not said:
+        raise UsageError("nothing was said, so nothing was done")
+    return said
+
+
+_ANSWERS: dict[str, Callable[[], Answers]] = {
+    "n": lambda: Answers(new_approach=_words("How is it to be gone about?")),
+    "s": lambda: Answers(
+        simpler_scope=Scope(
+            _words("Which smaller task is worth having?"),
+            _words("What does it leave out?", needed=False),
+        )
+    ),
+    "f": lambda: Answers(fixed_by=_words("Which commit fixed it?")),
+    "a": lambda: Answers(abandon=_words("Why?")),
+}
+
+
+# --- the tasks that were given up, and what becomes of them -------------------------------------------
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -186,8 +401,6 @@ def review(
     if if_due and not letters.is_due():
         nothing = "The last review is not 24 hours ago: nothing to do."
     elif not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
-        from loki.cli.dead_letter_dialog import go_through
-
         return go_through(letters, _found(letters, tasks or ()) or None)
     else:
         ids = _found(letters, tasks or ()) or None
@@ -270,7 +483,7 @@ def _letters(
     if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
     if reviewer is not None or reviewer_command is not None:
-        from loki.cli.agent import agent_said
+        from loki.cli.common import agent_said
 
         reviewers = [agent_said(workspace, reviewer, reviewer_command)]
     return DeadLetters(workspace, reviewers, by.strip() or user())

@@ -230,8 +230,8 @@ def _asked(
     exit_code: int | None,
     root: str | None,
 ) -> Asked:
-    from loki.action.processes.head_tail_buffer import HeadTailBuffer
     from loki.action.processes.interactive_command import MAX_OUTPUT
+    from loki.action.processes.process import HeadTailBuffer
     from loki.adapters.explanation import Asked
 
     if text is not None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loki.base.control_characters import escape_control_characters
 from loki.base.error import UsageError
-from loki.base.text_format import amount, line, span
+from loki.base.text_format import amount, escape_control_characters, line, span
 from loki.base.time import moment
 from loki.cli.common import (
     Project,
@@ -84,7 +83,7 @@ def command(
     Example: `loki inbox`; `loki inbox 3`
     """
     from loki.jobs.inbox import human_review_answers, inbox
-    from loki.jobs.inbox import inbox_numbers as numbers
+    from loki.jobs.inbox import request_kind as numbers
 
     workspace, tidies = open_project(project), not changes_nothing()
     if tidies:
@@ -364,7 +363,7 @@ def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
         UsageError: nothing of that id waits, or several things wait and no id says which.
     """
     from loki.jobs.inbox import human_review_answers, inbox
-    from loki.jobs.inbox import inbox_numbers as numbers
+    from loki.jobs.inbox import request_kind as numbers
 
     workspace = open_project(way.project, logging.INFO)
     human_review_answers.finish_reviews(workspace)

@@ -23,6 +23,73 @@ if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import ListName, QueuedTask
     from loki.workspace import Workspace
 
+
+# --- What ``loki edit`` changes of a task of the queue ------------------------------------------------
+
+FIELDS = frozenset(
+    {
+        "title", "agent", "agent_command", "checks", "reviewer_command", "kind", "complexity",
+        "scope", "max_attempts", "tags",
+    }
+)  # fmt: skip
+
+
+def queued_id(workspace: Workspace, wanted: str, recurring: list[str]) -> str | None:
+    """The task of the queue that somebody means; None: they mean a recurring one.
+
+    Args:
+        workspace: the project.
+        wanted: what they said.
+        recurring: ids of the recurring tasks, which come first.
+
+    Raises:
+        UsageError: they mean none of either, or several.
+    """
+    from loki.jobs.queue.queue import queue_of
+
+    if any(id_.startswith(wanted) for id_ in recurring):
+        return None
+    ids = queue_of(workspace).lists().ids()
+    return find(sorted({*ids, *recurring}), wanted)
+
+
+def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) -> None:
+    """Change a task, and tell so.
+
+    Args:
+        workspace: the project.
+        id_: the task.
+        said: what is to change, by the names of `loki edit`.
+        json: tell it as JSON.
+
+    Raises:
+        UsageError: nothing is to change, or something that such a task does not have.
+    """
+    from loki.jobs.queue import queue
+
+    changes = {"title": said.pop("task"), **said} if "task" in said else dict(said)
+    if wrong := sorted(set(changes) - FIELDS):
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in wrong)
+        raise UsageError(f"{id_} is a task of the queue, and has no {named}")
+    if not changes:
+        raise UsageError("what is to change? `loki edit --help` says what can")
+    texts = {name for name in FIELDS if name.endswith("command") or name == "agent"}
+    plain = {n: "" if v is None and n in texts else v for n, v in changes.items()}
+    task, is_free = queue.edit(workspace, id_, plain)
+    if json:
+        show_json(dict(task.raw))
+        return
+    typer.echo(f"changed {id_}")
+    if is_free:
+        typer.echo("It was blocked because it could not be worked on; now it waits for a worker.")
+    elif task.blocked is not None:
+        typer.echo(
+            f"It is blocked: {line(task.blocked.reason)}; loki queue unblock {shlex.quote(id_)}"
+        )
+
+
+# --- what stands in the queue, who works on it, what it waits for; and a hand in it -------------------
+
 app = typer.Typer(
     invoke_without_command=True,
     rich_markup_mode="markdown",
@@ -193,7 +260,7 @@ def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 def _open(project: Path) -> Queue:
-    from loki.jobs.queue import project_queue
+    from loki.jobs.queue import queue as project_queue
 
     return project_queue.queue_of(open_project(project))
 
@@ -205,7 +272,7 @@ def _act(project: Path, id_: str, json: bool, action: Callable[[Queue, str], Que
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
     """A task as it stands in its file, with what follows from the others."""
-    from loki.jobs.queue.queue_dependency import waits_for
+    from loki.jobs.queue.queued_task import waits_for
     from loki.jobs.queue.queued_task_format import write
 
     waiting = waits_for(task, lists.where) if lists.where(task.id) == "pending" else ()
@@ -238,7 +305,7 @@ def _tell_list(
 
 def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Iterator[str]:
     """What a person wants to know of a task besides its title."""
-    from loki.jobs.queue.queue_dependency import waits_for
+    from loki.jobs.queue.queued_task import waits_for
 
     where = lists.where(task.id)
     if task.blocked is not None and where in {"pending", "in-progress"}:
@@ -289,7 +356,7 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
     Returns:
         Whether the queue has it.
     """
-    from loki.jobs.queue import project_queue
+    from loki.jobs.queue import queue as project_queue
 
     queue = project_queue.queue_of(workspace)
     ids = queue.lists().ids()
@@ -301,7 +368,7 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
 
 def holder(workspace: Workspace, id_: str) -> str:
     """Who works on a task of the queue, for how long; "": nobody."""
-    from loki.jobs.queue import project_queue
+    from loki.jobs.queue import queue as project_queue
 
     queue = project_queue.queue_of(workspace)
     lists = queue.lists()

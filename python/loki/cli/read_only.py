@@ -103,8 +103,8 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     """Keep with a triage what its agent tried; where that cannot be, it is refused all the same."""
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
-    from loki.jobs.triage.triage_audit import refused_commands_log
     from loki.jobs.triage.triage_policy import parts_of
+    from loki.jobs.triage.triage_runner import refused_commands_log
     from loki.stores import open_store
 
     parts = parts_of(triage)

@@ -10,7 +10,7 @@ import typer
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change
 from loki.cli.common import Json, Project, open_project, show_json
-from loki.cli.recur_common import Id, found
+from loki.cli.recur_show import Id, found
 
 app = typer.Typer(
     no_args_is_help=True,

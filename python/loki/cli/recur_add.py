@@ -10,9 +10,8 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Json, Project, open_project, show_json
-from loki.cli.recur_common import (
+from loki.cli.common import AgentCommand, AgentName, Json, Project, open_project, show_json
+from loki.cli.recur_show import (
     CronText,
     Every,
     MaxFailureRestarts,
@@ -95,7 +94,7 @@ def command(
     """
     from loki.cli import recur_show
     from loki.jobs.recurring import recurring_agent_run
-    from loki.jobs.recurring.recurring_definition import Work, defined
+    from loki.jobs.recurring.recurring_outcome import Work, defined
     from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_project(project)

@@ -11,13 +11,8 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Json, Project, open_project, show_json
-from loki.cli.recur_agent import (
-    agent_changed,
-    agent_changes,
-)
-from loki.cli.recur_common import (
+from loki.cli.common import AgentCommand, AgentName, Json, Project, open_project, show_json
+from loki.cli.recur_show import (
     CronText,
     Every,
     Id,
@@ -32,6 +27,56 @@ from loki.cli.recur_common import (
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
+
+
+# --- What ``loki edit`` changes of a recurring task that an agent works on ----------------------------
+
+
+def agent_changes(
+    *, agent: str | None, agent_command: str | None, **said: object
+) -> dict[str, Any]:
+    """What changes in a task's ``agent``; empty where nothing was said.
+
+    Args:
+        agent, agent_command: who works from now on: one of them, the other goes.
+        said: other fields; None: it stays. ``""`` takes away what may be missing.
+
+    Raises:
+        UsageError: two are to work.
+    """
+    if agent is not None and agent_command is not None:
+        raise UsageError("who is to work? Expected --agent or --agent-command, not both")
+    changes: dict[str, Any] = {}
+    for name, value in said.items():
+        if isinstance(value, list):
+            changes[name] = tuple(filter(None, value))
+        elif value is not None:
+            changes[name] = None if value == "" and name.endswith("_command") else value
+    if agent is not None or agent_command is not None:
+        changes |= {"agent": agent, "agent_command": agent_command}
+    return changes
+
+
+def agent_changed(task: RecurringTask, changes: dict[str, Any]) -> RecurringTask:
+    """A task with these changes in its ``agent``; a title that was its words goes with them.
+
+    Raises:
+        UsageError: it runs a command, or nothing is left to achieve.
+    """
+    if not changes:
+        return task
+    if task.agent is None:
+        raise UsageError(
+            f"{task.id} runs a command: --task, --check, --agent and the like are for tasks of agents"
+        )
+    if not changes.get("task", "x").strip():
+        raise UsageError("--task is empty: expected what the agent is to achieve")
+    after = task.with_(agent=task.agent.model_copy(update=changes))
+    is_its_words = task.title == task.agent.task
+    return after.with_(title=after.agent.task) if is_its_words and after.agent else after
+
+
+# --- ``loki pause``, ``loki edit`` and what `loki resume` does with a recurring task ------------------
 
 
 def pause(
@@ -163,8 +208,8 @@ def edit(
     `loki edit nightly --task "make the tests pass" --check "pytest -q" --agent codex`;
     `loki edit fix-backup-1 --check "make backup"`
     """
-    from loki.cli.queue_edit import edit as edit_queued
-    from loki.cli.queue_edit import queued_id
+    from loki.cli.queue import edit as edit_queued
+    from loki.cli.queue import queued_id
     from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_project(project)
@@ -221,7 +266,7 @@ def _either(
 
 
 def _words(workspace: Workspace, command: str) -> tuple[str, ...]:
-    from loki.jobs.recurring.recurring_definition import Work
+    from loki.jobs.recurring.recurring_outcome import Work
 
     return Work.of_command([command], None, workspace.root).command
 
@@ -239,8 +284,7 @@ def _edits(
 ) -> Callable[[RecurringTask], RecurringTask]:
     """What makes the changed task of the one that is there."""
     from loki.jobs.recurring import recurring_agent_run
-    from loki.jobs.recurring.recurring_definition import checked
-    from loki.jobs.recurring.recurring_outcome import replanned, without_failures
+    from loki.jobs.recurring.recurring_outcome import checked, replanned, without_failures
     from loki.jobs.recurring.recurring_task import CronPart
     from loki.jobs.recurring.scheduling import recurrence_settings
 

@@ -6,23 +6,181 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
 import typer
 
+from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.base.time import isoformat
-from loki.cli import triage_show
+from loki.base.time import argument_seconds, isoformat, local_zone
 from loki.cli.common import show_json
-from loki.cli.show import quote
+from loki.cli.show import find, quote
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
 from loki.jobs.recurring.schedule import Cron
 from loki.jobs.recurring.scheduling import recurring_tasks
+from loki.jobs.triage import triage_verdict
+from loki.jobs.triage.triage_policy import parts_of
+from loki.jobs.triage.triage_prompt import records
+from loki.jobs.triage.triage_verdict import TriageRecord, document
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
+
+
+# --- What the commands for recurring tasks share ------------------------------------------------------
+
+Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
+Zone = Annotated[
+    str | None,
+    typer.Option(help="Time zone of --cron, like Europe/Berlin. [default: this machine's]"),
+]
+CronText = Annotated[
+    str | None,
+    typer.Option(
+        help="When: minute, hour, day of month, month, day of week ('30 8 * * mon-fri'); six fields "
+        "begin with the second; or @hourly, @daily, @weekly, @monthly, @yearly."
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(help="Or again and again, so long after the last one ended: 90s, 10m, 1h30m."),
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option(help="Time for a run; a command is ended then and has failed. [default: none]"),
+]
+MaxIterations = Annotated[
+    int | None, typer.Option(min=1, help="With --every: done after so many successful ones.")
+]
+MaxFailureRestarts = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="With --every: failures in a row that are tried again; one more stops the task, and it "
+        "waits for you. [default: 3]",
+    ),
+]
+
+
+def found(workspace: Workspace, wanted: str) -> str:
+    """The id of a recurring task.
+
+    Raises:
+        UsageError: there is none, or several begin so.
+    """
+    from loki.jobs.recurring.scheduling import recurring_tasks
+
+    return find(recurring_tasks(workspace).ids(), wanted, "recurring task")
+
+
+def recurring_id(workspace: Workspace, wanted: str) -> str | None:
+    """The recurring task that a command for tasks of either kind means; None: it means none.
+
+    A task of its own of exactly that id comes first, then a recurring one, by its whole id or, where
+    no task begins so, by its beginning.
+    """
+    from loki.jobs.recurring.scheduling import recurring_tasks
+
+    ids, tasks = recurring_tasks(workspace).ids(), workspace.tasks()
+    if wanted in tasks:
+        return None
+    if wanted in ids:
+        return wanted
+    begun = [id_ for id_ in ids if id_.startswith(wanted)]
+    if wanted and len(begun) == 1 and not any(task.startswith(wanted) for task in tasks):
+        return begun[0]
+    return None
+
+
+def schedule_said(
+    cron: str | None,
+    every: str | None,
+    zone: str | None,
+    max_iterations: int | None,
+    max_failure_restarts: int | None,
+) -> dict[str, Any]:
+    """What a task's file says of its schedule.
+
+    Raises:
+        UsageError: both or none are said, or an option that is for the other.
+    """
+    if (cron is None) == (every is None):
+        raise UsageError(
+            "when? Expected --cron 'MINUTE HOUR DAY MONTH WEEKDAY' or --every DURATION, one of them"
+        )
+    if cron is not None:
+        if max_iterations is not None or max_failure_restarts is not None:
+            raise UsageError("--max-iterations and --max-failure-restarts are for --every")
+        return {"cron": cron, "zone": zone or local_zone()}
+    if zone is not None:
+        raise UsageError("--zone is for --cron: --every counts from run to run")
+    assert every is not None
+    if not argument_seconds("--every", every):
+        raise UsageError(f"--every is {every}: expected a time above 0, like 10m")
+    said = {"delay": every, "max_iterations": max_iterations}
+    if max_failure_restarts is not None:
+        said["max_failure_restarts"] = max_failure_restarts
+    return said
+
+
+# --- How triages are shown: with their recurring task, and alone --------------------------------------
+
+SHOWN_TRIAGES = 3
+"""Triages that are shown with a task, the last ones."""
+
+_VERDICT_COLORS = {"failed": "red", "running": "yellow"}
+
+
+def triage_of(workspace: Workspace, task: RecurringTask) -> list[TriageRecord]:
+    """The triages of a task that are kept, oldest first."""
+    return records(workspace, task.id, task.triages)
+
+
+def show_triage(workspace: Workspace, id_: str, *, json: bool) -> None:
+    """Everything about one triage.
+
+    Raises:
+        UsageError: there is none of that id.
+    """
+    parts = parts_of(id_)
+    text = workspace.store.get(document(*parts)) if parts else None
+    record = triage_verdict.read_triage(text) if text is not None else None
+    if record is None:
+        task = parts[0] if parts else "TASK"
+        raise UsageError(f"no triage {id_!r} here: `loki recur show {task}` lists those of a task")
+    if json:
+        show_json(record.to_dict())
+        return
+    typer.echo("\n".join(triage_lines(record)))
+    for one in record.evidence.splitlines():
+        typer.echo(f"  evidence  {line(one)}")
+    for name in filter(None, (record.prompt, record.answer)):
+        typer.echo(f"  kept      .loki/{name}")
+
+
+def triage_lines(record: TriageRecord) -> Iterator[str]:
+    """A triage in a few lines."""
+    shown = record.verdict or record.status
+    status = typer.style(shown, fg=_VERDICT_COLORS.get(record.status))
+    yield f"triage {record.number}  {status}  {isoformat(record.started_at)}  by {line(record.agent)}"
+    for name, text in (
+        ("cause", record.root_cause),
+        ("failed", record.reason),
+        ("unread", record.problem),
+        ("acted", record.acted),
+        ("asks for", record.recommendation),
+    ):
+        if text:
+            yield f"  {name:<9} {line(text, 200)}"
+    for refusal in record.refused:
+        yield f"  refused   {line(refusal.what, 200)}"
+    for change in record.meanwhile:
+        yield f"  meanwhile {line(change, 200)}, by whom loki cannot tell"
+
+
+# --- How recurring tasks are shown --------------------------------------------------------------------
 
 _COLORS = {
     "success": "green",
@@ -131,17 +289,15 @@ def show(workspace: Workspace, id_: str, *, json: bool) -> None:
     task, runs = tasks.load(id_), tasks.runs(id_)
     if json:
         data = [run.model_dump(mode="json") for run in runs]
-        triages = [one.to_dict() for one in triage_show.of(workspace, task)]
+        triages = [one.to_dict() for one in triage_of(workspace, task)]
         more = {"recent_runs": data[-2 * RUNS :], "recent_triages": triages[-2 * RUNS :]}
         show_json({**as_data(task, workspace), **more})
         return
     typer.echo("\n".join(_told(task, workspace)))
     for run in runs[-RUNS:]:
         typer.echo("\n".join(told_run(run)))
-    for record in triage_show.of(workspace, task)[-triage_show.SHOWN :]:
-        typer.echo(
-            "\n".join([*triage_show.triage_lines(record), f"  more      loki show {record.id}"])
-        )
+    for record in triage_of(workspace, task)[-SHOWN_TRIAGES:]:
+        typer.echo("\n".join([*triage_lines(record), f"  more      loki show {record.id}"]))
 
 
 def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bool) -> None:

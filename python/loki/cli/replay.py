@@ -16,9 +16,7 @@ from loki.base.text_format import line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.adapters.monitor.recorded_run import RecordedRun
-    from loki.adapters.monitor.recorded_run_files import Read
-    from loki.adapters.monitor.replay import Remark
+    from loki.adapters.monitor.recorded_run import Read, RecordedRun, Remark
 
 KINDS = {"nudge": "nudge", "refuse": "refusal", "stop": "stop"}
 """What the monitor says, and what that is called."""
@@ -61,7 +59,7 @@ def command(
 
     Exit codes: 0 read, 1 loki itself could not work, 2 usage.
     """
-    from loki.adapters.monitor.recorded_run_files import Read, recorded_runs
+    from loki.adapters.monitor.recorded_run import Read, recorded_runs
 
     wrong = sorted({*(only or ())} - {*KINDS})
     if wrong:
@@ -85,7 +83,7 @@ def command(
 
 
 def _remarks(run: RecordedRun) -> list[Remark]:
-    from loki.adapters.monitor.replay import remarks
+    from loki.adapters.monitor.recorded_run import remarks
 
     with tempfile.TemporaryDirectory(prefix="loki-replay-") as project:
         return list(remarks(run, project))
@@ -133,7 +131,7 @@ def _show_left_out(read: Read) -> None:
 def _convert(runs: Iterator[RecordedRun], file: Path) -> None:
     import gzip
 
-    from loki.adapters.monitor.recorded_run_files import as_steps
+    from loki.adapters.monitor.recorded_run import as_steps
 
     text = "".join(f"{jsonlib.dumps(as_steps(run), ensure_ascii=False)}\n" for run in runs)
     data = text.encode("utf-8", "replace")

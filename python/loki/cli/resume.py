@@ -13,12 +13,12 @@ from loki.base.error import AgentError, LokiError, UsageError
 from loki.cli.common import Project, fail, log_to_console, show_json
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
-from loki.cli.recur_common import recurring_id
+from loki.cli.recur_show import recurring_id
 from loki.cli.show import find
 
 if TYPE_CHECKING:
     from loki.action.loop.agent_call import AnyAgent
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.runtime import Runtime
 
 
@@ -110,7 +110,7 @@ def command(
     id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, take_signals
     from loki.execution import resolve
-    from loki.jobs.work.takeover import take_over
+    from loki.jobs.work.task_interventions import take_over
     from loki.people.approval import PREFIX
 
     log_to_console()
@@ -161,7 +161,7 @@ def agent_of(
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    from loki.cli.agent import agent_said
+    from loki.cli.common import agent_said
     from loki.execution import resolve
     from loki.memory import task_record
 

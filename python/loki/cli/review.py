@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from loki.memory.learning.candidate import Candidate, Source
-    from loki.memory.learning.weekly_review import Agenda, Review
+    from loki.memory.learning.learned_rules import Agenda, Review
 
 _CHOICES = "[a]pprove, [r]eject, [d]efer, [s]kip, [q]uit"
 
@@ -141,7 +141,7 @@ def _head(agenda: Agenda) -> str:
 
 
 def _tell(review: Review, candidate: Candidate, number: str) -> str:
-    from loki.memory.learning.weekly_review import is_put_off
+    from loki.memory.learning.learned_rules import is_put_off
     from loki.recognition.pattern_file_edit import as_entry
 
     what = f"{candidate.kind} {candidate.id}"
@@ -180,7 +180,7 @@ def _rejected(candidate: Candidate) -> tuple[Candidate, str]:
 
 
 def _deferred(candidate: Candidate) -> tuple[Candidate, str]:
-    from loki.memory.learning.weekly_review import is_put_off
+    from loki.memory.learning.learned_rules import is_put_off
 
     times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
     urge = ", which is often: decide it next time" if is_put_off(candidate) else ""
@@ -204,7 +204,7 @@ def _as_data(review: Review, agenda: Agenda, decided: list[Candidate]) -> dict[s
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    from loki.memory.learning.weekly_review import is_put_off
+    from loki.memory.learning.learned_rules import is_put_off
 
     return {
         "id": candidate.id,

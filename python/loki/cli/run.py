@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.action.task import COMPLEXITIES, KINDS
-from loki.base.control_characters import escape_control_characters
-from loki.base.text_format import line
+from loki.base.text_format import escape_control_characters, line
 from loki.base.time import argument_seconds, isoformat
-from loki.cli.agent import AgentCommand, AgentName, PassEnvironment, agent_said
-from loki.cli.common import Project, log_to_console, project_option, show_json
+from loki.cli.common import (
+    AgentCommand,
+    AgentName,
+    PassEnvironment,
+    Project,
+    agent_said,
+    log_to_console,
+    project_option,
+    show_json,
+)
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
 from loki.execution import resolve
 from loki.memory.attempt import DRIFT
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.people.escalation import options
 
 if TYPE_CHECKING:

@@ -45,12 +45,12 @@ def command(
 
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
-    from loki.cli.recur_common import recurring_id  # which finds tasks as this does
+    from loki.cli.recur_show import recurring_id  # which finds tasks as this does
     from loki.runtime import Runtime
 
     workspace = Runtime(project)
     if task is not None and task.startswith(".triage-"):
-        from loki.cli import triage_show
+        from loki.cli import recur_show as triage_show
 
         triage_show.show(workspace, task, json=json)
         return
@@ -288,7 +288,7 @@ def _reflection(note: Mapping[str, Any]) -> Iterator[str]:
 def _pages(
     workspace: Workspace, task: str, attempts: Sequence[Attempt], project: Path
 ) -> Iterator[str]:
-    from loki.memory.sign_text import PAGE
+    from loki.memory.sign import PAGE
     from loki.memory.signs import Signs, folder_of
 
     folder = project / ".loki"

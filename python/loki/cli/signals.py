@@ -13,7 +13,7 @@ import typer
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
 from loki.cli.common import Json, Project, is_passed_on, name_and_value, open_project, show_json
-from loki.people.signal_kind import KINDS
+from loki.people.signal import KINDS
 
 if TYPE_CHECKING:
     from loki.jobs.signals.signal_handling import Handled
@@ -190,8 +190,8 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     """
     from loki.cli.run import take_signals
     from loki.execution.stop_request import listening
+    from loki.jobs.signals.signal_handling import changes
     from loki.jobs.signals.signal_handling import handle as handle_all
-    from loki.jobs.signals.signal_watcher import changes
     from loki.people.signal import FOLDER
 
     take_signals()

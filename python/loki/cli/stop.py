@@ -43,7 +43,7 @@ def cancel(
     """
     from loki.action.pipelines import pipeline_record
     from loki.cli.resume import give_up
-    from loki.jobs.queue.project_queue import queue_of
+    from loki.jobs.queue.queue import queue_of
     from loki.runtime import Runtime
 
     workspace = Runtime(project)
@@ -57,8 +57,7 @@ def cancel(
 
 
 def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: bool) -> None:
-    from loki.jobs.work.pipeline_abort import give_up
-    from loki.jobs.work.task_interventions import user
+    from loki.jobs.work.task_interventions import give_up, user
 
     undone = give_up(workspace, run, user(), why, force=force)
     if json:
@@ -105,7 +104,7 @@ def stop(wait: Wait = "30s", project: Project = Path(), json: EndedAsJson = Fals
 
 
 def _say(word: Word, wait: str, project: Path, json: bool) -> None:
-    from loki.jobs.work.task_stop import broadcast
+    from loki.jobs.work.task_interventions import broadcast
     from loki.runtime import Runtime
 
     there = broadcast(Runtime(project).folder, word, argument_seconds("--wait", wait))

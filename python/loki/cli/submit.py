@@ -12,8 +12,14 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
-from loki.cli.agent import AgentCommand, AgentName, PassEnvironment
-from loki.cli.common import Project, project_option, show_json
+from loki.cli.common import (
+    AgentCommand,
+    AgentName,
+    PassEnvironment,
+    Project,
+    project_option,
+    show_json,
+)
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queued_task import QueuedTask
@@ -109,7 +115,7 @@ def command(
     `[{"id": "a", "title": "Add it"}, {"id": "b", "title": "Use it", "dependencies": ["a"]}]` in it
     """
     from loki.action.task import task_id
-    from loki.jobs.queue import project_queue
+    from loki.jobs.queue import queue as project_queue
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.runtime import Runtime
 
@@ -167,7 +173,7 @@ def command(
 
 
 def _waits(task: QueuedTask, where: Any) -> str:
-    from loki.jobs.queue.queue_dependency import waits_for
+    from loki.jobs.queue.queued_task import waits_for
 
     waiting = waits_for(task, where)
     if not waiting:

@@ -47,12 +47,12 @@ def command(
 
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
-    from loki.cli.dead_letter_text import echo
+    from loki.cli.dead_letters import echo
     from loki.execution.stop_request import listening
-    from loki.jobs.dead_letters.daily_review import Daily
+    from loki.jobs.dead_letters.dead_letters import Daily
     from loki.jobs.recurring import scheduling
-    from loki.jobs.signals.signal_follower import attend, followed
-    from loki.jobs.work.maintenance import run_maintenance
+    from loki.jobs.signals.signal_handling import attend, followed
+    from loki.jobs.work.worker_pool import run_maintenance
     from loki.runtime import Runtime
 
     log_to_console()

@@ -24,7 +24,7 @@ def command(
     Files that somebody changed since are left alone, and then nothing is done at all, unless you
     say `--force`.
     """
-    from loki.action.loop.refused_proposal_store import forget
+    from loki.action.loop.recorder import forget_refused
     from loki.runtime import Runtime
 
     workspace = Runtime(project)
@@ -34,7 +34,7 @@ def command(
         journal.recover()
         undone = journal.undo(force=force)
         if force or not undone.conflicts:
-            forget(workspace.store, id_)
+            forget_refused(workspace.store, id_)
     if json:
         conflicts = [{"path": c.path, "reason": c.reason} for c in undone.conflicts]
         show_json({"restored": list(undone.restored), "conflicts": conflicts})

@@ -12,8 +12,7 @@ import typer
 
 from loki.base.error import LokiError
 from loki.base.text_format import amount
-from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import Project, open_project
+from loki.cli.common import AgentCommand, AgentName, Project, open_project
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import Verbose, Workers, pool_of
@@ -43,11 +42,11 @@ def command(
 
     Example: `loki up --agent claude`
     """
-    from loki.cli.dead_letter_text import echo
+    from loki.cli.dead_letters import echo
     from loki.execution.stop_request import listening
-    from loki.jobs.dead_letters.daily_review import Daily
+    from loki.jobs.dead_letters.dead_letters import Daily
     from loki.jobs.recurring import scheduling
-    from loki.jobs.signals.signal_follower import followed
+    from loki.jobs.signals.signal_handling import followed
 
     workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
     pool = pool_of(workspace, agent, agent_command, workers, watch=True)

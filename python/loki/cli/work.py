@@ -13,12 +13,11 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.agent import AgentCommand, AgentName
-from loki.cli.common import INTERRUPTED, Project, open_project, show_json
+from loki.cli.common import INTERRUPTED, AgentCommand, AgentName, Project, open_project, show_json
 from loki.cli.run import take_signals
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.lease import LeasedTask
+    from loki.jobs.queue.queue_lists import LeasedTask
     from loki.jobs.work.finish import Finished
     from loki.jobs.work.worker_pool import PoolCounts, WorkerPool
     from loki.workspace import Workspace
@@ -81,9 +80,9 @@ def command(
 
     Example: `loki submit --task "fix the login test" --check "pytest -q"`, then `loki work --agent claude`
     """
-    from loki.cli.dead_letter_text import echo
-    from loki.jobs.dead_letters.daily_review import Daily
-    from loki.jobs.signals.signal_follower import attend, followed
+    from loki.cli.dead_letters import echo
+    from loki.jobs.dead_letters.dead_letters import Daily
+    from loki.jobs.signals.signal_handling import attend, followed
 
     workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
     pool = pool_of(workspace, agent, agent_command, workers, watch=watch, max_tasks=max_tasks)
@@ -121,10 +120,9 @@ def pool_of(
     Raises:
         UsageError: both are to work, or who is to cannot.
     """
-    from loki.cli.dead_letter_text import echo
-    from loki.jobs.work.maintenance import run_maintenance
+    from loki.cli.dead_letters import echo
     from loki.jobs.work.queued_task_spec import DefaultAgent
-    from loki.jobs.work.worker_pool import WorkerPool
+    from loki.jobs.work.worker_pool import WorkerPool, run_maintenance
 
     if agent is not None and agent_command is not None:
         raise UsageError("--agent and --agent-command both say who works: expected one of them")

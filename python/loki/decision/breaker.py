@@ -1,5 +1,9 @@
 """Circuit breakers: stop calling what is down, and find out carefully when it is back.
 
+The numbers of the resilience documents (3 failures in 60 s, 300 s of pause) are for whole agents, whose
+attempts take minutes. A service that is called often fails now and then without being down: there a share
+of failures counts, and a pause of some seconds that grows, as whoever waits wants to know soon.
+
 The table of states is in the C++ core and is pure; here are its arguments, its listeners and what
 counts as a failure. ``docs/design/breaker.md`` has the table.
 """
@@ -11,24 +15,202 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, cast
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
 
 from loki import _core
 from loki.base.argument_checks import called
 from loki.base.error import BreakerOpen
-from loki.base.time import argument_nanoseconds, at_one_moment
-from loki.decision.breaker_snapshot import (
-    STATES,
-    BreakerCounts,
-    BreakerSnapshot,
-    Transition,
-    breaker_html,
-)
+from loki.base.markup import html_card
+from loki.base.time import argument_nanoseconds, at_one_moment, isoformat
 
 if TYPE_CHECKING:
     from loki.base.time import Clock, Duration
+
+
+# --- What is told of a circuit breaker: its states, a change, its counts, all of it at one instant ----
+
+CircuitState = Literal["CLOSED", "OPEN", "HALF_OPEN"]
+STATES: tuple[CircuitState, ...] = ("CLOSED", "OPEN", "HALF_OPEN")
+"""By the core's numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change of state.
+
+    Attributes:
+        name: the breaker's.
+        before: the state that it left.
+        after: the state that it entered.
+        at: when, in UTC.
+    """
+
+    name: str
+    before: CircuitState
+    after: CircuitState
+    at: datetime
+
+
+class BreakerCounts(NamedTuple):
+    """What a breaker has seen since it was made; nothing resets it."""
+
+    granted: int
+    refused: int
+    successes: int
+    failures: int
+    ignored: int
+    late: int
+    """Outcomes of an earlier time, or of a probe out of its lease."""
+    transitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerSnapshot:
+    """A breaker at one instant.
+
+    Attributes:
+        name: the breaker's.
+        state: ``CLOSED``, ``OPEN`` or ``HALF_OPEN``; OPEN also when the cooldown is over and no
+            call has come yet.
+        is_isolated: open until somebody closes it.
+        is_probing: a probe is in flight.
+        failure_count: failures that count now; while OPEN those that tripped it.
+        success_count: successful probes in a row.
+        trips: how often in a row it tripped, without having been closed between.
+        generation: counts its transitions, and what was done to it by hand; of two looks with the same,
+            nothing of that came between. Times may differ by microseconds from look to look.
+        last_failure_time: in UTC, like all times; None since it was last closed.
+        last_state_change: None where there was none.
+        cooldown_until: None unless OPEN with an end.
+        failure_window_start: the oldest failure that counts.
+        retry_after: seconds until the next call may be let through; 0.0: now; None: isolated.
+        last_error: of the last failure that counted.
+        counts: calls and outcomes so far.
+    """
+
+    name: str
+    state: CircuitState
+    is_isolated: bool
+    is_probing: bool
+    failure_count: int
+    success_count: int
+    trips: int
+    generation: int
+    last_failure_time: datetime | None
+    last_state_change: datetime | None
+    cooldown_until: datetime | None
+    failure_window_start: datetime | None
+    retry_after: float | None
+    last_error: str
+    counts: BreakerCounts
+
+    def _repr_html_(self) -> str:
+        return breaker_html(self)
+
+
+def breaker_html(shown: BreakerSnapshot) -> str:
+    """What Jupyter shows of a breaker."""
+    counts, wait = shown.counts, shown.retry_after
+    isolated = ", isolated" if shown.is_isolated else ""
+    is_closed = shown.state == "CLOSED"
+    return html_card(
+        f"Breaker {shown.name}: {shown.state}{isolated}",
+        [
+            ("next call", None if is_closed or wait is None else f"in {wait:.1f} s"),
+            ("failures that count", shown.failure_count),
+            ("successful probes", shown.success_count if shown.state == "HALF_OPEN" else None),
+            ("tripped in a row", shown.trips or None),
+            ("changed", shown.last_state_change and isoformat(shown.last_state_change)),
+            ("calls", f"{counts.granted} let through, {counts.refused} refused"),
+            ("outcomes", f"{counts.successes} successes, {counts.failures} failures"),
+            ("last error", shown.last_error),
+        ],
+    )
+
+
+# ------------------------------------------------------------------------------------------------------
+# What breakers are made with, by the names of what they stand before: calls of models and tools.
+
+CALLS: Mapping[str, Any] = {
+    "failure_rate": 0.7,
+    "minimum_calls": 3,
+    "window_calls": 3,
+    "window": 300,
+    "cooldown": 7.5,
+    "cooldown_multiplier": 1.2,
+    "cooldown_cap": 8.9,
+    "half_open_interval": 1,
+    "recovery_threshold": 2,
+}
+"""Arguments of `loki.Breaker` for calls of models and tools.
+
+Of the newest three calls within 5 minutes 70 % failed, which is all three. A service that fails 4 % of its
+calls does so once in some 15,000, and nothing is lost by a pause of seconds. With more calls, a caller who
+is alone would wait through the third retry's 20 s before anybody knew of an outage.
+A pause of 7.5 s, then 8.9 s: fifteen calls in an outage of two minutes, the next one right after it; of
+other lengths the end is seen less than 5 s later on average. `python -m benchmarks.calls` prints all of it.
+Chosen by that.
+"""
+
+KINDS = ("api/*/*", "tool/*")
+"""Names of breakers of models (``api/<provider>/<model>``) and tools (``tool/<host>``)."""
+
+
+def call_arguments(own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments of `loki.Breaker` for calls of models and tools.
+
+    Args:
+        own: what is different; with a ``threshold`` failures count, not their share.
+    """
+    return _with(CALLS, own or {})
+
+
+def for_calls(
+    own: Mapping[str, Any] | None = None, named: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Mapping[str, Any]]:
+    """Arguments by name: `CALLS` for those of models and tools.
+
+    Args:
+        own: what is different for all of those; with a ``threshold`` failures count, not their share.
+        named: for single names or globs of them, beside that; also for other breakers.
+
+    Example:
+        >>> for_calls({"cooldown": 2}, {"api/claude": {"threshold": 9}})["tool/*"]["cooldown"]
+        2
+    """
+    calls = call_arguments(own)
+    others = {
+        name: _with(calls if _is_call(name) else {}, said) for name, said in (named or {}).items()
+    }
+    return {**others, **dict.fromkeys(KINDS, calls)}
+
+
+def named_arguments(
+    name: str, named: Mapping[str, Mapping[str, Any]], others: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """What a breaker is made with: by its name, by the first glob that fits, else as all others."""
+    if name in named:
+        return named[name]
+    return next((said for glob, said in named.items() if fnmatchcase(name, glob)), others)
+
+
+def _with(arguments: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    kept = dict(arguments)
+    if "threshold" in own and "failure_rate" not in own:
+        for name in ("failure_rate", "minimum_calls", "window_calls"):
+            kept.pop(name, None)
+    return {**kept, **own}
+
+
+def _is_call(name: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in KINDS)
+
+
+# --- Circuit breakers: stop calling what is down, and find out carefully when it is back --------------
 
 Permit = _core.Permit
 """Leave for one call: ``success()``, ``failure(error)`` or ``ignore()``; a context manager, too."""

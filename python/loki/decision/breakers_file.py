@@ -1,23 +1,206 @@
 """The file that processes share breakers through: locked, read, set aside, replaced.
 
+A file of many breakers takes longer to write than what one outcome changes of it. So a longer one is
+written at changes of state, and about every second besides; in between an outcome is a line of a log beside
+it. Each line has a whole entry, and a mark of the entry in the file that it stands for: where the file says
+something else by now, because it was written since or because somebody else has changed it, the line means
+nothing. So neither is a line ever counted twice, nor does it undo what another program wrote.
+
+Bytes in, bytes out.
+
 What its bytes mean is in the C++ core.
+
+``logs/breaker-transitions.jsonl`` has one JSON object a line: ``at`` (ISO 8601 UTC), ``breaker``,
+``before``, ``after`` and, where a failure tripped it, ``error``. Each process writes those that it
+makes, so that none stands there twice. One that cannot be kept is lost: how a breaker stands is in the
+breakers' own file.
 """
 
 from __future__ import annotations
 
 import errno
 import itertools
+import json
+import logging
 import os
 import stat
+import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TypeAlias
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from loki._core import BreakerMoment, BreakersFile
 from loki.base import atomic_file, locks
 from loki.base.error import StoreError
-from loki.decision.breakers_log import LONGEST, SHARE, SMALL, Content, head
+from loki.base.log import logger, quoted, write
+from loki.base.time import isoformat
+from loki.decision.breaker import CircuitState
+from loki.decision.recovery import recovery_line
+
+if TYPE_CHECKING:
+    from loki.decision.breaker import Transition
+
+
+# --- What happened to breakers since their file was written as a whole, a line for each outcome -------
+
+SMALL = 16 * 1024
+"""Bytes of a file that is written with each outcome: some 25 breakers. Chosen by what
+`make bench-decision` prints of a shared file: up to there it costs about what a bare write does."""
+
+LONGEST = 256 * 1024
+"""Bytes of a log, after which the file is written at once. Chosen, not measured."""
+
+SHARE = 4
+"""A line that is longer than this share of the file saves nothing. Chosen, not measured."""
+
+_MARK = 16
+"""Characters of a mark."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file of breakers says, with its log.
+
+    Attributes:
+        data: the file's bytes, a JSON object; in the form of `BreakersFile.bytes`, unless it `is_small`.
+        log: the log's bytes.
+        is_ours: it is loki that wrote the file last.
+    """
+
+    data: bytes
+    log: bytes = b""
+    is_ours: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is read and written as a whole."""
+        return len(self.data) <= SMALL and not self.has_lines
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether something happened since the file was written."""
+        return b" {" in self.log
+
+    def whole(self) -> BreakersFile:
+        """All breakers."""
+        return BreakersFile(self.merged() if self.has_lines else self.data)
+
+    def entry(self, name: str) -> BreakersFile:
+        """At least that breaker, if it is known."""
+        if self.is_small:
+            return BreakersFile(self.data)
+        key = _key(name)
+        if (found := self._last(key)) is not None:
+            return found
+        return BreakersFile(_document(key, value_of(self.data, key)))
+
+    def _last(self, key: bytes) -> BreakersFile | None:
+        """What the newest line that counts says of a breaker; None: there is none."""
+        own, at = _mark(value_of(self.data, key)), self.end
+        while (at := self.log.rfind(b" {" + key + b": ", 0, at)) >= 0:
+            if self.log[max(0, at - _MARK) : at] == own:
+                # What a disk that lost its power wrote half is no line.
+                with suppress(ValueError):
+                    return BreakersFile(self.log[at + 1 : self.log.index(b"\n", at)])
+        return None
+
+    def line(self, name: str, content: BreakersFile) -> bytes:
+        """What to add to the log for a breaker.
+
+        Args:
+            name: the breaker's.
+            content: what `entry` gave, changed.
+        """
+        key = _key(name)
+        value = value_of(content.bytes(), key) or b"{}"
+        # In JSON no text goes over lines.
+        document = _document(key, value).replace(b"\n", b"")
+        return _mark(value_of(self.data, key)) + b" " + document + b"\n"
+
+    @property
+    def end(self) -> int:
+        """Bytes of the log that count: a last line whose writer died does not."""
+        return self.log.rfind(b"\n") + 1
+
+    def merged(self, line: bytes = b"") -> bytes:
+        """The file as it is to be written: with what the log says, and a line more."""
+        changed: dict[bytes, bytes] = {}
+        for one in (self.log[: self.end] + line).split(b"\n"):
+            mark, _, document = one.partition(b" ")
+            try:
+                found = BreakersFile(document)
+            except ValueError:
+                continue  # the head, or what a disk that lost its power wrote half
+            for key in map(_key, found.names()):
+                if mark == _mark(value_of(self.data, key)):
+                    changed[key] = value_of(found.bytes(), key) or b"{}"
+        return _replaced(self.data, changed)
+
+
+def value_of(data: bytes, key: bytes) -> bytes | None:
+    """What a file in the form of `BreakersFile.bytes` says of a breaker; None: nothing.
+
+    A key of the object stands on a line of its own after two blanks, and nothing else does: what is deeper
+    has more, and no text goes over lines.
+    """
+    span = _span(data, key)
+    return None if span is None else data[slice(*span)]
+
+
+def head(identity: tuple[int, ...]) -> bytes:
+    """The first line of a log: which file it began with, as the system knows it."""
+    return b"of " + b" ".join(b"%d" % one for one in identity) + b"\n"
+
+
+def _span(data: bytes, key: bytes) -> tuple[int, int] | None:
+    at = data.find(b"\n  " + key + b": ")
+    if at < 0:
+        return None
+    begin = at + len(key) + 5
+    end = data.find(b'\n  "', begin)
+    if end < 0:
+        return begin, data.rindex(b"\n}")
+    return begin, end - 1  # without the comma
+
+
+def _replaced(data: bytes, changed: dict[bytes, bytes]) -> bytes:
+    spans = {key: _span(data, key) for key in changed}
+    known = sorted((span, changed[key]) for key, span in spans.items() if span is not None)
+    parts, at = [], 0
+    for (begin, end), value in known:
+        parts += [data[at:begin], value]
+        at = end
+    new = [b"\n  " + key + b": " + changed[key] for key, span in spans.items() if span is None]
+    rest = data[at:].rstrip()
+    if not new:
+        return b"".join([*parts, rest, b"\n"])
+    is_empty = not parts and rest == b"{}"
+    joined = b"".join([*parts, rest[:-1].rstrip()])
+    return joined + (b"" if is_empty else b",") + b",".join(new) + b"\n}\n"
+
+
+def _document(key: bytes, value: bytes | None) -> bytes:
+    return b"{}" if value is None else b"{" + key + b": " + value + b"}"
+
+
+def _mark(value: bytes | None) -> bytes:
+    """What tells an entry from any other, and from none."""
+    return blake2b(value or b"", digest_size=_MARK // 2).hexdigest().encode()
+
+
+@lru_cache(maxsize=256)
+def _key(name: str) -> bytes:
+    """A breaker's name as the file has it, in quotes."""
+    return BreakersFile(json.dumps({name: {}}).encode()).bytes()[4 : -len(b": {}\n}\n")]
+
+
+# --- The file that processes share breakers through: locked, read, set aside, replaced ----------------
 
 MAX_BYTES = 4 * 2**20
 """What is larger is no file of breakers: some 5,000 of them. Chosen, not measured."""
@@ -252,3 +435,134 @@ def moment(now_ns: int, now: datetime, boot_id: str) -> BreakerMoment:
 def owner() -> str:
     """Who has a probe, for people."""
     return f"{os.uname().nodename}:{os.getpid()}"
+
+
+# ------------------------------------------------------------------------------------------------------
+# Brings a long file of breakers up to what its log says, a moment after the first outcome that it
+# lacks.
+
+SECONDS = 1.0
+"""How long after an outcome a long file says it, at the latest. Chosen: about as soon as people look."""
+
+REST = 50
+"""Times as long as it takes to write a long file it is left alone, so that this takes 2 % of the time."""
+
+
+class BreakersCompaction:
+    """At most one such moment ahead; all but `forget` needs the lock that is given.
+
+    Args:
+        file: the file.
+        lock: what threads of this process queue at.
+        complain: is told that the disk fails.
+    """
+
+    def __init__(
+        self, file: SharedFile, lock: threading.Lock, complain: Callable[[StoreError], None]
+    ) -> None:
+        self._file, self._lock, self._complain = file, lock, complain
+        self._timer: threading.Timer | None = None
+        self._took = 0.0  # seconds
+
+    def later(self) -> None:
+        """Soon, whatever comes."""
+        if self._timer is None:
+            self._timer = threading.Timer(max(SECONDS, self._took * REST), self._due)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def at_end(self) -> None:
+        """Now, if it is due: the process ends."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._fold(0.0)
+
+    def _due(self) -> None:
+        with self._lock:
+            self._timer = None
+            if not self._fold(SECONDS):  # another process did, and there is more since
+                self.later()
+
+    def _fold(self, age: float) -> bool:
+        if not self._file.has_folder():
+            return True
+        try:
+            with suppress(ValueError), self._file.lock():  # who uses it next sets it aside
+                began = time.monotonic()
+                is_done = self._file.fold(unless_younger=age)
+                self._took = time.monotonic() - began
+                return is_done
+        except StoreError as problem:
+            self._complain(problem)
+        return True
+
+
+# --- The log line of a circuit breaker that changed its state: for people, and for telemetry ----------
+
+
+def listens() -> bool:
+    """Whether anybody reads log lines: else nobody needs to look for what other processes did."""
+    return logger.isEnabledFor(logging.INFO)
+
+
+def tell(transition: Transition) -> None:
+    """Write ``[closed-loop] breaker=… state=… was=…``, and the same as data.
+
+    Args:
+        transition: what happened.
+    """
+    name, state, was = transition.name, str(transition.after), str(transition.before)
+    write(
+        f"breaker={quoted(name)} state={state} was={was}",
+        {"breaker": name, "state": state, "was": was},
+    )
+
+
+# ------------------------------------------------------------------------------------------------------
+# What is kept of the transitions of circuit breakers: a line for each, and one for each recovery.
+
+TRANSITIONS = "breaker-transitions.jsonl"
+RECOVERIES = "circuit-recovery.log"
+
+
+class TransitionLog:
+    """The two logs of a file of breakers.
+
+    Args:
+        path: the file of breakers; in a folder ``state`` both logs are in ``logs`` beside that.
+        recoveries: where recoveries go instead; None: beside it.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], recoveries: str | os.PathLike[str] | None = None
+    ) -> None:
+        folder = Path(path).parent
+        logs = folder.parent / "logs" if folder.name == "state" else None
+        self._transitions = logs and logs / TRANSITIONS
+        self._recoveries = recoveries or (logs and logs / RECOVERIES)
+
+    def keep(
+        self, name: str, before: CircuitState, after: CircuitState, at: datetime, error: str = ""
+    ) -> None:
+        """Keep a transition; called after a file was written, never on the way of a call let through.
+
+        Args:
+            name: the breaker's.
+            before, after: the state that it left, and entered.
+            at: when, in UTC.
+            error: of the failure that tripped it, without secrets; "" where none did.
+        """
+        record = {"at": isoformat(at), "breaker": name, "before": before, "after": after}
+        line = json.dumps({**record, "error": error} if error else record, ensure_ascii=False)
+        with suppress(StoreError):  # the breakers' own file is on the same disk: that was told
+            _append(self._transitions, line)
+        if after == "CLOSED":
+            try:
+                _append(self._recoveries, recovery_line(name, at))
+            except StoreError as problem:
+                logger.warning("Could not persist: %s. Going on; %s recovered.", problem, name)
+
+
+def _append(path: str | os.PathLike[str] | None, line: str) -> None:
+    if path is not None:
+        atomic_file.append_line(path, line.encode("utf-8", "replace"))

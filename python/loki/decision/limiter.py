@@ -17,11 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from loki.base.cancellation import LOOK, LinkedEvent
 from loki.base.error import UsageError
+from loki.base.threads import LOOK, LinkedEvent
 from loki.base.time import Clock, SystemClock
-from loki.decision.breaker import Breaker
-from loki.decision.breaker_snapshot import BreakerSnapshot, Transition
+from loki.decision.breaker import Breaker, BreakerSnapshot, Transition
 from loki.decision.recovery import FULL, Changed, Effect, Event, Recovery, Tick, next_change, step
 
 logger = logging.getLogger("loki")

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 
 _VERSION = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview(-[\d-]+)?|@\d{8}|\[1m\])+$")
 """What stands behind a model's name where one version of it is meant."""

@@ -32,7 +32,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from loki.base.time import isoformat
-from loki.decision.breaker_snapshot import CircuitState
+from loki.decision.breaker import CircuitState
 
 FULL = 5
 """Agents in parallel when all is well. Source: the parallelism of the resilience documents."""

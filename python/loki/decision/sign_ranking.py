@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from loki.decision.drift.path_kinds import in_scope
-from loki.decision.drift.task_vocabulary import alike, path_words, words_of
+from loki.decision.drift.task_relation import alike, in_scope, path_words, words_of
 from loki.memory.sign import Seen, Sighting
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import shlex
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from loki.base.environment import passed_environment
-from loki.base.error import UsageError
+from loki.base.error import AgentError, UsageError
+from loki.base.secret import passed_environment
+from loki.base.time import isoformat, moment
+from loki.memory.call_log import LOG
+from loki.memory.history import log_name
+from loki.people.notification import Channel, Notifier, Webhook
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -21,8 +31,126 @@ if TYPE_CHECKING:
     from loki.action.processes.protected_rules import RestoredRule
     from loki.action.task import TaskSpec
     from loki.base.time import Duration
-    from loki.memory.learning.weekly_review import Review
+    from loki.memory.learning.learned_rules import Review
     from loki.workspace import Workspace
+
+
+# --- What agents took in the last hour, in all tasks of a project together ----------------------------
+
+HOUR = timedelta(hours=1)
+
+EVERY = 60.0
+"""Seconds for which a sum is good: the logs may be long. Chosen, not measured."""
+
+
+def spending(workspace: Workspace) -> Callable[[], float]:
+    """Tells US dollars of the last hour, read from the logs once a minute at most."""
+    last: list[tuple[float, float]] = []
+
+    def spent() -> float:
+        at = workspace.clock.monotonic()
+        if not last or at - last[0][0] >= EVERY:
+            last[:] = [(at, spent_since(workspace, workspace.clock.now() - HOUR))]
+        return last[0][1]
+
+    return spent
+
+
+def spent_since(workspace: Workspace, since: datetime) -> float:
+    """US dollars that agents took since a moment.
+
+    Calls to models are in the log of calls, and again in the attempts that they were for; programs
+    that say what they took only there. So of each task the larger sum counts.
+    """
+    store = workspace.store
+    calls: dict[str, float] = defaultdict(float)
+    for call in store.scan(LOG):
+        calls[str(call.get("task", ""))] += _cost(call, "at", since)
+    total = calls.pop("", 0.0)
+    for task in workspace.tasks():
+        log = log_name(task)
+        written = store.written_at(log)
+        is_old = written is not None and written < since.timestamp()
+        attempts = 0.0 if is_old else _sum(store.scan(log), since)
+        total += max(attempts, calls.pop(task, 0.0))
+    return total + sum(calls.values())
+
+
+def _sum(records: Iterable[Mapping[str, Any]], since: datetime) -> float:
+    return sum(_cost(record, "timestamp", since) for record in records)
+
+
+def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
+    cost, at = record.get("cost"), str(record.get(when) or "")
+    if not isinstance(cost, (int, float)) or not math.isfinite(cost) or cost <= 0:
+        return 0.0
+    # Ours are all written in one form; what others wrote may name a zone.
+    is_ours = at.endswith("Z")
+    then = None if is_ours else moment(at)
+    said = isoformat(then) if then else at
+    return float(cost) if said >= isoformat(since) else 0.0
+
+
+# --- How the people of a project are told: the channels of ``[notify]`` in its configuration ----------
+
+
+def notifier(workspace: Workspace) -> Notifier:
+    """Tells the people of a project, as its ``[notify]`` says; nobody where it says nothing.
+
+    Example:
+        >>> import tempfile
+        >>> from loki import Workspace
+        >>> notifier(Workspace(tempfile.mkdtemp())).channels
+        []
+    """
+    config = workspace.config.notify
+    channels: list[Channel] = []
+    if config.command is not None:
+        channels.append(NotifyCommand(config.command, workspace.project, config.timeout))
+    if config.webhook is not None:
+        channels.append(Webhook(config.webhook, config.timeout))
+    return Notifier(channels, config.kinds, str(workspace.project), workspace.clock)
+
+
+@dataclass
+class NotifyCommand:
+    """Runs a program that reads the notification on its standard input; no shell reads its words.
+
+    Args:
+        command: the program and its arguments.
+        root: the folder that it runs in.
+        timeout: seconds, after which it and all that it started is ended.
+    """
+
+    command: str
+    root: Path
+    timeout: float
+
+    @property
+    def name(self) -> str:
+        """The program alone: its arguments may hold secrets."""
+        return f"the command {shlex.split(self.command)[0]!r}"
+
+    def send(self, body: bytes) -> None:
+        """Run it.
+
+        Raises:
+            AgentError: it did not end with 0, or not in time.
+            UsageError: there is no such program.
+        """
+        from loki.action.processes import process
+
+        words = shlex.split(self.command)
+        done = process.run(words, cwd=self.root, timeout=self.timeout, stdin=body)
+        if done.timed_out:
+            raise AgentError(f"it took longer than {self.timeout:g} s")
+        if not done.is_success:
+            raise AgentError(f"it ended with exit code {done.exit_code}")
+
+
+# ------------------------------------------------------------------------------------------------------
+# Joins the rooms that a task of a workspace needs: what performs the loop's effects, and its
+# checks.
 
 logger = logging.getLogger("loki")
 
@@ -36,8 +164,7 @@ def command_guard(workspace: Workspace) -> CommandGuard:
     """How commands of agents and checks run in a project, and what they must leave as it is."""
     from loki.action.checks.task_changes import dependency_folders
     from loki.action.processes.command_guard import CommandGuard
-    from loki.action.processes.hook_settings import hook_settings
-    from loki.action.processes.protected_rules import Rules
+    from loki.action.processes.protected_rules import Rules, hook_settings
 
     more = tuple(hook_settings(workspace.project, os.environ))
     rules = Rules(workspace.project, workspace.folder, more)
@@ -59,7 +186,6 @@ def guard(workspace: Workspace) -> CommandGuard:
 def _tell_of_rule(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
     from loki.action.processes.command_guard import restored_text
-    from loki.execution.notify_channels import notifier
 
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 
@@ -75,12 +201,11 @@ def performer(
         execution: which execution of the task it is, 1 or more.
         cancelled: ends whatever runs when set.
     """
-    from loki.action.changes.unfinished_work import ContinuingExecutor
-    from loki.action.checks.check_runner import CheckRunner
+    from loki.action.changes.project_copies import ContinuingExecutor
+    from loki.action.checks.check_runner import CheckRunner, search_environment
     from loki.action.checks.feature_evidence import FeatureEvidence
     from loki.action.checks.judge import Judge
-    from loki.action.checks.judging.judging_watch import JudgingWatch
-    from loki.action.checks.narrowed_checks import search_environment
+    from loki.action.checks.judging.touched_tests import JudgingWatch
     from loki.action.checks.regression import RegressionCheck
     from loki.action.checks.task_changes import TaskChanges
     from loki.action.loop.briefing import Limits
@@ -88,8 +213,8 @@ def performer(
     from loki.action.loop.drift_detector import DriftDetector, Settings
     from loki.action.loop.performer import Performer
     from loki.action.loop.recorder import Recorder
-    from loki.decision.drift import context_clear
-    from loki.execution.human_answers import heard, reviewing
+    from loki.decision.drift import drift
+    from loki.execution.task_session import heard, reviewing
     from loki.execution.workspace_runs import Runs
     from loki.memory import task_record
     from loki.people.approval import Approvals
@@ -182,7 +307,7 @@ def performer(
             Settings(**config.drift.model_dump()),
             HumanReviews(store, clock),
         ),
-        Conversation(recorder, signals, context_clear.Limits(**config.context.model_dump())),
+        Conversation(recorder, signals, drift.Limits(**config.context.model_dump())),
         reviewing=reviewing(workspace, spec, executor),
         judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
     )
@@ -192,7 +317,7 @@ def review(workspace: Workspace) -> Review:
     """What loki would like to learn in a project."""
     from loki.memory.dead_letter_log import DeadLetterLog
     from loki.memory.learning.candidate import Candidates
-    from loki.memory.learning.weekly_review import Review
+    from loki.memory.learning.learned_rules import Review
 
     # Not the store that goes on in memory: a decision that is not kept is none.
     store = workspace.strict_store
@@ -303,7 +428,7 @@ def default_checks(
     Raises:
         UsageError: nothing can tell when such a task is done, or there is no such kind.
     """
-    from loki.action.checks.default_criteria import default_criteria
+    from loki.action.checks.command_detection import default_criteria
     from loki.action.task import KINDS, one_of
 
     one_of("kind", kind, KINDS)  # else it would be the checks that are said to be missing

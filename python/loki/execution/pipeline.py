@@ -14,24 +14,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from loki.action.checks.check import missing_programs
 from loki.action.loop.agent_call import AnyAgent
 from loki.action.pipelines import pipeline_record
-from loki.action.pipelines.pipeline_answer import Answer, going_on
 from loki.action.pipelines.pipeline_file import inspect, read
-from loki.action.pipelines.pipeline_outcome import PipelineOutcome, outcome_of
-from loki.action.pipelines.pipeline_spec import PipelineSpec
+from loki.action.pipelines.pipeline_record import Answer, going_on
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
     Begin,
     Event,
     Phase,
+    PipelineOutcome,
+    PipelineSpec,
     Redo,
     RunState,
+    outcome_of,
 )
 from loki.base.error import ConfigError, UsageError
 from loki.base.time import Duration, argument_seconds
-from loki.execution.pipeline_driver import adrive, drive
-from loki.execution.pipeline_session import PipelineSession, checks_of
-from loki.execution.stage_agents import Agents, agent_of
+from loki.execution.pipeline_session import (
+    Agents,
+    PipelineSession,
+    adrive,
+    agent_of,
+    checks_of,
+    drive,
+)
 from loki.execution.stop_request import begins, listening
 from loki.recognition.definition_file import content, did_you_mean
 from loki.workspace import Workspace

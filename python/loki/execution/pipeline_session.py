@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
-from loki.action.loop.refused_proposal_store import forget
+from loki.action.loop.recorder import forget_refused
 from loki.action.loop.resumption import ENDED, resumption_status
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
-from loki.action.pipelines.pipeline_outcome import PipelineOutcome, outcome_of
-from loki.action.pipelines.pipeline_spec import StageSpec
-from loki.action.pipelines.pipeline_stage import StageAgent, section
+from loki.action.pipelines.pipeline_record import output_document
+from loki.action.pipelines.pipeline_stage import Input, StageAgent, planner, section, summary
 from loki.action.pipelines.pipeline_state import (
     SETTLED,
     AskApproval,
@@ -25,6 +26,7 @@ from loki.action.pipelines.pipeline_state import (
     Event,
     Interrupted,
     OutputsRead,
+    PipelineOutcome,
     ReadOutputs,
     RollBack,
     RolledBack,
@@ -32,32 +34,138 @@ from loki.action.pipelines.pipeline_state import (
     RunState,
     Say,
     StageEnded,
+    StageSpec,
     Wait,
     Waited,
+    outcome_of,
 )
-from loki.action.pipelines.plan_stage import planner
 from loki.action.processes.command_line import split_command_line
 from loki.action.task import TaskSpec
-from loki.base.error import LokiError
-from loki.base.markdown import code, inline
+from loki.base.error import LokiError, UsageError
+from loki.base.markup import code, inline
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
-from loki.execution import assembly, stage_data_flow
+from loki.execution import assembly
 from loki.execution.assembly import performer as performer_of
+from loki.execution.resolve import named_agent
 from loki.execution.task_session import Task
 from loki.memory import task_record
-from loki.memory.intervention import Intervention, words_of
-from loki.memory.task_outcome import Outcome
-from loki.memory.task_record import TaskRecord
-from loki.people.request_page import stage_page
+from loki.memory.task_record import Intervention, Outcome, TaskRecord, words_of
+from loki.people.request import stage_page
+from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loki.action.loop.performer import Performer
     from loki.execution.stop_request import Word
     from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 
+
+# --- Who works on a stage: agents by the names that pipelines give them -------------------------------
+
+EVERY_OTHER = "*"
+"""Stands, among the names of agents, for all that are not named."""
+
+Agents: TypeAlias = "Mapping[str, AnyAgent] | AnyAgent"
+"""Agents by name (``"*"`` for every other), or one for all stages."""
+
+
+def agent_of(stage: StageSpec, agents: Agents | None, workspace: Workspace) -> AnyAgent:
+    """Who works on a stage.
+
+    Raises:
+        UsageError: nobody is known by that name.
+    """
+    if agents is not None and not isinstance(agents, Mapping):
+        return agents
+    named: Mapping[str, AnyAgent] = agents or {}
+    found = named.get(stage.agent) or named.get(EVERY_OTHER)
+    if found is not None:
+        return found
+    try:
+        return named_agent(workspace, stage.agent)
+    except UsageError as error:
+        known = [name for name in named if name != EVERY_OTHER]
+        also = f"; given are: {', '.join(known)}{did_you_mean(stage.agent, known)}" if known else ""
+        raise UsageError(f"stage {stage.id}: {error}{also}") from None
+
+
+# --- What flows from stage to stage: documents, summaries of changes, files, parameters ---------------
+
 logger = logging.getLogger("loki")
+
+MAX_FILE = 1_000_000
+"""Bytes of a file that is handed on. Chosen, not measured."""
+
+
+def hand_on(workspace: Workspace, state: RunState, files: Sequence[str]) -> tuple[str, ...]:
+    """Keep what the stage that it stands at hands on; a plan's documents are kept already.
+
+    Args:
+        workspace: the project.
+        state: the run.
+        files: paths that the stage has changed.
+
+    Returns:
+        The names.
+    """
+    stage, id_ = state.here, state.task_id(state.here.id)
+    for output in stage.outputs if stage.mode == "agent" else ():
+        if output.file:
+            text = _read(workspace, output.file)
+        else:
+            passed = [a for a in workspace.history(id_).attempts() if a.result == "success"]
+            diff = workspace.journal(id_).diff()
+            text = summary(output.name, stage, files, [a.action for a in passed], diff)
+        workspace.store.put(output_document(state.run, output.name), text)
+    return tuple(output.name for output in stage.outputs)
+
+
+def _read(workspace: Workspace, path: str) -> str:
+    try:
+        found = (workspace.root / path).resolve(strict=True)
+        if not found.is_relative_to(workspace.root):
+            logger.warning("%s is not handed on: it leads out of the project", path)
+            return ""
+        with found.open("rb") as file:
+            return file.read(MAX_FILE).decode("utf-8", "replace")
+    except OSError as error:
+        logger.warning("%s cannot be handed on: %s", path, error.strerror or error)
+        return ""
+
+
+def stage_outputs(workspace: Workspace, state: RunState) -> dict[str, dict[str, str]]:
+    """The texts that stages which are done have handed on: stage to name to text."""
+    return {
+        id_: {name: _output(workspace, state, name) for name in stage.outputs}
+        for id_, stage in state.stages.items()
+        if stage.status in SETTLED
+    }
+
+
+def _output(workspace: Workspace, state: RunState, name: str) -> str:
+    return workspace.store.get(output_document(state.run, name)) or ""
+
+
+def stage_inputs(workspace: Workspace, state: RunState) -> list[Input]:
+    """What the stage is given that the run stands at."""
+    return [_input(workspace, state, name) for name in state.here.inputs]
+
+
+def _input(workspace: Workspace, state: RunState, name: str) -> Input:
+    makers = [s.id for s in state.spec.stages if name in {output.name for output in s.outputs}]
+    if not makers:
+        return Input(name, "a parameter", state.parameters.get(name, ""))
+    maker = makers[0]
+    if state.of(maker).status == "skipped":
+        return Input(name, f"of stage {maker}", "(nothing: this stage was skipped)")
+    file = workspace.folder / output_document(state.run, name)
+    return Input(name, f"of stage {maker}", _output(workspace, state, name), str(file))
+
+
+# --- One process's work on a run of a pipeline: performs what the pure machine asks for ---------------
 
 LEAST_SECONDS = 0.001
 """A time that is over as soon as it is looked at."""
@@ -90,7 +198,7 @@ class PipelineSession:
         self._cancelled = threading.Event()
         self._task_now: Task | None = None
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
-            ReadOutputs: lambda _: OutputsRead(stage_data_flow.outputs(self.workspace, self.state)),
+            ReadOutputs: lambda _: OutputsRead(stage_outputs(self.workspace, self.state)),
             Wait: self._pause,
             RollBack: self._roll_back,
             AskApproval: self._ask_approval,
@@ -172,7 +280,7 @@ class PipelineSession:
         stands = resumption_status(record, self._history(stage), intervention)
         # What the task's own briefing says is not said twice.
         is_told = context in words_of(stands.interventions, stands.execution)
-        inputs = stage_data_flow.inputs(self.workspace, self.state)
+        inputs = stage_inputs(self.workspace, self.state)
         told = section(self.state.spec, stage, inputs, "" if is_told else context)
         plan = stage if stage.mode == "plan" else None
         agent = StageAgent(self._agents[stage.agent], told, plan)
@@ -251,11 +359,7 @@ class PipelineSession:
         stage = self.state.here
         files = () if stage.mode == "plan" else outcome.files
         status, reason = outcome.status, outcome.reason
-        handed_on = (
-            stage_data_flow.hand_on(self.workspace, self.state, files)
-            if status == "success"
-            else ()
-        )
+        handed_on = hand_on(self.workspace, self.state, files) if status == "success" else ()
         if status == "success" and stage.mode == "plan":
             reason = f"wrote {', '.join(handed_on)}"
         return StageEnded(
@@ -286,7 +390,7 @@ class PipelineSession:
     def _ask_approval(self, effect: AskApproval) -> None:
         state = self.state
         stage = state.here
-        given = stage_data_flow.inputs(self.workspace, state)
+        given = stage_inputs(self.workspace, state)
         done = [
             f"{id_}: {view.status}" + (f", changed {', '.join(view.files)}" if view.files else "")
             for id_, view in state.stages.items()
@@ -322,7 +426,7 @@ class PipelineSession:
         if undone.conflicts:
             found = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
             return RolledBack("conflict", f"nothing was restored: {found}")
-        forget(self.workspace.store, self.state.task_id(stage))
+        forget_refused(self.workspace.store, self.state.task_id(stage))
         return RolledBack("done", f"restored {', '.join(undone.restored) or 'nothing'}")
 
     def _run_command(self, command: str) -> Event:
@@ -400,3 +504,40 @@ def narrowed(budget: Budget, attempts: int | None, seconds: float) -> Budget:
     limits = [limit for limit in (budget.attempts, attempts) if limit is not None]
     least = seconds if budget.seconds is None else min(budget.seconds, seconds)
     return replace(budget, attempts=min(limits, default=None), seconds=least)
+
+
+# --- Works on a run of a pipeline until it ends: the thin loops between a session and its stages ------
+
+
+def drive(session: PipelineSession, event: Event) -> PipelineOutcome:
+    """The whole run, until it ends."""
+    pending = session.answer(event)
+    while isinstance(pending, StageWork):
+        pending = session.answer(pending.run())
+    return pending
+
+
+async def adrive(session: PipelineSession, event: Event) -> PipelineOutcome:
+    """The same without blocking the event loop; cancelling it interrupts the run."""
+    with ThreadPoolExecutor(1, thread_name_prefix="loki-pipeline") as thread:
+        pending = await _in(thread, session, event)
+        while isinstance(pending, StageWork):
+            try:
+                event = await pending.arun()
+            except asyncio.CancelledError:
+                session.answer(session.interrupted())
+                raise
+            pending = await _in(thread, session, event)
+        return pending
+
+
+async def _in(
+    thread: ThreadPoolExecutor, session: PipelineSession, event: Event
+) -> StageWork | PipelineOutcome:
+    future = asyncio.get_running_loop().run_in_executor(thread, session.answer, event)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        session.cancel()
+        await asyncio.wait([future])
+        raise

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import ConfigError
 
 if TYPE_CHECKING:
-    from loki.action.llm_protocol import LLM
-    from loki.agents.endpoint import ChainOptions
+    from loki.action.agent_protocol import LLM
+    from loki.agents.fallback_chain import ChainOptions
     from loki.agents.resilient_llm import ResilientLLM
     from loki.decision.breakers import Breakers
     from loki.workspace import Workspace
@@ -28,9 +28,9 @@ def breakers(
     Raises:
         ConfigError: what the configuration says of them contradicts itself.
     """
-    from loki.decision.breaker_log_line import listens, tell
-    from loki.decision.breaker_presets import for_calls
+    from loki.decision.breaker import for_calls
     from loki.decision.breakers import Breakers
+    from loki.decision.breakers_file import listens, tell
 
     path = workspace.folder / "state" / "circuit-breakers.json"
     if not settings:
@@ -52,7 +52,7 @@ def breakers(
 
 def ways(workspace: Workspace) -> ChainOptions:
     """How models and agents of a workspace are asked: as its configuration says."""
-    from loki.agents.endpoint import ChainOptions
+    from loki.agents.fallback_chain import ChainOptions
     from loki.decision.backoff import Backoff
     from loki.decision.price import Price, Prices
     from loki.memory.call_log import Calls

@@ -11,10 +11,9 @@ from loki.execution import resilience
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
-    from loki.action.llm_protocol import LLM
+    from loki.action.agent_protocol import LLM
     from loki.action.loop.agent_call import AnyAgent
-    from loki.agents.command_agent import CommandAgent
-    from loki.agents.command_reviewer import CommandReviewer
+    from loki.agents.command_agent import CommandAgent, CommandReviewer
     from loki.agents.fallback_agent import FallbackAgent
     from loki.agents.model_agent import ModelAgent
     from loki.base.time import Duration
@@ -149,7 +148,7 @@ def reviewer(
     if not command:
         return None
     from loki.action.processes.command_line import why_not_runnable
-    from loki.agents.command_reviewer import CommandReviewer
+    from loki.agents.command_agent import CommandReviewer
 
     found = CommandReviewer(command, timeout=timeout or workspace.config.loop.agent_timeout)
     if problem := why_not_runnable(found.command, workspace.root, may_come=False):
@@ -241,9 +240,8 @@ def _model_agent(
     reflect: bool,
 ) -> ModelAgent:
     """An agent made of the models that a configuration names, the preferred one first."""
-    from loki.action.llm_protocol import MAX_TOKENS
-    from loki.agents.model_agent import ModelAgent
-    from loki.agents.model_context import FILES_TOKENS
+    from loki.action.agent_protocol import MAX_TOKENS
+    from loki.agents.model_agent import FILES_TOKENS, ModelAgent
 
     if timeout is None:
         own = said[0].timeout

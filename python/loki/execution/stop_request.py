@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from loki.base import atomic_file, locks, path_containment
-from loki.base.background_thread import in_background
 from loki.base.error import StoreError, UsageError
+from loki.base.threads import in_background
 
 Word: TypeAlias = Literal["cancel", "drain", "stop"]
 """What a person says: give this task up; take nothing more; end everything, to be gone on with later."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from loki.action.changes.git_branch import (
+from loki.action.changes.git import (
     MERGED_INTO,
     OLD,
     default_branch,

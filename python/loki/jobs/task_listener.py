@@ -14,7 +14,7 @@ from loki.workspace import TaskListener, Workspace
 if TYPE_CHECKING:
     from loki.action.task import TaskSpec
     from loki.memory.dead_letter import DeadLetter, Source
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
 
 logger = logging.getLogger("loki")
 
@@ -53,7 +53,7 @@ class JobListener(TaskListener):
         A stage of a pipeline is no task of the queue: its run is what is tried again.
         """
         from loki.jobs.dead_letters.dead_letter_intake import add
-        from loki.jobs.queue.project_queue import queue_of
+        from loki.jobs.queue.queue import queue_of
 
         if spec.run:
             return

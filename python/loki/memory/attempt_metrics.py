@@ -1,23 +1,208 @@
-"""What the attempts of a task amount to: figures per attempt and per execution, pure.
+"""What attempts amount to: figures per attempt, per execution, and over many executions; pure.
+
+A use is *cured* where the failure was not seen again in the execution and a later attempt showed
+that it is gone: that attempt got as far as the phase that had failed, and the check that had failed
+passed or failed otherwise. It is *not cured* where the failure was seen again, also later (A-B-A).
+Else nobody knows: the execution ended, or no later attempt came that far.
 
 An execution is one pass of the closed loop over a task, from its begin to its end; interrupted or
 paused and gone on with, it is still the same. docs/design/history.md says what each figure means,
-and `loki.memory.summary` adds them up over many tasks.
+and `loki.memory.attempt_metrics` adds them up over many tasks.
+
+docs/design/history.md says what each figure means.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from loki.base.time import moment
 from loki.memory.attempt import Attempt
 from loki.memory.history import read_attempts
-from loki.memory.strategy_use import Use, counts, uses
 from loki.memory.task_record import TaskRecord
+from loki.recognition.failure import RECOGNIZER_VERSION, Failure
+from loki.recognition.grouping import FailureIndex
+
+# ------------------------------------------------------------------------------------------------------
+# Which attempts failed the way an earlier attempt of the same execution did: time that led
+# nowhere.
+
+
+def repeats(
+    attempts: Iterable[tuple[Hashable, Hashable | None]],
+) -> Iterator[bool]:
+    """Whether each attempt repeats a failure.
+
+    Equal fingerprints count, and they alone: failures that `loki.same_failure` calls the same though
+    their texts differ a little are left out, so that the answer is a lower bound, and quick.
+
+    Args:
+        attempts: of each, in order, its execution and the fingerprint of its failure; None where it
+            did not fail, or where infrastructure failed it.
+
+    Example:
+        >>> list(repeats([("a", "f1"), ("a", "f2"), ("a", "f1"), ("b", "f1"), ("a", None)]))
+        [False, False, True, False, False]
+    """
+    seen: set[tuple[Hashable, Hashable]] = set()
+    for execution, fingerprint in attempts:
+        if fingerprint is None:
+            yield False
+            continue
+        yield (execution, fingerprint) in seen
+        seen.add((execution, fingerprint))
+
+
+# --- What became of the strategies of an execution: did each mend the failure that it answered? -------
+
+PHASES = ("generate", "validate", "execute", "evaluate")
+"""In their order: an attempt that failed in one says nothing about those behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One strategy, used once.
+
+    Attributes:
+        strategy: its name.
+        attempt: number of the attempt whose failure it answered.
+        pattern: id of that failure's pattern, or None.
+        cured: whether it mended the failure; None where nobody knows.
+    """
+
+    strategy: str
+    attempt: int
+    pattern: str | None
+    cured: bool | None
+
+
+def counts(attempt: Attempt) -> bool:
+    """Whether an attempt says something about the work: it was made to its end, on sound ground.
+
+    Attempts that infrastructure failed or somebody interrupted do not count.
+    """
+    return not attempt.infrastructure and attempt.result in {"success", "failed", "unverified"}
+
+
+def uses(attempts: Iterable[Attempt]) -> list[Use]:
+    """The strategies used in one execution, in order, and what became of each.
+
+    Args:
+        attempts: of one execution, oldest first.
+
+    Example:
+        >>> when, failed = "2026-04-04T10:15:30.000Z", {"error": "x is not defined"}
+        >>> one = Attempt(1, when, "", "failed", **failed, strategy_used="context_expand")
+        >>> two = Attempt(2, when, "", "failed", **failed, strategy_used="analyze_then_fix")
+        >>> [(use.strategy, use.cured) for use in uses([one, two, Attempt(3, when, "", "success")])]
+        [('context_expand', False), ('analyze_then_fix', True)]
+    """
+    groups = _Groups()
+    done: list[tuple[Attempt, bool | None]] = []
+    open_: dict[object, Attempt] = {}  # by failure: used, and nobody knows yet
+    gone: dict[object, Attempt] = {}  # by failure: shown to be gone
+    for attempt in attempts:
+        if not counts(attempt) or attempt.result == "unverified":
+            continue
+        seen = groups.of(attempt) if attempt.result == "failed" else None
+        if seen is not None and (used := open_.pop(seen, None) or gone.pop(seen, None)):
+            done.append((used, False))
+        for failure in [f for f, used in open_.items() if _shows_gone(used, attempt)]:
+            gone[failure] = open_.pop(failure)
+        if seen is not None and attempt.strategy_used:
+            open_[seen] = attempt
+    done += [(used, True) for used in gone.values()]
+    done += [(used, None) for used in open_.values()]
+    return [
+        Use(str(used.strategy_used), used.attempt, used.pattern_matched, cured)
+        for used, cured in sorted(done, key=lambda pair: pair[0].attempt)
+    ]
+
+
+def _shows_gone(failed: Attempt, later: Attempt) -> bool:
+    """Whether a later attempt, which failed otherwise or not at all, got past a failure."""
+    if later.result == "success":
+        return True
+    if _rank(later) != _rank(failed):
+        return _rank(later) > _rank(failed)
+    if failed.phase == "validate":  # a gate that blocks keeps the others from running
+        return _gates(failed)[-1:] == [] or _gates(failed)[-1] in _gates(later)
+    check = _failed_check(failed)
+    if check is None or check == _failed_check(later):
+        return True
+    return any(one.passed for one in later.checks if one.name == check)
+
+
+def _rank(attempt: Attempt) -> int:
+    return PHASES.index(attempt.phase) if attempt.phase in PHASES else len(PHASES)
+
+
+def _failed_check(attempt: Attempt) -> str | None:
+    """The check whose failure was analyzed: the first that failed."""
+    return next((check.name for check in attempt.checks if not check.passed), None)
+
+
+def _gates(attempt: Attempt) -> list[str]:
+    gates = (attempt.validation or {}).get("gates")
+    return [str(gate) for gate in gates] if isinstance(gates, list) else []
+
+
+class _Groups:
+    """Which failures of an execution are the same one.
+
+    Most are told by their fingerprints alone; failures are only built where two of these differ.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._first: Attempt | None = None
+        self._index: FailureIndex | None = None
+
+    def of(self, attempt: Attempt) -> object:
+        """What is equal for the same failures, and for them alone."""
+        fingerprint = attempt.fingerprint or ""
+        is_known = fingerprint in self._known
+        if is_known and attempt.recognizer_version == RECOGNIZER_VERSION:
+            return self._known[fingerprint]
+        if attempt.failure and self._first is None:
+            self._first = attempt
+            if attempt.recognizer_version == RECOGNIZER_VERSION:
+                self._known[fingerprint] = 0
+            return 0
+        failure = attempt.recognized()
+        if failure is None:  # a record without the failure's fields
+            return ("error", attempt.pattern_matched, attempt.error)
+        return self._known.setdefault(failure.fingerprint, self._group(failure))
+
+    def _group(self, failure: Failure) -> int:
+        if self._index is None:
+            self._index = FailureIndex()
+            first = self._first.recognized() if self._first else None
+            self._index.add(first or Failure.of("a record that cannot be read"), "")
+        return self._index.add(failure, "")
+
+
+def chain(used: Sequence[Use], longest: int = 5) -> tuple[str, ...]:
+    """The strategies that followed one another, the last of them; empty where it was one alone.
+
+    Args:
+        used: of one execution, in order.
+        longest: most strategies to name, the last ones. Chosen, not measured.
+
+    Example:
+        >>> chain([Use("auto_fix", 1, None, False), Use("context_expand", 2, None, False)])
+        ('auto_fix', 'context_expand')
+    """
+    return tuple(use.strategy for use in used)[-longest:] if len(used) > 1 else ()
+
+
+# --- What the attempts of a task amount to: figures per attempt and per execution, pure ---------------
 
 ENDED = frozenset({"success", "failed", "escalated", "unverified"})
 """Statuses that end an execution; after any other it may go on."""
@@ -344,3 +529,341 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
 
 def _once(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))
+
+
+# --- Figures over many executions, added up one by one: memory does not grow with their number --------
+
+ENOUGH_USES = 10
+"""Uses of known outcome from which on a strategy is judged, as the specification has it."""
+
+WEAK, RELIABLE = 0.3, 0.8
+"""Success rates under and over which a strategy is flagged and called reliable; the same source."""
+
+MOST_PAGES = 50
+"""Dead letters, and escalations, that are named: the newest. Chosen, not measured."""
+
+NO_PATTERN = "none"
+"""Stands for the pattern of failures that matched none."""
+
+
+@dataclass(slots=True)
+class PatternTotals:
+    """What became of the executions that met a pattern.
+
+    Attributes:
+        failures: attempts that failed so.
+        executions: ended executions that met it.
+        successes: those of them that succeeded.
+        attempts: all attempts of these executions.
+    """
+
+    failures: int = 0
+    executions: int = 0
+    successes: int = 0
+    attempts: int = 0
+
+    @property
+    def success_rate(self) -> float | None:
+        """Share of the ended executions that succeeded; None where none has ended."""
+        return _share(self.successes, self.executions)
+
+    @property
+    def mean_attempts(self) -> float | None:
+        """Mean attempts of the ended executions."""
+        return _share(self.attempts, self.executions)
+
+
+@dataclass(slots=True)
+class StrategyTotals:
+    """What became of a strategy's uses.
+
+    Attributes:
+        uses: all of them.
+        cured, not_cured: those that did and did not mend the failure; of the others nobody knows.
+        executions, successes, attempts: of ended executions that used it, as for patterns.
+    """
+
+    uses: int = 0
+    cured: int = 0
+    not_cured: int = 0
+    executions: int = 0
+    successes: int = 0
+    attempts: int = 0
+
+    @property
+    def success_rate(self) -> float | None:
+        """Share of the uses of known outcome that mended their failure."""
+        return _share(self.cured, self.cured + self.not_cured)
+
+    @property
+    def task_success_rate(self) -> float | None:
+        """Share of the ended executions that used it and succeeded."""
+        return _share(self.successes, self.executions)
+
+    @property
+    def mean_attempts(self) -> float | None:
+        """Mean attempts of the ended executions that used it."""
+        return _share(self.attempts, self.executions)
+
+    @property
+    def flag(self) -> str:
+        """``"weak"``, ``"reliable"`` or "": judged from ten uses of known outcome on.
+
+        Example:
+            >>> StrategyTotals(uses=10, cured=2, not_cured=8).flag
+            'weak'
+        """
+        rate = self.success_rate
+        if rate is None or self.cured + self.not_cured < ENOUGH_USES:
+            return ""
+        return "weak" if rate < WEAK else "reliable" if rate > RELIABLE else ""
+
+
+@dataclass(slots=True)
+class ChainTotals:
+    """Executions in which the same strategies followed one another: how many ended, how many failed."""
+
+    executions: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class CheckTotals:
+    """What a check took: runs, those that failed, milliseconds in all and at most."""
+
+    runs: int = 0
+    failures: int = 0
+    total_ms: int = 0
+    most_ms: int = 0
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean milliseconds of a run."""
+        return self.total_ms / self.runs if self.runs else 0.0
+
+
+@dataclass(slots=True)
+class AgentTotals:
+    """What an agent, or one of its models, was asked and took."""
+
+    attempts: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(slots=True)
+class Ending:
+    """An execution that a person should know of."""
+
+    at: str
+    task: str
+    title: str
+    reason: str
+    page: str | None
+
+
+@dataclass
+class Summary:
+    """Figures over the executions that were added.
+
+    Attributes:
+        statuses: executions by final status, those that had nothing to do left out.
+        nothing_to_do: executions whose checks passed before the first attempt.
+        tasks: how many tasks.
+        attempts: by result, infrastructure's failures as ``infrastructure``.
+        hours: the same by hour of their begin (``2026-04-04T10``).
+        hourly_tokens, hourly_cost: by hour.
+        attempts_to_success: attempts of the executions that succeeded; with `statuses` their mean.
+        times_to_success: milliseconds in all, and of how many executions.
+        failures: attempts that failed and count.
+        caught: those of them that VALIDATE caught before anything was written.
+        catches: by gate.
+        dead_letters, escalations: the newest, newest first; `statuses` and ``dead_letter_count`` count all.
+    """
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    nothing_to_do: int = 0
+    tasks: int = 0
+    attempts: Counter[str] = field(default_factory=Counter)
+    hours: dict[str, Counter[str]] = field(default_factory=dict)
+    hourly_tokens: Counter[str] = field(default_factory=Counter)
+    hourly_cost: dict[str, float] = field(default_factory=dict)
+    patterns: dict[str, PatternTotals] = field(default_factory=dict)
+    strategies: dict[str, StrategyTotals] = field(default_factory=dict)
+    chains: dict[tuple[str, ...], ChainTotals] = field(default_factory=dict)
+    checks: dict[str, CheckTotals] = field(default_factory=dict)
+    agents: dict[str, AgentTotals] = field(default_factory=dict)
+    infrastructure: Counter[str] = field(default_factory=Counter)
+    waited_ms: int = 0
+    attempts_to_success: int = 0
+    times_to_success: tuple[int, int] = (0, 0)
+    validation_runs: int = 0
+    validation_passed: int = 0
+    failures: int = 0
+    caught: int = 0
+    catches: Counter[str] = field(default_factory=Counter)
+    regression_checks_run: int = 0
+    regression_checks_skipped: int = 0
+    regressions_detected: int = 0
+    regressions_auto_fixed: int = 0
+    dead_letter_count: int = 0
+    first: str = ""
+    last: str = ""
+    _pages: dict[str, list[tuple[str, str, int, Ending]]] = field(default_factory=dict)
+    _last_task: str | None = None
+
+    def add(self, execution: ExecutionMetrics, attempts: Sequence[Attempt]) -> None:
+        """Add an execution and its attempts; those of one task come one after the other."""
+        if execution.task != self._last_task:
+            self.tasks, self._last_task = self.tasks + 1, execution.task
+        for attempt in attempts:
+            self._add_attempt(attempt)
+        if not execution.had_work:
+            self.nothing_to_do += 1
+            return
+        self.statuses[execution.final_status] += 1
+        self.validation_runs += execution.pre_validation_runs
+        self.validation_passed += execution.pre_validation_passed
+        self.regression_checks_run += execution.regression_checks_run
+        self.regression_checks_skipped += execution.regression_checks_skipped
+        self.regressions_detected += execution.regressions_detected
+        self.regressions_auto_fixed += execution.regressions_auto_fixed
+        for use in execution.uses:
+            totals = self.strategies.setdefault(use.strategy, StrategyTotals())
+            totals.uses += 1
+            totals.cured += use.cured is True
+            totals.not_cured += use.cured is False
+        if execution.has_ended:
+            unmatched = any(_failed(a) and not a.pattern_matched for a in attempts)
+            met = (*execution.patterns_encountered, *([NO_PATTERN] if unmatched else []))
+            self._add_end(execution, met)
+
+    def _add_end(self, execution: ExecutionMetrics, patterns: Sequence[str]) -> None:
+        won = execution.final_status == "success"
+        of: list[PatternTotals | StrategyTotals] = [
+            self.patterns.setdefault(name, PatternTotals()) for name in patterns
+        ]
+        of += [self.strategies[name] for name in execution.strategies_used]
+        for totals in of:
+            totals.executions += 1
+            totals.successes += won
+            totals.attempts += execution.total_attempts
+        if links := chain(execution.uses):
+            followed = self.chains.setdefault(links, ChainTotals())
+            followed.executions += 1
+            followed.failures += execution.final_status in {"failed", "escalated"}
+        if won:
+            self.attempts_to_success += execution.total_attempts
+        if execution.time_to_success_ms is not None:
+            total, count = self.times_to_success
+            self.times_to_success = total + execution.time_to_success_ms, count + 1
+        if execution.is_dead_letter:
+            self.dead_letter_count += 1
+            self._remember("dead letter", execution)
+        elif execution.final_status == "escalated":
+            self._remember("escalation", execution)
+
+    def _add_attempt(self, attempt: Attempt) -> None:
+        result = "infrastructure" if attempt.infrastructure else attempt.result
+        hour = attempt.timestamp[:13]
+        self.attempts[result] += 1
+        self.hours.setdefault(hour, Counter())[result] += 1
+        self.first = min(self.first or attempt.timestamp, attempt.timestamp)
+        self.last = max(self.last, attempt.timestamp)
+        self.waited_ms += int(attempt.delay_ms)
+        name = " ".join(part for part in (attempt.agent, attempt.model or "") if part)
+        agent = self.agents.setdefault(name, AgentTotals())
+        agent.attempts += 1
+        if attempt.tokens:
+            agent.tokens += int(attempt.tokens)
+            self.hourly_tokens[hour] += int(attempt.tokens)
+        if attempt.cost:
+            agent.cost += float(attempt.cost)
+            self.hourly_cost[hour] = self.hourly_cost.get(hour, 0.0) + float(attempt.cost)
+        for check in attempt.checks:
+            took = self.checks.setdefault(check.name, CheckTotals())
+            took.runs += 1
+            took.failures += not check.passed
+            took.total_ms += int(check.duration_ms)
+            took.most_ms = max(took.most_ms, int(check.duration_ms))
+        if attempt.infrastructure:
+            self.infrastructure[attempt.pattern_matched or NO_PATTERN] += 1
+        elif _failed(attempt):
+            self._add_failure(attempt)
+
+    def _add_failure(self, attempt: Attempt) -> None:
+        self.failures += 1
+        pattern = self.patterns.setdefault(attempt.pattern_matched or NO_PATTERN, PatternTotals())
+        pattern.failures += 1
+        if attempt.phase == "validate" and attempt.validation:
+            self.caught += 1
+            self.catches.update(catches(attempt.validation))
+
+    def _remember(self, kind: str, execution: ExecutionMetrics) -> None:
+        heap = self._pages.setdefault(kind, [])
+        ending = Ending(
+            execution.ended, execution.task, execution.title, execution.reason, execution.page
+        )
+        heapq.heappush(heap, (execution.ended, execution.task, execution.execution, ending))
+        if len(heap) > MOST_PAGES:
+            heapq.heappop(heap)
+
+    @property
+    def dead_letters(self) -> list[Ending]:
+        """The newest dead letters, newest first."""
+        return [ending for *_, ending in sorted(self._pages.get("dead letter", ()), reverse=True)]
+
+    @property
+    def escalations(self) -> list[Ending]:
+        """The newest escalations, newest first."""
+        return [ending for *_, ending in sorted(self._pages.get("escalation", ()), reverse=True)]
+
+    @property
+    def ended(self) -> int:
+        """Executions that had work to do and ended."""
+        names = ("success", "failed", "escalated", "unverified")
+        return sum(self.statuses[name] for name in names)
+
+    @property
+    def success_rate(self) -> float | None:
+        """Share of the ended executions that succeeded."""
+        return _share(self.statuses["success"], self.ended)
+
+    @property
+    def escalation_rate(self) -> float | None:
+        """Share of the ended executions that asked a person."""
+        return _share(self.statuses["escalated"], self.ended)
+
+    @property
+    def dead_letter_rate(self) -> float | None:
+        """Share of the ended executions that ran out of attempts."""
+        return _share(self.dead_letter_count, self.ended)
+
+    @property
+    def pre_validation_catch_rate(self) -> float | None:
+        """Share of the failed attempts that VALIDATE caught before anything was written."""
+        return _share(self.caught, self.failures)
+
+    @property
+    def mean_attempts_to_success(self) -> float | None:
+        """Mean attempts of the executions that succeeded."""
+        return _share(self.attempts_to_success, self.statuses["success"])
+
+    @property
+    def mean_time_to_success_ms(self) -> float | None:
+        """Mean milliseconds from the first attempt's begin to success."""
+        return _share(*self.times_to_success)
+
+    @property
+    def chains_into_failure(self) -> list[tuple[tuple[str, ...], ChainTotals]]:
+        """Strategies that followed one another into failure, the most frequent first."""
+        found = [(links, totals) for links, totals in self.chains.items() if totals.failures]
+        return sorted(found, key=lambda one: (-one[1].failures, one[1].executions, one[0]))
+
+
+def _failed(attempt: Attempt) -> bool:
+    return counts(attempt) and attempt.result == "failed"
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from loki.base import codec
 from loki.base.log import quoted, write
 from loki.base.secret import mask_secrets
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.memory.store import Store
 
 LOG = "logs/calls.jsonl"

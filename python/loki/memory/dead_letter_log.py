@@ -13,11 +13,10 @@ from itertools import islice
 from typing import Any
 
 from loki.base.log import log_event
-from loki.base.markdown import code
+from loki.base.markup import code
 from loki.memory import suggestion, task_record
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import DeadLetter, alike
-from loki.memory.dead_letter_page import render
+from loki.memory.dead_letter import DeadLetter, alike, render_page
 from loki.memory.history import History
 from loki.memory.learning import pattern_learning
 from loki.memory.learning.candidate import Candidate, Candidates, Source
@@ -71,7 +70,7 @@ class DeadLetterLog:
         similar = [found for one in known.values() if alike(own, one) and (found := _read(one))]
         candidate = self._learn(letter, known)
         suggestions = self._suggestions(letter, similar)
-        text = render(letter, attempts, len(similar), suggestions, _pointer(candidate))
+        text = render_page(letter, attempts, len(similar), suggestions, _pointer(candidate))
         self._store.put(page, text)
         self._store.append(LETTERS, own)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from loki.base.markdown import fence, inline
+from loki.base.markup import fence, inline
 from loki.base.yaml_dump import dump
 from loki.memory.attempt import Attempt
 from loki.memory.front_matter import front_matter

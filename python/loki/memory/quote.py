@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loki.base.markdown import code, fence
+from loki.base.markup import code, fence
 from loki.base.secret import mask_secrets
-from loki.base.token_estimate import clip_line, clip_lines, clip_to_tokens
+from loki.base.tokens import clip_line, clip_lines, clip_to_tokens
 from loki.recognition.text import visible
 
 LINE = 200

@@ -13,13 +13,32 @@ from functools import partial
 from typing import Any
 
 from loki.base import codec
-from loki.base.time import isoformat
-from loki.memory.closed_runs import LOG
+from loki.base.time import isoformat, moment
 from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import Sighting
 from loki.memory.signs import SIGNS, Run, folder_of
 from loki.memory.store import Store
+
+# --- The log of runs that are over --------------------------------------------------------------------
+
+LOG = "logs/closed-runs.jsonl"
+"""A line for each run that was closed: its branch, when, why, and its signs."""
+
+
+def ended_at(store: Store, branch: str | None) -> datetime | None:
+    """When the last run on a branch that is over ended; None: none is known to have.
+
+    Args:
+        store: where memory is kept.
+        branch: the git branch, or None.
+    """
+    ends = (moment(str(line.get("at"))) for line in store.scan(LOG) if line.get("branch") == branch)
+    return max((end for end in ends if end is not None), default=None)
+
+
+# ------------------------------------------------------------------------------------------------------
+# How a run ends: what led nowhere becomes a candidate for a lasting rule, and the signs are gone.
 
 OWN_LOOP = "(a loop of its own)"
 """Source of a sign that no task of loki's is known for."""

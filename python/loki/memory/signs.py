@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from loki.base.secret import masked
-from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules, mend, observe
-from loki.memory.sign_text import PAGE, render_page, render_signs
+from loki.memory.sign import (
+    DEFAULT_RULES,
+    PAGE,
+    Seen,
+    Sighting,
+    SignRules,
+    mend,
+    observe,
+    render_page,
+    render_signs,
+)
 from loki.memory.store import Masked
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure
@@ -50,7 +59,7 @@ class Run:
     Attributes:
         branch: its git branch, or None.
         seen: what was seen in it.
-        start: how git stood when the first failure was kept; see `loki.action.changes.git_branch`.
+        start: how git stood when the first failure was kept; see `loki.action.changes.git`.
     """
 
     branch: str | None

@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 from loki.base.error import StoreError
 from loki.base.secret import mask_secrets, masked
 
+# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
+
 T = TypeVar("T")
 Record = Mapping[str, Any]
 Rewrite = Callable[[str | None], str | None]
@@ -290,3 +292,28 @@ def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None
     data, flaws = document_validation.validated_document(document, text)
     _tell(store, document, flaws)
     return data if data is None or not flaws else {**data, document_validation.DAMAGES: flaws}
+
+
+# --- How a log stays bounded: its oldest records go ---------------------------------------------------
+
+
+def trimmed(text: str | None, records: int, characters: int) -> str | None:
+    """A log without its oldest records, where it is too long; None where there is none.
+
+    Args:
+        text: the log, a record a line; its last line is empty, or torn, and stays.
+        records: how many it may have.
+        characters: how long it may be.
+
+    Example:
+        >>> trimmed('{"n": 1}\\n{"n": 2}\\n{"n": 3}\\n', 2, 1000)
+        '{"n": 2}\\n{"n": 3}\\n'
+    """
+    if text is None:
+        return None
+    lines = text.split("\n")
+    first, room = len(lines) - 1, characters
+    while first > 0 and len(lines) - first <= records and len(lines[first - 1]) < room:
+        first -= 1
+        room -= len(lines[first]) + 1
+    return Masked("\n".join(lines[first:]))

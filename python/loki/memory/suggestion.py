@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from loki.base.markdown import bullets, code, cut, inline, numbered
+from loki.base.markup import bullets, code, cut, inline, numbered
 from loki.memory import advice
 from loki.memory.dead_letter import DeadLetter, is_test_file
 

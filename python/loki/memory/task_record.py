@@ -3,17 +3,164 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from loki.base import codec
 from loki.base.codec import IsoTime, Positive, kept
+from loki.base.error import UsageError
+from loki.base.markup import html_card
+from loki.base.secret import mask_secrets
+from loki.base.time import isoformat
 from loki.memory import store as documents
 from loki.memory.document_validation import kept_as
-from loki.memory.intervention import Intervention
 from loki.memory.store import Store
-from loki.memory.task_outcome import Outcome
+
+# --- How a task ended ---------------------------------------------------------------------------------
+
+EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
+"""By status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a task ended.
+
+    Attributes:
+        task_id: the task.
+        status: success, failed, escalated, unverified, interrupted or paused. A task that was
+            interrupted or paused goes on where it stood when it is run again.
+        attempts: attempts made in this execution; 0 where the task was already done.
+        files: paths changed since the task first began, relative to the project.
+        pattern: id of the last failure's pattern, or None.
+        reason: one sentence.
+        duration_ms: milliseconds from begin to end of this execution.
+        trigger: short name of what ended it, or "": retry_budget_exhausted, budget, …
+        page: the dead-letter or escalation page, relative to ``.loki/``, or None.
+        breaker: name of the circuit breaker that paused it, or None.
+        awaiting: names of the criteria that a person has to approve, where nothing else is missing.
+        review: id of the request that a person has to answer first, or None.
+        retry_at: when that breaker may let a call through again, in UTC; None: nobody knows.
+        other: fields that a newer version wrote; kept.
+    """
+
+    task_id: str = kept(plain="")
+    status: str = kept(plain="unknown")
+    attempts: int = kept(plain=0)
+    files: tuple[str, ...] = kept(name="files_modified", default=())
+    pattern: str | None = kept(name="failure_pattern", default=None)
+    reason: str = ""
+    duration_ms: int = 0
+    trigger: str = ""
+    page: str | None = None
+    breaker: str | None = None
+    retry_at: datetime | None = None
+    awaiting: tuple[str, ...] = ()
+    review: str | None = None
+    other: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of ``loki run``, 5 where the budget is spent; 1 for what it cannot end with."""
+        if self.status == "failed" and self.trigger == "budget":
+            return 5
+        return EXIT_CODES.get(self.status, 1)
+
+    def _repr_html_(self) -> str:
+        return html_card(
+            f"Outcome: {self.status}",
+            [
+                ("task", self.task_id),
+                ("attempts", self.attempts),
+                ("files", ", ".join(self.files)),
+                ("last pattern", self.pattern),
+                ("took", f"{self.duration_ms / 1000:.1f} s"),
+                ("ended by", self.trigger),
+                ("page", self.page and f".loki/{self.page}"),
+                ("waits for", ", ".join(self.awaiting)),
+                ("breaker", self.breaker),
+                ("again at", self.retry_at and isoformat(self.retry_at)),
+            ],
+            said=self.reason,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return codec.fields_of(self)
+
+
+# --- A person stepped in: what they said or did, and where the task stood -----------------------------
+
+MAX_CONTEXT = 8_000
+"""Most characters of what a person says, some 2,000 tokens, as it stands in every later briefing;
+chosen, not measured."""
+
+RESUME, ABORT = "resume", "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A person's answer to a task that stopped.
+
+    Attributes:
+        at: when, ISO 8601 UTC.
+        kind: ``resume`` or ``abort``.
+        context: what they said, secrets masked; "" where they said nothing.
+        execution: the execution that it belongs to, 1 or more.
+        attempt: number of the last attempt before it, 0 where there was none.
+        status: what the task had ended with: escalated, failed, …
+    """
+
+    at: IsoTime
+    kind: str = RESUME
+    context: str = ""
+    execution: int = 1
+    attempt: int = 0
+    status: str = ""
+
+
+def intervention_text(context: str) -> str:
+    """What a person said, as it is kept.
+
+    Args:
+        context: their words.
+
+    Raises:
+        UsageError: they are too many for every later briefing.
+
+    Example:
+        >>> intervention_text("  The sign is wrong.\\n")
+        'The sign is wrong.'
+    """
+    text = mask_secrets(context.strip())
+    if len(text) > MAX_CONTEXT:
+        raise UsageError(
+            f"the context has {len(text)} characters: expected at most {MAX_CONTEXT}; put the rest "
+            "into a file of the project, and name that file"
+        )
+    return text
+
+
+def words_of(interventions: Sequence[Intervention], execution: int) -> tuple[str, ...]:
+    """What people said in an execution, oldest first."""
+    return tuple(
+        i.context
+        for i in interventions
+        if i.execution == execution and i.context and i.kind == RESUME
+    )
+
+
+def last_attempt_before(interventions: Sequence[Intervention], execution: int) -> int:
+    """Number of the last attempt that a person has seen the end of; 0 where none stepped in.
+
+    What was tried up to there counts for no limit any more: something has changed.
+    """
+    return max((i.attempt for i in interventions if i.execution == execution), default=0)
+
+
+# --- What is kept of a task: ``tasks/<id>/task.json`` -------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from loki.base.markdown import inline
+from loki.base.markup import inline
 from loki.base.time import Clock, isoformat
 from loki.memory.store import Store
-from loki.people.escalation import Escalation, file_name, render
-from loki.people.escalation_answer import (
+from loki.people.escalation import (
+    Escalation,
     answer_text,
+    file_name,
     head,
     is_open,
     open_tasks,
+    render,
     with_answer,
     with_task,
 )
-from loki.people.request_page import AWAITING
+from loki.people.request import AWAITING
 
 FOLDER = "escalations/"
 
@@ -215,5 +217,5 @@ def _field(line: str) -> tuple[str, str]:
 
 
 def _plain(shown: str) -> str:
-    """The text that `loki.base.markdown.inline` wrote so."""
+    """The text that `loki.base.markup.inline` wrote so."""
     return re.sub(r"\\([^\w\s]|_)", r"\1", shown)

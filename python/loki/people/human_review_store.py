@@ -1,7 +1,7 @@
 """The requests for a person's decision of a project, and what was decided.
 
 The requests are the signal ``HUMAN_REVIEW_NEEDED``, one after the other; what became of them stands in
-``logs/requests.jsonl`` (`loki.people.request_log`). The first answer in that log counts: so two
+``logs/requests.jsonl`` (`loki.people.request`). The first answer in that log counts: so two
 people who answer at once, or a process that is killed between its answer and the end of the signal,
 leave one answer.
 """
@@ -31,7 +31,7 @@ from loki.people.human_review import (
     id_of,
     step,
 )
-from loki.people.request_log import LOG, RequestLog
+from loki.people.request import LOG, RequestLog
 from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED, Signal, render
 from loki.people.signals import Signals
 

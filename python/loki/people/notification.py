@@ -1,7 +1,7 @@
 """Telling people that something waits for them: what is told, and to whom.
 
 A notification is a small object of JSON. A channel sends it: a webhook (`Webhook`), or a command
-(`loki.execution.notify_channels`). One that fails is one warning: work goes on.
+(`loki.execution.assembly`). One that fails is one warning: work goes on.
 """
 
 from __future__ import annotations

@@ -2,14 +2,37 @@
 
 What kinds there are, and what an answer to each does, is `loki.jobs.inbox.inbox`. Why it is so:
 ``docs/design/human-review.md``.
+
+It tells what happened, what is asked of whom, the ways to answer with the command for each, and what
+exactly the person must decide. What it quotes is hostile and stays in its place.
+
+Who was told of a request, its number, what was answered, by whom, and whether what follows is done. The
+first line about a thing counts, whoever wrote it: so processes agree without waiting for each other, and
+one that is killed leaves a line or none.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shlex
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from loki.base.markup import bullets, code, fence, inline, quotation
+from loki.base.secret import masked
+from loki.base.time import isoformat
+from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
+from loki.people.human_review import is_about_done
+
+if TYPE_CHECKING:
+    from loki.base.time import Clock
+    from loki.memory.store import Store
+    from loki.people.human_review import HumanReview
+
+
+# --- What waits for a person: one form for whatever asks, with the commands that answer it; pure ------
 
 RequestKind: TypeAlias = Literal[
     "rule",
@@ -188,3 +211,307 @@ def id_of(kind: RequestKind, *words: str) -> str:
     """
     text = "\0".join(words).encode("utf-8", "surrogatepass")
     return f"{kind}-{hashlib.sha256(text).hexdigest()[:6]}"
+
+
+# --- The page by which a person is asked: one form for whatever asks ----------------------------------
+
+AWAITING = "### Awaiting"
+"""The last heading of a page that nobody has answered yet."""
+
+
+def page(
+    heading: str,
+    facts: Iterable[tuple[str, str]],
+    sections: Iterable[tuple[str, str]],
+    options: str,
+    decide: str,
+) -> str:
+    """A page.
+
+    Args:
+        heading: its title; facts: names and values below it, a line each.
+        sections: headings and bodies.
+        options: the ways to answer; see `ways`.
+        decide: what exactly the person must decide.
+
+    Every text is Markdown: what is hostile comes through `loki.base.markup`.
+
+    Example:
+        >>> print(page("Escalation: a", [("Task ID", "t")], [], "1. **Go on.**", "Decide."))
+        ## Escalation: a
+        <BLANKLINE>
+        **Task ID:** t
+        <BLANKLINE>
+        ### Recommended Options
+        <BLANKLINE>
+        1. **Go on.**
+        <BLANKLINE>
+        ### Awaiting
+        <BLANKLINE>
+        Decide.
+        <BLANKLINE>
+    """
+    top = f"## {heading}\n\n" + "\n".join(f"**{name}:** {value}" for name, value in facts)
+    parts = [
+        f"### {name}\n\n{body}" for name, body in (*sections, ("Recommended Options", options))
+    ]
+    return "\n\n".join([top, *parts, f"{AWAITING}\n\n{decide}\n"])
+
+
+def ways(options: Iterable[Option], first: int = 1) -> str:
+    """The ways to answer as a list, with what follows of each."""
+    return "\n".join(
+        f"{number}. **{inline(one.name[:1].upper() + one.name[1:])}.**"
+        f"{f' {code(one.command)}' if one.command else ''}\n   {one.follows}"
+        for number, one in enumerate(options, first)
+    )
+
+
+def options_of(review: HumanReview, *, can_end: bool = True) -> tuple[Option, ...]:
+    """How a request for a decision is answered.
+
+    Args:
+        review: the request.
+        can_end: there is work of its task that can be undone.
+    """
+    yes, no = f"loki approve {shlex.quote(review.id)}", f"loki reject {shlex.quote(review.id)}"
+    more = Option("say more", f'{yes} --context "…"', "The agent is told, and proposes anew.")
+    end = Option("give up", f"{no} --abort", "The task's files are restored as they were.")
+    return (
+        Option("approve", yes, "The task goes on with exactly what is shown."),
+        Option("reject", f'{no} --note "why"', "The agent is told why, and looks for another way."),
+        *(() if is_about_done(review) else (more,)),
+        *((end,) if can_end else ()),
+    )
+
+
+def review_page(review: HumanReview, title: str, files: Sequence[str], diff: str = "") -> str:
+    """The page of a request for a decision before work goes on.
+
+    Args:
+        review: the request.
+        title: of the task.
+        files: paths that the task has changed so far.
+        diff: of a change that is kept from being made, "" where there is none.
+
+    Example:
+        >>> from loki.people.human_review import HumanReview
+        >>> review = HumanReview("review-1", "2026-04-04T10:00:00.000Z", "cost_limit", "t", "Go on?")
+        >>> print(review_page(review, "fix it", ["a.py"]).splitlines()[0])
+        ## Human review: fix it
+    """
+    asked = inline(review.asked)
+    if review.alternatives_considered:
+        asked += f"\n\nInstead:\n\n{bullets(map(inline, review.alternatives_considered))}"
+    changed = f"Files changed so far, left as they are:\n\n{bullets(map(code, files))}"
+    if diff:
+        changed = f"The change, which is not made:\n\n{fence(diff.rstrip(), 'diff')}\n\n{changed}"
+    facts = {
+        "Request": review.id,
+        "Task ID": review.task_id,
+        "Trigger": f"human_review: {review.reason}",
+        "Severity": review.severity,
+        "Asked at": review.timestamp + (f" by {review.agent}" if review.agent else ""),
+    }
+    return page(
+        f"Human review: {inline(title)}",
+        [(name, inline(value)) for name, value in facts.items()],
+        [("What is asked", asked), ("What was changed", changed)],
+        ways(options_of(review)),
+        "Decide what is asked above; then take one of the options. The task does not go on before that. "
+        "If\nnobody answers within the time that `loki inbox` shows, it becomes a dead letter.",
+    )
+
+
+def approval_page(
+    task_id: str,
+    title: str,
+    criteria: Sequence[tuple[str, str]],
+    files: Sequence[str],
+    diff: str,
+    digest: str,
+) -> str:
+    """The page of criteria that wait for a person: what to approve, of which change, and how.
+
+    Args:
+        task_id, title: the task.
+        criteria: (name, what has to hold) of each.
+        files: paths changed.
+        diff: the change, in the unified format.
+        digest: of what the task has made of the project: what an approval is about.
+    """
+    asked = [
+        f"**{inline(name)}**" + (f": {inline(said)}" if said != name else "")
+        for name, said in criteria
+    ]
+    options = [
+        replace(one, name=f"{one.name}: {name}")
+        for name, _ in criteria
+        for one in criterion_options(task_id, name)
+    ]
+    changed = f"{bullets(map(code, files))}\n\n{fence(diff.rstrip(), 'diff')}"
+    trigger = "approval: every other check passes; these criteria wait for a person"
+    undo = Option("give up", f"loki undo {task_id}", "The files are restored as they were.")
+    return page(
+        f"Approval: {inline(title)}",
+        [("Task ID", inline(task_id)), ("Trigger", trigger)],
+        [("What has to hold", bullets(asked)), ("What was changed", changed)],
+        ways([*options, undo]),
+        f"Look at the change, then say yes or no to each; {code(f'loki resume {task_id}')} goes on. An "
+        f"approval is of exactly this change ({code(digest[:12])}): once\nanything of it is different, it "
+        "is asked for again.",
+    )
+
+
+def criterion_options(task_id: str, criterion: str) -> tuple[Option, ...]:
+    """How a criterion of a task is answered that only a person can approve."""
+    yes, no = yes_or_no(id_of("approval", task_id, criterion), "approve", "reject")
+    return replace(yes, follows="It holds."), replace(
+        no, follows="The agent is told, and works on."
+    )
+
+
+def stage_page(
+    run: str,
+    pipeline: str,
+    stage: str,
+    task_id: str,
+    agent: str,
+    mode: str,
+    description: str,
+    may: Sequence[str],
+    done: Sequence[str],
+    inputs: Sequence[str],
+) -> str:
+    """The page by which a person is asked whether a stage of a pipeline may begin.
+
+    Args:
+        run: id of the run; pipeline: name of the pipeline.
+        stage: id of the stage; task_id: of the task in which it would work.
+        agent, mode, description: of the stage.
+        may: what it would be allowed to do, in sentences, Markdown.
+        done: what earlier stages did, a line each.
+        inputs: files of what it is given.
+    """
+    command = f"loki pipeline resume {shlex.quote(run)}"
+    trigger = f"the pipeline {inline(pipeline)} asks for a person's leave before this stage"
+    would = f"Agent {inline(agent)}, mode {inline(mode)}:\n\n{quotation(description)}"
+    may = may or ["It may do nothing else."]
+    yes = "The stage begins; the leave is for this stage of this run alone, and is void if it is edited."
+    no = "The run ends as failed; nothing of this stage has run, and what earlier stages changed stays."
+    edit = "Edit the pipeline or what the stage is given; the same command goes on."
+    return page(
+        f"Approval: stage {inline(stage)} of {inline(run)}",
+        [("Task ID", inline(task_id)), ("Failure Count", "0"), ("Trigger", f"approval: {trigger}")],
+        [
+            ("What would be done", f"{would}\n\n{bullets(may)}"),
+            ("What has been done so far", bullets(map(inline, done))),
+            ("What it is given", bullets(map(code, inputs))),
+        ],
+        ways(
+            [
+                Option("approve", f"{command} --approve", yes),
+                Option("change it first", "", edit),
+                Option("reject", f'{command} --reject --note "why"', no),
+            ]
+        ),
+        f"Decide whether stage {code(stage)} may begin.",
+    )
+
+
+# --- The log of what waits for a person: ``logs/requests.jsonl``, to which lines are only added -------
+
+LOG = "logs/requests.jsonl"
+OLDER_LOG, OLDER_NUMBERS = "logs/human-reviews.jsonl", "state/waiting.json"
+"""Where decisions, and numbers, were kept before; read, and never written."""
+
+
+@kept_as(r"state/waiting\.json")
+@dataclass
+class _OlderNumbers:
+    given: dict[str, tuple[int, str]] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
+
+
+class RequestLog:
+    """The log of a project.
+
+    Args:
+        store: where it is kept.
+        clock: the time.
+
+    Example:
+        >>> from loki.stores.memory_store import MemoryStore
+        >>> from loki.testing import ManualClock
+        >>> log = RequestLog(MemoryStore(), ManualClock())
+        >>> log.add("told", "review-1")
+        >>> log.ids("told")
+        {'review-1'}
+        >>> log.number({"8d1f": "blocked a", "77aa": "blocked b"})
+        {'8d1f': (1, 'blocked a'), '77aa': (2, 'blocked b')}
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def add(self, event: str, id_: str, *, durable: bool = True, **said: Any) -> None:
+        """Add a line.
+
+        Args:
+            event: told, numbered, left, decided, done or answered.
+            id_: of the request.
+            durable: it outlives a crash of the machine.
+            said: what else the line says.
+
+        Raises:
+            StoreError: it could not be kept.
+        """
+        at = isoformat(self._clock.now())
+        line = masked({"event": event, "id": id_, "at": at, **said})
+        self._store.append(LOG, line, durable=durable)
+
+    def all(self, event: str) -> Iterator[Mapping[str, Any]]:
+        """The lines of an event, the oldest first."""
+        for log in (OLDER_LOG, LOG):
+            for record in self._store.scan(log):
+                if record.get("event") == event:
+                    yield record
+
+    def ids(self, event: str) -> set[str]:
+        """What there is a line of an event about."""
+        return {str(record.get("id")) for record in self.all(event)}
+
+    def number(self, wanted: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+        """The numbers that were given, and to what, by keys; whatever has none yet gets one.
+
+        Args:
+            wanted: what is to have a number, by keys of its own.
+        """
+        given = self.numbers()
+        while missing := [key for key in wanted if key not in given]:
+            first = max((number for number, _ in given.values()), default=0) + 1
+            for number, key in enumerate(missing, first):
+                # A machine that goes down loses what was shown, not what is asked.
+                self.add("numbered", wanted[key], durable=False, key=key, number=number)
+            given = self.numbers()
+        return given
+
+    def numbers(self) -> dict[str, tuple[int, str]]:
+        """The same, of those that have one: a number is given once, and to one thing."""
+        given = self._older.given
+        taken = {number for number, _ in given.values()}
+        for record in self.all("numbered"):
+            key, number = str(record.get("key")), record.get("number")
+            if type(number) is int and key not in given and number not in taken:
+                given[key] = (number, str(record.get("id")))
+                taken.add(number)
+        return given
+
+    def left(self) -> frozenset[str]:
+        """Keys of what a person wants left as it is."""
+        return self._older.left | {str(one.get("key")) for one in self.all("left")}
+
+    @property
+    def _older(self) -> _OlderNumbers:
+        return documents.load_as(_OlderNumbers, self._store, OLDER_NUMBERS) or _OlderNumbers()

@@ -1,6 +1,12 @@
 """Signals: files in ``.loki/signals/`` by which agents, people and loki tell each other something.
 
+Why it is so: ``docs/design/signals.md``.
+
 What kinds there are, how a signal's file is named, and what it says; nothing here touches files.
+Why it is so: ``docs/design/signals.md``.
+
+An agent writes a file ``.loki/signals/<KIND>`` as it would edit any other, in its copy of the project
+or in its answer; what it names there is no edit of the project, but a signal.
 Why it is so: ``docs/design/signals.md``.
 """
 
@@ -10,30 +16,17 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import quote, unquote
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from loki.base.error import UsageError
 from loki.base.time import moment
-from loki.people.signal_kind import (
-    BLOG_POST_QUEUED,
-    CONTEXT_CLEAR_REQUESTED,
-    DOCS_NEEDED,
-    DRIFT_DETECTED,
-    FEATURE_READY,
-    HUMAN_APPROVED,
-    HUMAN_REVIEW_NEEDED,
-    KINDS,
-    MAX_SIZE,
-    MERGE_REQUESTED,
-    PLAN_APPROVED,
-    TESTS_FAILED,
-    TESTS_PASSED,
-    Kind,
-)
 
 __all__ = [
     "BLOG_POST_QUEUED",
@@ -62,6 +55,315 @@ __all__ = [
     "parse",
     "render",
 ]
+
+
+# ------------------------------------------------------------------------------------------------------
+# The kinds of signals: who gives each, who acts on it, what its file holds and what becomes of
+# it.
+
+MAX_SIZE = 65_536
+"""Bytes of what a signal says: more is no signal. Chosen, not measured."""
+
+Form: TypeAlias = Literal["log", "presence", "notice", "review", "decision"]
+"""A log of JSON lines, a file whose presence is enough, one that says something (JSON or text), a
+request for a person, or a person's decision (both JSON)."""
+
+Belongs: TypeAlias = Literal["run", "branch", "request"]
+"""What a signal acts on: the run that it was given in, the run of the branch that it names, or the
+request whose id it names, whenever that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of signal.
+
+    Attributes:
+        name: what its file is called; where ``named`` says of what, ``_`` and that follow.
+        meaning: in a few words.
+        producer, consumer: who gives it, and who acts on it; one of each.
+        next: what its consumer does.
+        form: what its file holds.
+        by_agents: whether an agent may give it.
+        named: what the rest of its name names: ``name``, ``branch``, or "" where there is none.
+        belongs: what it acts on.
+        queues: whether further ones wait in ``<file>.d/``; else the last one replaces the others.
+    """
+
+    name: str
+    meaning: str
+    producer: str
+    consumer: str
+    next: str
+    form: Form
+    by_agents: bool = False
+    named: Literal["", "name", "branch"] = ""
+    belongs: Belongs = "run"
+    queues: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """The name of its files, as people write it: ``FEATURE_READY_{name}``."""
+        return f"{self.name}_{{{self.named}}}" if self.named else self.name
+
+
+DRIFT_DETECTED = "DRIFT_DETECTED"
+CONTEXT_CLEAR_REQUESTED = "CONTEXT_CLEAR_REQUESTED"
+HUMAN_REVIEW_NEEDED = "HUMAN_REVIEW_NEEDED"
+HUMAN_APPROVED = "HUMAN_APPROVED"
+FEATURE_READY = "FEATURE_READY"
+TESTS_PASSED = "TESTS_PASSED"
+TESTS_FAILED = "TESTS_FAILED"
+MERGE_REQUESTED = "MERGE_REQUESTED"
+DOCS_NEEDED = "DOCS_NEEDED"
+BLOG_POST_QUEUED = "BLOG_POST_QUEUED"
+PLAN_APPROVED = "PLAN_APPROVED"
+
+_ALL = (
+    Kind(
+        DRIFT_DETECTED,
+        "work strays from the task's goal",
+        "the agent at work, or the loop",
+        "the loop",
+        "the task is reasoned about anew; more than one in a task is looked at",
+        "log",
+        by_agents=True,
+    ),
+    Kind(
+        CONTEXT_CLEAR_REQUESTED,
+        "the conversation has become too long to be of use",
+        "the agent at work, or the loop",
+        "the loop",
+        "the agent begins a new session, with the ledger and the last handoffs",
+        "presence",
+        by_agents=True,
+    ),
+    Kind(
+        HUMAN_REVIEW_NEEDED,
+        "a person has to decide",
+        "the agent at work, or the loop",
+        "a person",
+        "the task is blocked until a person answers, for 24 h at most",
+        "review",
+        by_agents=True,
+        belongs="request",
+        queues=True,
+    ),
+    Kind(
+        HUMAN_APPROVED,
+        "a person has decided",
+        "a person",
+        "the dispatcher",
+        "the task whose request it names goes on, or ends",
+        "decision",
+        belongs="request",
+        queues=True,
+    ),
+    Kind(
+        FEATURE_READY,
+        "a feature is ready to be tested",
+        "an agent",
+        "the dispatcher",
+        "the project's tests run",
+        "presence",
+        by_agents=True,
+        named="name",
+    ),
+    Kind(
+        TESTS_PASSED,
+        "the tests of a feature passed",
+        "the dispatcher",
+        "the dispatcher",
+        "its branch is requested to be merged",
+        "notice",
+        named="name",
+    ),
+    Kind(
+        TESTS_FAILED,
+        "the tests of a feature failed",
+        "the dispatcher",
+        "the dispatcher",
+        "a task to mend them is queued",
+        "notice",
+        named="name",
+    ),
+    Kind(
+        MERGE_REQUESTED,
+        "a branch is ready to be merged",
+        "the dispatcher",
+        "a person, or the dispatcher",
+        "it is merged",
+        "notice",
+        named="branch",
+        belongs="branch",
+    ),
+    Kind(
+        DOCS_NEEDED,
+        "something has to be documented",
+        "an agent",
+        "the dispatcher",
+        "a task to document it is queued",
+        "notice",
+        by_agents=True,
+        queues=True,
+    ),
+    Kind(
+        BLOG_POST_QUEUED,
+        "a change is worth telling about",
+        "an agent",
+        "the dispatcher",
+        "a task to write about it is queued",
+        "notice",
+        by_agents=True,
+        queues=True,
+    ),
+    Kind(
+        PLAN_APPROVED,
+        "a person approves a plan",
+        "a person",
+        "the dispatcher",
+        "the pipeline stage that waits for this goes on",
+        "presence",
+        queues=True,
+    ),
+)
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
+"""Every kind, by its name."""
+
+
+# --- What stands in a signal's file: read as other programs write it, unknown fields kept -------------
+
+CLIPPED = 4_000
+"""Characters that are read of a request for a person that is too large. Chosen, not measured."""
+
+
+def _lowered(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _decided(value: Any) -> Any:
+    words = {"approved": True, "approve": True, "rejected": False, "reject": False}
+    return words.get(_lowered(value), value) if isinstance(value, str) else value
+
+
+def _urgent(value: Any) -> Any:
+    """A request for a person comes through whatever its writer calls its severity."""
+    return value if str(_lowered(value)) in {"low", "medium", "critical"} else "high"
+
+
+Severity = Annotated[Literal["low", "medium", "high", "critical"], BeforeValidator(_lowered)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+class Drift(_Body):
+    """A line of ``DRIFT_DETECTED``."""
+
+    timestamp: str = ""
+    task_id: str = ""
+    planned_action: str = ""
+    detected_drift: str = Field(min_length=1)
+    severity: Severity = "medium"
+    agent: str = ""
+    original_goal: str = ""
+    drift_distance: int = Field(default=1, ge=0)
+    """How far off: 1 adjacent, 3 and more severe."""
+
+
+class Review(_Body):
+    """``HUMAN_REVIEW_NEEDED``."""
+
+    id: str = Field(default="", validation_alias=AliasChoices("id", "request_id"))
+    timestamp: str = ""
+    reason: str = "not said"
+    task_id: str = ""
+    context: str = ""
+    severity: Annotated[Severity, BeforeValidator(_urgent)] = "high"
+    agent: str = ""
+    blocking: bool = True
+    alternatives_considered: tuple[str, ...] = ()
+
+
+class Decision(_Body):
+    """``HUMAN_APPROVED``."""
+
+    request_id: str = Field(
+        default="", validation_alias=AliasChoices("request_id", "request", "review_id")
+    )
+    approved: Annotated[bool, BeforeValidator(_decided)] = Field(
+        default=True, validation_alias=AliasChoices("approved", "decision")
+    )
+    by: str = Field(
+        default="", validation_alias=AliasChoices("by", "decided_by", "approved_by", "who")
+    )
+    note: str = Field(
+        default="", validation_alias=AliasChoices("note", "reason", "comment", "context")
+    )
+    timestamp: str = ""
+
+
+_MODELS: Mapping[Form, type[_Body]] = {"log": Drift, "review": Review, "decision": Decision}
+
+
+def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
+    """What a signal of a form says, and what is wrong with it; whatever the text is.
+
+    Args:
+        form: of its kind.
+        text: the file, or a line of a log.
+
+    Returns:
+        Its fields, and "" or what was expected. Where presence is enough, a text that is no JSON is
+        its ``description``.
+
+    Example:
+        >>> read("presence", ""), read("notice", "The API has changed")
+        (({}, ''), ({'description': 'The API has changed'}, ''))
+        >>> read("log", '{"detected_drift": "x", "severity": "urgent"}')[1]
+        "severity: Input should be 'low', 'medium', 'high' or 'critical'"
+    """
+    if len(text) > MAX_SIZE and form == "review":  # a person has to see that somebody asks
+        text = f"{text[:CLIPPED]}…"
+    if len(text) > MAX_SIZE:
+        return {}, f"is too large: {len(text):,} characters, expected at most {MAX_SIZE:,}"
+    data = _object(text)
+    model = _MODELS.get(form)
+    if model is None:
+        return _plain(text) if data is None else data, ""
+    if data is None and model is Review:  # better read as text than not at all
+        data = {"context": text.strip()}
+    if data is None:
+        return {}, "is no JSON object"
+    try:
+        return {**data, **model.model_validate(data).model_dump(mode="json")}, ""
+    except ValidationError as error:
+        if model is Review:  # better without what nobody can read of it
+            wrong = {part for one in error.errors() for part in one["loc"][:1]}
+            rest = {key: value for key, value in data.items() if key not in wrong}
+            with suppress(ValidationError):
+                return {**data, **Review.model_validate(rest).model_dump(mode="json")}, ""
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _plain(text: str) -> dict[str, Any]:
+    said = text.strip()
+    return {"description": said} if said else {}
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+# ------------------------------------------------------------------------------------------------------
+# Signals: files in ``.loki/signals/`` by which agents, people and loki tell each other something.
 
 FOLDER = "signals"
 """Relative to ``.loki/``."""
@@ -263,7 +565,6 @@ def _signal(
     seconds: float | None,
     line: int = 0,
 ) -> Signal:
-    from loki.people.signal_body import read
 
     data, problem = read(KINDS[kind].form, text)
     said = data.get("timestamp")
@@ -319,3 +620,121 @@ def render(data: Mapping[str, Any]) -> str:
         '{"task_id": "t"}\\n'
     """
     return json.dumps(dict(data), ensure_ascii=False) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------
+# Signals that agents give: only the kinds that are theirs, and nothing in them that is loki's to
+# say.
+
+AGENT_SIGNALS = f".loki/{FOLDER}/"
+"""Where agents write them, relative to the project."""
+
+OWN = ("id", "request_id", "timestamp", "run", "agent", "task_id", "original_goal")
+"""Fields that loki fills in itself, whatever an agent says."""
+
+MOST_LINES = 20
+"""Lines of a log that one answer may add; chosen, not measured."""
+
+
+TOLD = (
+    "If only a person can decide something, write why to `.loki/signals/HUMAN_REVIEW_NEEDED`, as JSON: "
+    '`{"reason": "…", "context": "what to decide", "severity": "high"}`.'
+)
+TOLD_FEATURE = (
+    "A finished part that is to be tested: `.loki/signals/FEATURE_READY_<name>`. Something to document: "
+    "say what in `.loki/signals/DOCS_NEEDED`."
+)
+
+
+def signal_instructions(kind: str) -> str:
+    """What agents are told of signals: those that a task of a kind can need.
+
+    Args:
+        kind: of the task.
+    """
+    return f"{TOLD}\n{TOLD_FEATURE}" if kind == "feature" else TOLD
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedSignal:
+    """A signal that an agent gives; `loki.people.signals.Signals.give` takes it."""
+
+    kind: str
+    name: str
+    data: Mapping[str, Any]
+
+
+def why_signal_refused(path: str, content: bytes | None) -> str:
+    """Why an agent may not write a file among the signals, in a sentence; "" where it may.
+
+    Args:
+        path: relative to the project.
+        content: what it would hold; None: it would be deleted.
+
+    Example:
+        >>> why_refused(".loki/signals/HUMAN_APPROVED", b"{}")
+        'is a signal that agents may not give: it is given by a person'
+        >>> why_refused(".loki/signals/FEATURE_READY_login", b"")
+        ''
+    """
+    file = path.removeprefix(".loki/")
+    found = named(file)
+    if found is None:
+        theirs = ", ".join(kind.pattern for kind in KINDS.values() if kind.by_agents)
+        return f"is no signal: expected one of {theirs}"
+    kind = KINDS[found[0]]
+    if not kind.by_agents:
+        return f"is a signal that agents may not give: it is given by {kind.producer}"
+    if content is None:
+        return "is a signal: only its consumer takes it away"
+    if len(content) > MAX_SIZE:
+        return f"says {len(content):,} bytes: expected at most {MAX_SIZE:,}"
+    signals = parse(file, content.decode("utf-8", "replace"))
+    if len(signals) > MOST_LINES:
+        return f"has {len(signals)} lines: expected at most {MOST_LINES}"
+    return next((one.problem for one in signals if one.problem), "")
+
+
+def is_for_people(path: str) -> bool:
+    """Whether a file is a signal that only a person gives; arguments: `refused`.
+
+    Example:
+        >>> is_for_people(".loki/signals/HUMAN_APPROVED"), is_for_people(".loki/signals/DOCS_NEEDED")
+        (True, False)
+    """
+    found = named(path.removeprefix(".loki/"))
+    return found is not None and KINDS[found[0]].producer == "a person"
+
+
+def emitted_signals(
+    path: str, content: bytes, *, agent: str, task_id: str, goal: str
+) -> tuple[EmittedSignal, ...]:
+    """The signals in a file that `refused` has nothing against.
+
+    Args:
+        path: relative to the project.
+        content: what it holds.
+        agent: name of the agent; task_id: of the task that it works on; goal: of that task.
+
+    Example:
+        >>> text = b'{"reason": "keys", "agent": "ann", "task_id": "other"}'
+        >>> path = ".loki/signals/HUMAN_REVIEW_NEEDED"
+        >>> (one,) = emitted_signals(path, text, agent="claude", task_id="t1", goal="")
+        >>> dict(one.data)
+        {'reason': 'keys', 'severity': 'high', 'blocking': True, 'agent': 'claude', 'task_id': 't1'}
+    """
+    found = []
+    for one in parse(path.removeprefix(".loki/"), content.decode("utf-8", "replace")):
+        data = {key: value for key, value in one.data.items() if key not in OWN and _says(value)}
+        data |= {"agent": agent, "task_id": task_id}
+        if one.about.form == "log":
+            data["original_goal"] = goal
+        if one.about.form == "notice" and one.about.queues:
+            # Said once more by the next attempt, it still is the same.
+            data["id"] = hashlib.sha256(f"{one.kind}{render(data)}".encode()).hexdigest()[:12]
+        found.append(EmittedSignal(one.kind, one.name, data))
+    return tuple(found)
+
+
+def _says(value: Any) -> bool:
+    return value not in ("", [], {})

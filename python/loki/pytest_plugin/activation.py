@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.pytest_plugin import traceback_text
+from loki.pytest_plugin import failure_recognition
 from loki.pytest_plugin.error_guard import Guard
-from loki.pytest_plugin.project_root import project_root_of
+from loki.pytest_plugin.options import project_root_of
 
 if TYPE_CHECKING:
     import pytest
 
-    from loki.pytest_plugin.project_root import ProjectRoot
+    from loki.pytest_plugin.options import ProjectRoot
 
 
 def activate(config: pytest.Config) -> None:
@@ -20,7 +20,7 @@ def activate(config: pytest.Config) -> None:
     place = place_in(config)
     plugin: object
     if hasattr(config, "workerinput"):
-        from loki.pytest_plugin.run_trace import PATH, worker_watch
+        from loki.pytest_plugin.run_journal import PATH, worker_watch
         from loki.pytest_plugin.xdist_worker import Worker
 
         plugin = Worker(config, guard, place)
@@ -32,7 +32,7 @@ def activate(config: pytest.Config) -> None:
 
         plugin = Controller(config, guard, place, options_of(config, vars(config.option)))
     config.pluginmanager.register(plugin, "loki-run")
-    traceback_text.register(config, guard)
+    failure_recognition.register_traceback_text(config, guard)
 
 
 def place_in(config: pytest.Config) -> ProjectRoot:

@@ -2,28 +2,313 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import os
+import platform
+import secrets
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.pytest_plugin.junit_properties import junit_of
-from loki.pytest_plugin.results_tally import Tally
-from loki.pytest_plugin.run_journal import Journal
-from loki.pytest_plugin.run_record import RunRecord
-from loki.pytest_plugin.run_trace import Trace
+from loki.pytest_plugin.options import FOLDER
+from loki.pytest_plugin.report_file import counted, day, ending, junit_of, plain
+from loki.pytest_plugin.run_journal import Journal, Trace
 from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_failed
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from loki.action.changes.git import CodeState
     from loki.decision.suites.suite_summary import Member, SuiteSummary
-    from loki.memory.suites.suite_history import SuiteHistory
-    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+    from loki.memory.store import ForgivingStore
+    from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
+    from loki.memory.suites.suite_journal import UnfinishedRun
     from loki.pytest_plugin.error_guard import Guard
-    from loki.pytest_plugin.junit_properties import Junit
-    from loki.pytest_plugin.options import Options
-    from loki.pytest_plugin.project_root import ProjectRoot
-    from loki.recognition.shared_callees import Assertions
+    from loki.pytest_plugin.failure_recognition import Recognizer
+    from loki.pytest_plugin.options import Options, ProjectRoot
+    from loki.pytest_plugin.report_file import Junit
+    from loki.recognition.root_cause import Assertions
+
+
+# --- What became of the tests of a run so far; the controller's ---------------------------------------
+
+
+class Tally:
+    """Collects what failed and what passed.
+
+    Attributes:
+        failures: those that stand.
+        reruns: tries that failed and were made again.
+    """
+
+    def __init__(self) -> None:
+        self._passed: dict[str, None] = {}
+        self.failures: list[SuiteFailure] = []
+        self.reruns: list[SuiteFailure] = []
+
+    def passed(self, nodeid: str) -> None:
+        """A test's call passed: it may yet fail when it is torn down, or be tried again."""
+        self._passed[nodeid] = None
+
+    def failed(self, failing: SuiteFailure) -> None:
+        """A test failed, or one of its tries did."""
+        if failing.outcome != "rerun":
+            self.failures.append(failing)
+            return
+        self._superseded(failing.test, failing.rerun)
+        self.reruns.append(failing)
+
+    def rerun(self, test: str, number: int) -> None:
+        """A test is tried again although the try's report tells of no failure: its sub-tests did."""
+        self._superseded(test, number)
+
+    def passing(self, prefix: str) -> tuple[str, ...]:
+        """Tests that passed in all their phases, as the project calls them."""
+        failed = {one.test for one in self.failures}
+        return tuple(name for one in self._passed if (name := prefix + one) not in failed)
+
+    def _superseded(self, test: str, number: int) -> None:
+        """What failed of a test so far, its sub-tests, belongs to a try that is made again."""
+        again = [one for one in self.failures if one.test == test]
+        self.failures = [one for one in self.failures if one.test != test]
+        self.reruns += (dataclasses.replace(one, outcome="rerun", rerun=number) for one in again)
+
+
+def counts(stats: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """How many tests came out how, by pytest's words, those of no test left out.
+
+    Example:
+        >>> counts([("passed", 3), ("", 6), ("warnings", 2), ("failed", 0)])
+        {'passed': 3}
+    """
+    return {name: n for name, n in stats if n and name and name not in {"warnings", "deselected"}}
+
+
+# --- A run of a test suite on its way to becoming a `loki.memory.suites.suite_history.SuiteRun` -------
+
+_METADATA = (".dist-info", ".egg-info")
+
+
+class RunRecord:
+    """When a run began, which code it ran, where it is kept.
+
+    Args:
+        place: the run's project.
+        reports: files that the run writes itself, which are no part of the code.
+    """
+
+    def __init__(self, place: ProjectRoot, reports: Iterable[Path] = ()) -> None:
+        self._place = place
+        self._id = secrets.token_hex(8)
+        self._ignored = frozenset(os.path.abspath(path) for path in reports)
+        self._started: datetime | None = None
+        self._began = 0.0
+        self._code: CodeState | None = None
+        self._asking: threading.Thread | None = None
+
+    def start(self, journal: Journal, *, has_workers: bool) -> None:
+        """The run begins: git is asked beside it, for that takes as long as some tests.
+
+        Args:
+            journal: is begun, and told what code this is.
+            has_workers: the tests run in other processes.
+        """
+        from loki.base.manual_clock import clock_of
+        from loki.base.time import isoformat
+        from loki.memory.suites.suite_history import SuiteRun
+
+        self._started = clock_of(os.environ).now()
+        self._began = time.perf_counter()
+        known = SuiteRun(
+            id=self._id, started_at=isoformat(self._started), environment=_environment()
+        )
+        journal.open(self.folder, known, has_workers=has_workers)
+        self._asking = threading.Thread(target=self._ask, args=(journal,), name="loki", daemon=True)
+        self._asking.start()
+
+    def finish(
+        self, tally: Tally, *, counts: Mapping[str, int], interrupted: bool, exit_code: int
+    ) -> SuiteRun:
+        """The run as it is kept.
+
+        Args:
+            tally: what became of its tests.
+            counts: how many of them came out how.
+            interrupted: not all of them ran.
+            exit_code: pytest's.
+        """
+        from loki.base.time import isoformat
+        from loki.memory.suites.suite_history import SuiteRun
+
+        if self._asking is not None:
+            self._asking.join()
+        code = self._code
+        return SuiteRun(
+            id=self._id,
+            started_at=isoformat(self._started) if self._started else "",
+            duration_ms=round(1000 * (time.perf_counter() - self._began)),
+            branch=code.branch if code else "",
+            commit=code.commit if code else "",
+            tree=code.tree if code else "",
+            environment=_environment(),
+            passed=tally.passing(self._place.prefix),
+            failures=tuple(tally.failures),
+            reruns=tuple(tally.reruns),
+            counts=counts,
+            interrupted=interrupted,
+            exit_code=exit_code,
+        )
+
+    def store(self, warn: Callable[[str], None]) -> ForgivingStore:
+        """The project's store, which goes on where the disk does not."""
+        from loki.memory.store import ForgivingStore
+        from loki.stores import open_store
+
+        return ForgivingStore(open_store(self.folder), warn)
+
+    @property
+    def folder(self) -> Path:
+        """The project's ``.loki``."""
+        return self._place.project / FOLDER
+
+    def _ask(self, journal: Journal) -> None:
+        from loki.action.changes.git import code_state
+
+        code = self._code = code_state(os.fspath(self._place.project), self._ignored)
+        journal.write("code", {"branch": code.branch, "commit": code.commit, "tree": code.tree})
+
+
+def _environment() -> str:
+    """Interpreter, platform and what is installed: a test may pass with one and fail with another."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    return f"{platform.python_implementation()} {version} {sys.platform} {installed(sys.path)}"
+
+
+def installed(folders: Iterable[str]) -> str:
+    """A hash of which distributions are installed, by the names of their metadata.
+
+    Two environments of tox may differ in nothing else. What they hold is not read: that takes long.
+
+    Args:
+        folders: where modules are looked for.
+
+    Example:
+        >>> installed(["/nowhere"]) == installed([])
+        True
+    """
+    names: set[str] = set()
+    for folder in folders:
+        with suppress(OSError):
+            names.update(one for one in os.listdir(folder or ".") if one.endswith(_METADATA))
+    return hashlib.sha256("\n".join(sorted(names)).encode("utf-8", "replace")).hexdigest()[:8]
+
+
+# --- Earlier runs whose process died without a word: kept as interrupted runs, and told of once -------
+
+UNKNOWN = -1
+"""Exit code of a run whose process was ended by somebody else; pytest-timeout ends it with 1."""
+
+NAMED, WIDTH = 3, 200
+"""Tests of a run that a line names, and characters of each. Chosen."""
+
+
+def keep_unfinished(
+    folder: Path, history: SuiteHistory, recognizer: Callable[[], Recognizer]
+) -> list[str]:
+    """Keep the runs whose process is gone; what to say of each, one line.
+
+    Args:
+        folder: the project's ``.loki``.
+        history: where they are kept.
+        recognizer: gives that of this run, which takes long to load.
+    """
+    from loki.pytest_plugin.run_journal import left_behind
+
+    said = []
+    for found in left_behind(folder):
+        if any(known.id == found.run.id for known in history.past.runs):
+            continue  # it was kept, and then there was no time to remove the journal
+        run = ended_run(found, recognizer())
+        history.keep(run)
+        said.append(line_of(found, run))
+    return said
+
+
+def ended_run(found: UnfinishedRun, recognizer: Recognizer) -> SuiteRun:
+    """The run as it is kept: what failed, and what was running when its process died.
+
+    Args:
+        found: what its journal tells.
+        recognizer: makes failing tests of texts.
+    """
+
+    tally = Tally()
+    for failing in (*found.run.failures, *_culprits(found, recognizer)):
+        tally.failed(failing)
+    words = {"failed": sum(one.outcome == "failed" for one in tally.failures)}
+    words["error"] = len(tally.failures) - words["failed"]
+    return replace(
+        found.run,
+        failures=tuple(tally.failures),
+        reruns=tuple(tally.reruns),
+        counts={word: n for word, n in words.items() if n},
+        exit_code=1 if not found.has_workers and _timed_out(found) else UNKNOWN,
+    )
+
+
+def line_of(found: UnfinishedRun, run: SuiteRun) -> str:
+    """What is said of a run whose process died.
+
+    Args:
+        found: what its journal tells.
+        run: as it is kept.
+    """
+    tests = [ending(test, WIDTH) for test in found.running[:NAMED]]
+    more = f" and {len(found.running) - NAMED} more" if len(found.running) > NAMED else ""
+    when = day(found.run.started_at)
+    if found.has_workers:
+        during = f" while {', '.join(tests)}{more} ran" if tests else ""
+        said = f"the run of {when} was killed{during}"
+    elif _timed_out(found):
+        said = f"the run of {when} was ended by pytest-timeout in {tests[0]}"
+    elif tests:
+        said = f"the run of {when} died without a word in {tests[0]} (a crash, or killed)"
+    elif found.collecting:
+        said = f"the run of {when} died without a word collecting {plain(found.collecting, WIDTH)}"
+    else:
+        said = f"the run of {when} died without a word while no test ran"
+    others = len({one.test for one in run.failures} - {*found.running, found.collecting})
+    after = f", after {counted(others, 'other failure')}" if others else ""
+    return f"loki: {said}{after}"
+
+
+def _timed_out(found: UnfinishedRun) -> bool:
+    return any(test in found.timeouts for test in found.running)
+
+
+def _culprits(found: UnfinishedRun, recognizer: Recognizer) -> list[SuiteFailure]:
+    """The test that the process died in, where it ran in that process."""
+    if found.has_workers:
+        return []
+    if found.collecting and not found.running:
+        return [recognizer.crashed(found.collecting, "collect")]
+    return [
+        recognizer.timed_out(test, found.timeouts[test])
+        if test in found.timeouts
+        else recognizer.crashed(test, "crash")
+        for test in found.running
+    ]
+
+
+# --- The side of the process that a person started: it collects, stores and shows ---------------------
 
 
 class Controller:
@@ -124,8 +409,7 @@ class Controller:
             self._config.pluginmanager.register(self._junit, "loki-junit")
 
     def _failed(self, report: pytest.TestReport) -> None:
-        from loki.pytest_plugin.failure_recognition import unpacked
-        from loki.pytest_plugin.report_text import CRASHED
+        from loki.pytest_plugin.failure_recognition import CRASHED, unpacked
 
         if has_failed(report):
             test = self._place.test(report.nodeid)
@@ -143,7 +427,6 @@ class Controller:
 
     def _finish(self, session: pytest.Session) -> None:
         from loki.memory.suites.suite_history import SuiteHistory
-        from loki.pytest_plugin.crashed_runs import keep_unfinished
 
         tally = self._tally
         run = self._record.finish(
@@ -161,9 +444,8 @@ class Controller:
 
     def _summarize(self, session: pytest.Session, run: SuiteRun, history: SuiteHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
-        from loki.action.changes.changed_files import files_since
-        from loki.decision.suites.suite_changes import with_changes
-        from loki.decision.suites.suite_summary import summarize
+        from loki.action.changes.git import files_since
+        from loki.decision.suites.suite_summary import summarize, with_changes
 
         project = os.fspath(self._place.project)
         known = summarize(run, history, self._assertions(run, history))
@@ -174,7 +456,7 @@ class Controller:
     def _assertions(self, run: SuiteRun, history: SuiteHistory) -> Assertions:
         """What failing tests assert on, by their source; without it the run is summed up all the same."""
         from loki.pytest_plugin.source.assertion_reader import assertions_of
-        from loki.recognition.shared_callees import NO_ASSERTIONS
+        from loki.recognition.root_cause import NO_ASSERTIONS
 
         if not run.failures:
             return NO_ASSERTIONS
@@ -186,7 +468,7 @@ class Controller:
 
     def _judge(self, session: pytest.Session, summary: SuiteSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
-        from loki.decision.suites.suite_exit_code import excused, exit_code
+        from loki.decision.suites.suite_summary import excused, exit_code
 
         options = self._options
         if not (options.fail_on or options.quarantine):
@@ -202,10 +484,10 @@ class Controller:
 
     def _tell(self, summary: SuiteSummary) -> None:
         """Write the reports, and what GitHub shows."""
-        from loki.pytest_plugin import report_publishing
+        from loki.pytest_plugin import report_file
 
-        report_publishing.write_reports(summary, self._options.reports, self._guard.warn)
-        report_publishing.tell_github(summary, os.environ, self._guard.warn)
+        report_file.write_reports(summary, self._options.reports, self._guard.warn)
+        report_file.tell_github(summary, os.environ, self._guard.warn)
         if self._junit is not None:
             self._junit.complete(summary)
 
@@ -218,7 +500,6 @@ class Controller:
             terminalreporter.write_line(line, yellow=True)
 
     def _counts(self, session: pytest.Session) -> dict[str, int]:
-        from loki.pytest_plugin.results_tally import counts
 
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None:

@@ -1,24 +1,187 @@
-"""From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it."""
+"""From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it.
+
+What is recognized must not depend on what a person wants to read: with ``--tb=no`` there is no stack,
+with ``--tb=short`` no sign of which line raised. Where the tests run, loki has pytest write it once
+more, for failing tests only.
+
+Where it stands in the terminal does not matter to it, whatever ``-q``, ``--show-capture`` or
+``-p no:terminal`` leave out.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import re
+from collections.abc import Generator
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loki.memory.suites.suite_run import Outcome, Phase, SuiteFailure
-from loki.pytest_plugin.report_text import CRASHED, crashed_text, first_line, text_of
+import pytest
+
+from loki.memory.suites.suite_history import Outcome, Phase, SuiteFailure
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
-from loki.recognition.underlying_kind import underlying
+from loki.recognition.root_cause import underlying
 
 if TYPE_CHECKING:
-    import pytest
+    from loki.pytest_plugin.error_guard import Guard
+    from loki.pytest_plugin.options import ProjectRoot
 
-    from loki.pytest_plugin.project_root import ProjectRoot
+
+# ------------------------------------------------------------------------------------------------------
+# The traceback of a failing test in pytest's own long form, where ``--tb`` asks for another one.
+
+_SUFFICES = frozenset({"auto", "long"})
+"""Styles that say all that recognition reads."""
+
+_TEXT = "_loki_traceback"
+
+
+def register_traceback_text(config: pytest.Config, guard: Guard) -> None:
+    """Have tracebacks written in full beside what pytest was told to print.
+
+    Args:
+        config: pytest's.
+        guard: what keeps errors from the run.
+    """
+    if config.getoption("tbstyle", "auto") not in _SUFFICES:
+        config.pluginmanager.register(_Writer(guard), "loki-tracebacks")
+
+
+def taken(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The full traceback of a report, which goes no further with it; "" where it has none."""
+    return str(vars(report).pop(_TEXT, ""))
+
+
+class _Writer:
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, None]:
+        """The report is made, by whomever."""
+        result = yield
+        if call.excinfo is not None and result.excinfo is None:
+            self._guard(_attach, item, call.excinfo, result.get_result())
+
+
+def _attach(
+    item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], report: pytest.TestReport
+) -> None:
+    """Texts that pytest writes alike in every style, those without a stack, are left to it."""
+    has_stack = getattr(excinfo.value, "pytrace", True) and not isinstance(
+        excinfo.value, pytest.FixtureLookupError
+    )
+    if has_stack and report.outcome not in {"passed", "skipped"}:
+        cut = getattr(item, "_traceback_filter", True)  # frames of pytest's own; no public name
+        setattr(report, _TEXT, str(excinfo.getrepr(style="long", funcargs=True, tbfilter=cut)))
+
+
+# --- What pytest would print of one failing report: the text that recognition reads -------------------
+
+REPORT = 1_000_000
+"""Characters of a traceback that are read: head and tail of a longer one. Chosen, not measured."""
+
+SECTION = 20_000
+"""Characters of each captured output that are read, its last ones. Chosen, not measured."""
+
+_ERROR = re.compile("^E  ", re.MULTILINE)
+_TYPE = re.compile(r"[\w.]+")
+_WORKER = re.compile(r"worker '\w+' crashed")
+_RULER = 12  # dashes at each side of a title
+
+CRASHED = "???"
+"""What pytest-xdist gives as phase of a test whose worker died."""
+
+
+def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
+    """What pytest prints of a failing report: its section, what was captured, its summary line.
+
+    Args:
+        report: of a test's phase or of a collector, failed.
+        test: its node id, as the summary line says it.
+    """
+    when = getattr(report, "when", None)
+    heading = "FAILURES" if when == "call" else "ERRORS"
+    parts = [
+        _title("=", heading),
+        _title("_", _head(report, when, test)),
+        _said(report, when),
+    ]
+    for name, content in report.sections:
+        parts += [_title("-", name), content[-SECTION:].rstrip("\n")]
+    parts += [_title("=", "short test summary info"), _last_line(report, when, test)]
+    return "\n".join(parts) + "\n"
+
+
+def crashed_text(test: str) -> str:
+    """What pytest would print of a test that its process died in, as pytest-xdist does of a worker's.
+
+    Args:
+        test: its node id, or the path of a file that was being collected.
+    """
+    return (
+        f"{_title('=', 'ERRORS')}\n{_title('_', test)}\nprocess crashed while running {test!r}\n"
+        f"{_title('=', 'short test summary info')}\nFAILED {test}\n"
+    )
+
+
+def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
+    """The traceback, with what ``--tb=no``, ``--tb=line`` and ``pytrace=False`` leave out of it."""
+    text = _cut(taken(report) or report.longreprtext)
+    if when == CRASHED:  # which worker it was differs from run to run, and says nothing of the test
+        return _WORKER.sub("worker crashed", text)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    error = first_line(report)
+    if crash is None or not error:
+        return text
+    if not _ERROR.search(text):
+        text = f"{text}\nE   {error}"
+    if f":{crash.lineno}: " not in text:
+        kind = error.partition(":")[0]
+        kind = kind if _TYPE.fullmatch(kind) else "AssertionError"  # pytest leaves it out of these
+        text = f"{text}\n\n{crash.path}:{crash.lineno}: {kind}"
+    return text
+
+
+def _head(report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str) -> str:
+    head = report.head_line or test
+    if when == "collect":
+        return f"ERROR collecting {head}"
+    return f"ERROR at {when} of {head}" if when in {"setup", "teardown"} else head
+
+
+def _last_line(
+    report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str
+) -> str:
+    word = "FAILED" if when in {"call", CRASHED} else "ERROR"
+    said = first_line(report)
+    return f"{word} {test} - {said}" if said else f"{word} {test}"
+
+
+def first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The first line of what the report says went wrong; "" where it does not."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(getattr(crash, "message", "") or "")
+    return message.strip().split("\n", 1)[0]
+
+
+def _title(ruler: str, text: str) -> str:
+    return f"{ruler * _RULER} {text} {ruler * _RULER}"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= REPORT:
+        return text
+    return f"{text[: REPORT // 2]}\n...\n{text[-REPORT // 2 :]}"
+
+
+# --- From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it ----
 
 PROPERTY = "loki"
 """Name of the property of a report that carries a failing test from a worker to the controller."""

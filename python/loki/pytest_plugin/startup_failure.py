@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from _pytest._code.code import Traceback
 
     from loki.decision.suites.suite_summary import SuiteSummary
-    from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-    from loki.pytest_plugin.run_record import RunRecord
+    from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
+    from loki.pytest_plugin.controller import RunRecord
 
 _CONFTEST = "ConftestImportFailure"  # pytest has no public name for it, nor for the next
 _CODES = {_CONFTEST: 4, "UsageError": 4, "PluginImportFailure": 3}
@@ -129,12 +129,11 @@ def _tell(
 ) -> None:
     from loki.decision.suites.suite_summary import summarize
     from loki.memory.suites.suite_history import SuiteHistory
-    from loki.pytest_plugin import report_publishing
+    from loki.pytest_plugin import report_file
     from loki.pytest_plugin.activation import place_in
-    from loki.pytest_plugin.crashed_runs import keep_unfinished
+    from loki.pytest_plugin.controller import RunRecord, keep_unfinished
     from loki.pytest_plugin.failure_recognition import Recognizer
     from loki.pytest_plugin.options import options_of
-    from loki.pytest_plugin.run_record import RunRecord
 
     place, options = place_in(config), options_of(config, said)
     recognizer = Recognizer(place)
@@ -143,8 +142,8 @@ def _tell(
     history = SuiteHistory(record.store(guard.warn))
     died = keep_unfinished(record.folder, history, lambda: recognizer)
     summary = summarize(run, history)
-    report_publishing.write_reports(summary, options.reports, guard.warn)
-    report_publishing.tell_github(summary, os.environ, guard.warn)
+    report_file.write_reports(summary, options.reports, guard.warn)
+    report_file.tell_github(summary, os.environ, guard.warn)
     if not said.get("no_summary"):
         _show(summary, died)
     history.keep(run)
@@ -152,7 +151,7 @@ def _tell(
 
 def _run(record: RunRecord, failing: SuiteFailure, exit_code: int) -> SuiteRun:
     """A run of one error, in which no test had its turn."""
-    from loki.pytest_plugin.results_tally import Tally
+    from loki.pytest_plugin.controller import Tally
     from loki.pytest_plugin.run_journal import Journal
 
     tally, journal = Tally(), Journal()

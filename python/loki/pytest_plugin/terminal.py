@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Protocol
 
-from loki.pytest_plugin.report_wording import (
+from loki.pytest_plugin.report_file import (
     affected,
     changed,
     counted,
@@ -20,8 +20,7 @@ from loki.pytest_plugin.report_wording import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from loki.decision.suites.suite_labels import LabelName
-    from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
+    from loki.decision.suites.suite_summary import Cause, LabelName, Member, SuiteSummary
 
 CAUSES, TESTS, RESCUED = 20, 3, 5
 """Causes that are shown, tests of each, and tests that passed when tried again. Chosen."""
@@ -61,7 +60,7 @@ def show(
     Args:
         summary: what the run showed.
         writer: where to.
-        excused: failures that do not fail the run, as `loki.decision.suites.suite_exit_code.excused` says;
+        excused: failures that do not fail the run, as `loki.decision.suites.suite_summary.excused` says;
             where there are no others, one line says so.
         width: columns; 0: as the writer's terminal has.
     """

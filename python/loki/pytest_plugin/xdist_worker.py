@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from loki.memory.suites.suite_run import SuiteFailure
+    from loki.memory.suites.suite_history import SuiteFailure
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.failure_recognition import Recognizer
-    from loki.pytest_plugin.project_root import ProjectRoot
+    from loki.pytest_plugin.options import ProjectRoot
 
 OUTPUT = "loki"
 """Key under which a worker tells the controller at its end what went wrong."""

@@ -116,9 +116,9 @@ def main(arguments: list[str]) -> int:
     verdicts: tuple[Verdict, ...] = ()
     if len(arguments) > 1:
         _use_core(arguments[1])
-        from loki.recognition import definition_validation
+        from loki.recognition import definition_inspection
 
-        verdicts = (definition_validation.tool_errors, definition_validation.pattern_errors)
+        verdicts = (definition_inspection.tool_errors, definition_inspection.pattern_errors)
     try:
         definitions = compile_definitions(_HERE, *verdicts)
     except ConfigError as error:

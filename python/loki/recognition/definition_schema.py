@@ -1,30 +1,318 @@
 """What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like.
 
+Syntax: https://github.com/google/re2/wiki/Syntax
+
+A shape is a function from a `Cursor` to plain data.
+
 A shape is a function from a `Cursor` to plain data; the small ones are in `shape`.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.definition_file import did_you_mean
-from loki.recognition.schema_shapes import (
-    any_text,
-    exactly_one,
-    list_of,
-    mapping_of,
-    one_of,
-    one_or_more,
-    record,
-    regex,
-    text,
-    truth,
-    unique,
-    whole,
-)
+from loki import _core
+from loki.recognition.definition_file import closest, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from loki.base.error import ConfigError
     from loki.recognition.definition_file import Check, Cursor
+
+
+# --- What RE2 refuses in a regex: in plain words, and at which character ------------------------------
+
+MOST_REFUSALS = 100
+"""Nobody reads on."""
+
+_LONGEST = 4096
+"""Characters of a regex in which the place of an error is looked for; chosen, not measured."""
+_MOST_TRIES = 200
+
+# What RE2's message begins with; what is said to be found; what is expected.
+_SAYINGS: tuple[tuple[str, str, str], ...] = (
+    ("missing ]", "a '[' that is not closed", "a ']' behind it, or '\\[' for the character itself"),
+    ("missing )", "a '(' that is not closed", "a ')' behind it, or '\\(' for the character itself"),
+    ("unexpected )", "a ')' that closes nothing", "'\\)' for the character itself"),
+    ("trailing", "a backslash at the end", "two for the character itself"),
+    ("no argument", "'{}' with nothing before it to repeat", "'\\{}' for the character itself"),
+    ("bad repetition", "'{}', two repetitions in a row", "one"),
+    ("invalid repetition size", "the repetition '{}'", "1000 at most, also one in another"),
+    ("invalid named capture", "the group '{}'", "'(?P<name>…)', a name of letters, digits and _"),
+    ("invalid character class", "'{}'", "a range that goes upwards, or a class that RE2 knows"),
+    ("invalid escape", "the escape '{}'", "one that RE2 knows"),
+    ("invalid perl", "the group '{}'", "one that RE2 knows, like '(?:…)' or '(?P<name>…)'"),
+    ("too large together", "regexes that are too large together", "smaller or fewer ones"),
+    ("pattern too large", "a regex that is too large", "a smaller one"),
+)
+_LOOK = {"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a regex cannot be used.
+
+    Attributes:
+        reason: what was found, what was expected.
+        at: the character of the regex where that stands; None where it is not known.
+    """
+
+    reason: str
+    at: int | None
+
+
+def regex_refusal(expression: str) -> Refusal | None:
+    """Why RE2 refuses a regex; None where it does not.
+
+    Example:
+        >>> refusal("error(?= in)")
+        Refusal(reason="found the look-ahead '(?=', expected a regex without look-around", at=5)
+    """
+    error = _core.regex_error(expression)
+    return None if error is None else _refusal(expression, *error)
+
+
+def regex_refusals(expressions: Mapping[str, str]) -> Iterator[tuple[str, Refusal]]:
+    """Of many regexes those that are refused, at most `MOST_REFUSALS`, each with its name."""
+    names, texts = list(expressions), list(expressions.values())
+    for index, said, fragment in _core.regex_errors(texts, MOST_REFUSALS):
+        yield names[index], _refusal(texts[index], said, fragment)
+
+
+def _refusal(expression: str, said: str, fragment: str) -> Refusal:
+    at = _position(expression, said, fragment)
+    return Refusal(_reason(expression, said, fragment, at), at)
+
+
+def _reason(expression: str, said: str, fragment: str, at: int | None) -> str:
+    here = expression[at : at + 4] if at is not None else fragment
+    for head, name in _LOOK.items():
+        if said.startswith("invalid perl") and here.startswith(head):
+            return f"found the {name} '{head}', expected a regex without look-around"
+    named = re.match(r"\(\?P=\w*\)?", expression[at or 0 :])
+    if said.startswith("invalid perl") and named:
+        fragment = named[0]
+    if named or (said.startswith("invalid escape") and re.fullmatch(r"\\[1-9]", fragment)):
+        return f"found the back-reference '{fragment}', expected a regex without back-references"
+    for begin, found, expected in _SAYINGS:
+        if said.startswith(begin):
+            texts = (found.replace("{}", fragment), expected.replace("{}", fragment))
+            return "found {}, expected {}".format(*texts)
+    return f"found a regex that RE2 refuses ({said}), expected one that it takes"
+
+
+def _position(expression: str, said: str, fragment: str) -> int | None:
+    """RE2 says what is wrong, not where. It reads from left to right and stops at the first error,
+    so the text as far as the culprit has the same error, and as far as any other place has not."""
+    if len(expression) > _LONGEST:
+        return None
+    if said.startswith(("trailing", "missing ]")):
+        return len(expression) - max(len(fragment), 1)
+    if said.startswith("missing )"):
+        return _unclosed(expression)
+    is_whole = said.startswith("unexpected )")
+    wanted = ")" if is_whole else fragment
+    if not wanted:
+        return None
+    # What follows "(?P" tells whether that is a group.
+    more = 2 if wanted.startswith("(?") else 0
+    for begin in _occurrences(expression, wanted):
+        error = _core.regex_error(expression[: begin + len(wanted) + more])
+        if error and (error[0].startswith("unexpected )") if is_whole else error[1] == fragment):
+            return begin
+    return None
+
+
+def _unclosed(expression: str) -> int | None:
+    """The last '(' that nothing closes: taken as a plain character it needs one ')' less."""
+
+    def is_open(text: str) -> bool:
+        error = _core.regex_error(text)
+        return error is not None and error[0].startswith("missing )")
+
+    lacking = next((n for n in range(1, 20) if not is_open(expression + ")" * n)), 0)
+    if not lacking:
+        return None
+    closing = ")" * (lacking - 1)
+    for begin in reversed(_occurrences(expression, "(")):
+        if not is_open(f"{expression[:begin]}\\{expression[begin:]}{closing}"):
+            return begin
+    return None
+
+
+def _occurrences(expression: str, wanted: str) -> list[int]:
+    found = re.finditer(f"(?={re.escape(wanted)})", expression)
+    return [one.start() for one, _ in zip(found, range(_MOST_TRIES), strict=False)]
+
+
+# --- Small shapes of definition files; `schema` puts them together to the large -----------------------
+
+_MAX_DIGITS = 18
+_LONGEST_KEY = 60
+MAX_REGEXES = 5_000
+"""Of one file: each is compiled once when the file is read. Chosen, not measured."""
+
+
+def text(cursor: Cursor) -> str:
+    """Text of one character or more."""
+    value = cursor.text()
+    if not value:
+        raise cursor.wrong("text of 1 character or more")
+    return value
+
+
+def any_text(cursor: Cursor) -> str:
+    """Text that may be empty."""
+    return cursor.text()
+
+
+def regex(cursor: Cursor) -> str:
+    """A regex: noted, so that the core can be asked what it says of it."""
+    value = text(cursor)
+    cursor.document.regexes[cursor.pointer] = value
+    if len(cursor.document.regexes) > MAX_REGEXES:
+        raise cursor.error(f"found more than {MAX_REGEXES} regexes, expected at most so many")
+    return value
+
+
+def truth(cursor: Cursor) -> bool:
+    """Either of true and false."""
+    return cursor.scalar(("bool",), "true or false").lower() in {"true", "yes", "on"}
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number within bounds."""
+    expected = f"a whole number from {least} to {most}"
+
+    def check(cursor: Cursor) -> int:
+        value = cursor.scalar(("int",), expected)
+        if len(value) > _MAX_DIGITS or not value.isascii() or not value.lstrip("+-").isdigit():
+            raise cursor.wrong(expected)
+        if not least <= int(value) <= most:
+            raise cursor.wrong(expected)
+        return int(value)
+
+    return check
+
+
+def one_of(*names: str) -> Check:
+    """One of several words."""
+    expected = f"one of {', '.join(names)}"
+
+    def check(cursor: Cursor) -> str:
+        value = cursor.scalar(("str",), expected)
+        if value not in names:
+            raise cursor.wrong(expected + did_you_mean(value, names))
+        return value
+
+    return check
+
+
+def list_of(item: Check, least: int = 0, what: str = "a list") -> Check:
+    """A list; with fewer entries than `least` it is wrong."""
+
+    def check(cursor: Cursor) -> list[Any]:
+        values = [entry.gather(item) for entry in cursor.items(what)]
+        if len(values) < least:
+            raise cursor.error(f"found an empty list, expected {least} or more entries")
+        return values
+
+    return check
+
+
+def one_or_more(item: Check) -> Check:
+    """A list, or one entry that stands for a list of one."""
+
+    def check(cursor: Cursor) -> Any:
+        return list_of(item, 1)(cursor) if cursor.found() == "a list" else [item(cursor)]
+
+    return check
+
+
+def mapping_of(value: Check, names: tuple[str, ...] = ()) -> Check:
+    """A mapping from free names (or from some of the given ones) to one shape."""
+
+    def check(cursor: Cursor) -> dict[str, Any]:
+        result = {}
+        for key, (node, entry) in cursor.entries("a mapping").items():
+            if names and key not in names:
+                cursor.document.note(_unknown(cursor, node, names))
+            else:
+                result[key] = entry.gather(value)
+        return result
+
+    return check
+
+
+def record(required: dict[str, Check], optional: dict[str, Check], what: str) -> Check:
+    """A mapping with known keys."""
+    known = {**required, **optional}
+
+    def check(cursor: Cursor) -> dict[str, Any]:
+        entries = cursor.entries(f"{what}: a mapping")
+        result, meant = {}, set()
+        for key, (node, entry) in entries.items():
+            if key in known:
+                result[key] = entry.gather(known[key])
+            else:
+                cursor.document.note(_unknown(cursor, node, known))
+                meant.add(closest(key, known))
+        # A key that was misspelt is not missing, too.
+        missing = [repr(key) for key in required if key not in entries and key not in meant]
+        if missing:
+            them = "it" if len(missing) == 1 else "them"
+            raise cursor.error(f"found {what} without {', '.join(missing)}, expected {them}")
+        return result
+
+    return check
+
+
+def _unknown(cursor: Cursor, node: Any, names: Iterable[str]) -> ConfigError:
+    shown = node.value[:_LONGEST_KEY]
+    expected = f"one of {', '.join(names)}{did_you_mean(shown, names)}"
+    return cursor.error(f"found unknown key {shown!r}, expected {expected}", node)
+
+
+def unique(item: Check, key: str, what: str) -> Check:
+    """A list of records whose `key` differs."""
+
+    def check(cursor: Cursor) -> list[Any]:
+        seen: set[str] = set()
+        values = []
+        for entry in cursor.items(f"a list of {what}s"):
+            value = entry.gather(item)
+            name = value.get(key) if value else None
+            if name in seen:
+                said = (
+                    f"found {key} {name[:_LONGEST_KEY]!r} a second time, expected each {key} once"
+                )
+                cursor.document.note(cursor.document.error(f"{entry.pointer}/{key}", said))
+            elif name:
+                seen.add(name)
+            values.append(value)
+        return values
+
+    return check
+
+
+def exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
+    """A record of which exactly one of several keys is there."""
+
+    def check(cursor: Cursor) -> Any:
+        before = len(cursor.document.problems)
+        value = shape(cursor)
+        if sum(name in value for name in names) != 1 and len(cursor.document.problems) == before:
+            found = ", ".join(value) or "none"
+            raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
+        return value
+
+    return check
+
+
+# --- What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like --------------
 
 STRATEGIES = (
     "auto_fix",

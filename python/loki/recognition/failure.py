@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,89 @@ from loki.base.argument_checks import listed, thread_count
 from loki.base.secret import unnamed
 from loki.recognition.html_repr import failure_html
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
-from loki.recognition.stack_frame import Frame, match_of, must_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from loki.recognition.place_folder import Exists
+    from loki.recognition.site import Exists
     from loki.recognition.text import Text
+
+
+# ------------------------------------------------------------------------------------------------------
+# A call of a stack; and how calls and matches, of which a failure has several, are kept as JSON.
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call of a stack.
+
+    Attributes:
+        path: relative to the project's root where it is inside.
+        line: from 1, or None.
+        function: its name, or None.
+        in_project: it is the project's own, not a library's.
+    """
+
+    path: str
+    line: int | None
+    function: str | None
+    in_project: bool
+
+
+_TEXT, _WHOLE, _NUMBER = (str, type(None)), (int, type(None)), (int, float)
+_FORMS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("tool", "tool_kind", "language", "error_type", "error_code", "path"), _TEXT),
+    **dict.fromkeys(("extension", "function"), _TEXT),
+    **dict.fromkeys(("message", "excerpt", "normalized", "fingerprint", "signature"), (str,)),
+    **dict.fromkeys(("pattern", "kind", "band", "strategy"), (str,)),
+    **dict.fromkeys(("line", "column", "output_line", "exit_code"), _WHOLE),
+    **dict.fromkeys(("confidence", "coverage"), _NUMBER),
+    **dict.fromkeys(("in_project",), (bool,)),
+    **dict.fromkeys(("recognizer_version",), (int,)),
+}
+_LARGEST = 2**53  # what others that read JSON can hold (RFC 8259, 6)
+
+
+def must_fit(known: Mapping[str, Any], frames: Iterable[Frame], matches: Iterable[Match]) -> None:
+    """Refuse fields of a failure, its frames and its matches that are of another form.
+
+    Raises:
+        TypeError: a field is.
+    """
+    texts: list[Any] = list(known.get("tests", ()))
+    for one in (known, *map(_fields, frames), *map(_fields, matches)):
+        for name, value in one.items():
+            form = _FORMS.get(name)
+            if form is None:
+                continue
+            if not isinstance(value, form) or (type(value) is int and abs(value) > _LARGEST):
+                raise TypeError(f"{name} is of another form")
+            if isinstance(value, str):
+                texts.append(value)
+        texts.extend(one.get("signals", ()))
+    for text in texts:
+        if not isinstance(text, str) or (not text.isascii() and _is_broken(text)):
+            raise TypeError("a text is none")
+
+
+def _fields(one: Frame | Match) -> dict[str, Any]:
+    return {entry.name: getattr(one, entry.name) for entry in dataclasses.fields(one)}
+
+
+def _is_broken(text: str) -> bool:
+    """Whether it holds half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def match_of(value: Mapping[str, Any]) -> Match:
+    """The match that `loki.base.codec.write` made an object of."""
+    spans = tuple((int(begin), int(end)) for begin, end in value.get("spans", ()))
+    return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})
+
+
+# --- What an attempt's first failing check said -------------------------------------------------------
 
 RECOGNIZER_VERSION = 1
 """Grows when extraction or normalization changes; stored failures of another version are
@@ -312,7 +389,7 @@ def recognize(
         ('app.py', 1, 'name-defined')
     """
     from loki.recognition import site
-    from loki.recognition.place_folder import with_folders
+    from loki.recognition.site import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
@@ -352,7 +429,7 @@ def recognize_many(
         ['KeyError', 'ValueError']
     """
     from loki.recognition import site
-    from loki.recognition.place_folder import with_folders
+    from loki.recognition.site import with_folders
 
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)

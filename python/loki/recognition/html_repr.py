@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.base.html import html_card
+from loki.base.markup import html_card
 
 if TYPE_CHECKING:
     from loki.recognition.failure import Failure

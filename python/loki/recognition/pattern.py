@@ -219,10 +219,10 @@ class PatternSet:
             'flux'
         """
         from loki.recognition import definition_file as definition
-        from loki.recognition import definition_schema, definition_validation
+        from loki.recognition import definition_inspection, definition_schema
 
         document = definition.read(yaml, name, definition_schema.pattern_file)
-        for problem in definition_validation.pattern_errors(document):
+        for problem in definition_inspection.pattern_errors(document):
             raise problem
         return PatternSet.of(document.value)
 

@@ -16,9 +16,8 @@ import yaml
 
 from loki.base.error import ConfigError
 from loki.base.yaml_dump import dump
-from loki.recognition.definition_file import read
+from loki.recognition.definition_file import Source, read
 from loki.recognition.definition_schema import pattern_file
-from loki.recognition.definition_source import Source
 from loki.recognition.pattern import PatternSet
 
 NEW = "# What this project knows beside the built-in patterns.\nversion: 2\nextends: default\n"

@@ -1,5 +1,18 @@
 """Which failures of one test run have one root cause.
 
+A tool that runs tests says of each failure that it is a test's, whatever broke it: a refused
+connection, a missing module. Who explains a test run wants to know that.
+
+Tests that a fixture or function gives the wrong thing fail each in a line of its own, so that no stack
+joins them. pytest shows a test's arguments above its source, and behind an assertion what its parts
+were. Little of that is evidence: a fixture that is None in tests that fail for being given None, a
+function that returned None to them, a fixture's attribute that has the same value in both.
+
+Such tests fail each in a line of its own, with values of its own: what they show joins none of them.
+What they have in common stands in their source: the function whose result they look at. That is
+evidence only where most tests of that function fail, and where nothing else can be meant. Why it is
+so: ``docs/design/tests.md``.
+
 Unlike `loki.same_failure`, test ids do not separate: a broken helper fails a hundred tests. Each
 failure gives evidence (where it was raised and how it got there, what it says is missing, which
 fixture was None), and failures that share a piece of it are one. What counts, and why:
@@ -8,22 +21,356 @@ fixture was None), and failures that share a piece of it are one. What counts, a
 
 from __future__ import annotations
 
+import builtins
 import re
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.shared_callees import NO_ASSERTIONS, Assertions, Callee, shared_callees
-from loki.recognition.shown_value import shown_values
+from loki.recognition.pattern import MEDIUM
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import overlap
-from loki.recognition.underlying_kind import ASSERTIONS, is_infrastructure, is_test_path
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable
 
     from loki.recognition.failure import Failure
+    from loki.recognition.pattern import Match
+
+
+# --- What kind of failure a failing test shows beneath "a test failed" --------------------------------
+
+TEST_FAILURE = "test-failure"
+
+ASSERTIONS = frozenset({"", "AssertionError", "Failed", "ExceptionGroup", "XPASS(strict)"})
+"""Types of failures in which the code said nothing: the test did. Words in them are its data."""
+
+_MADE_UP = re.compile(r"^> +(?:raise\b|.*\.throw\(|.*\bside_effect\b)", re.MULTILINE)
+_DOUBLES = re.compile(r"(?:^|/)(?:unittest/|mock/)mock\.py$|(?:^|/)(?:responses|respx|httpretty)/")
+
+
+def underlying(failure: Failure) -> Match | None:
+    """The best pattern that says more than that a test failed, or None.
+
+    Args:
+        failure: of a test.
+
+    Example:
+        >>> from loki.recognition.failure import recognize
+        >>> said = "E   ConnectionRefusedError: [Errno 111] Connection refused"
+        >>> underlying(recognize(said, command="pytest")).kind
+        'network-error'
+    """
+    if (failure.error_type or "") in ASSERTIONS and failure.kind == TEST_FAILURE:
+        return None
+    return next(
+        (one for one in failure.matches if one.kind != TEST_FAILURE and one.confidence >= MEDIUM),
+        None,
+    )
+
+
+def is_infrastructure(failure: Failure) -> bool:
+    """Whether infrastructure failed the test, not the code: what loki knows as such, and means it.
+
+    An outage that a test makes up (a mock's, or one that it raises itself) is none: the code under
+    test was to deal with it, and did not.
+
+    Args:
+        failure: of a test.
+    """
+    shown = underlying(failure)
+    if shown is None or not shown.is_infrastructure:
+        return False
+    last = failure.frames[-1] if failure.frames else None
+    if last is None:
+        return True
+    raised = last.in_project and _MADE_UP.search(failure.excerpt) and is_test_path(last.path)
+    return not raised and not _DOUBLES.search(last.path)
+
+
+_TEST_PATH = re.compile(
+    r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)(?:test_[^/]*|[^/]*_tests?|conftest|tests?)\.py$"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a path is a test's, or of what only tests use, by its name.
+
+    Example:
+        >>> is_test_path("tests/unit/helpers.py"), is_test_path("app/money.py")
+        (True, False)
+    """
+    return _TEST_PATH.search(path) is not None
+
+
+# --- A value that a failing test was given, where what pytest shows says that it is wrong -------------
+
+_ARGUMENT = re.compile(r"^(?P<pairs>\w+ = .+)$", re.MULTILINE)
+_PAIR = re.compile(r"(?:^|, )(\w+) = (None|<[^>]*>)(?=,|$)")
+_FAILING = re.compile(r"^> +(.+)$", re.MULTILINE)
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
+_RETURNED_NONE = re.compile(r"where None = (?:<function (\w+) at 0x|(\w+)\()")
+_DEFINED = re.compile(r"^(?:async )?def \w+\(.*?\)(?: -> [^:]+)?: *")
+_ATTRIBUTE = re.compile(
+    r"\+ +where (?P<value>[^\n=]{1,80}) = (?P<object><[^>]*>)\.(?P<name>\w+)$", re.MULTILINE
+)
+_MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def shown_values(failure: Failure) -> list[tuple[str, ...]]:
+    """What a failure shows of a wrong value; tests that show the same were given the same.
+
+    Args:
+        failure: of a test; only one that failed in its own body shows anything.
+    """
+    own = [frame for frame in failure.frames if frame.in_project]
+    if len(own) != 1 or not is_test_path(own[0].path):
+        return []
+    if "NoneType" in failure.message:
+        return _none(failure)
+    return [*_returned_none(failure), *_attributes(failure)]
+
+
+def _none(failure: Failure) -> list[tuple[str, ...]]:
+    given = [name for name, value in _arguments(failure).items() if value == "None"]
+    line = _failing_line(failure)
+    if given and len(given) == 1 and re.search(rf"\b{given[0]}\b", line):
+        return [("fixture is None", given[0])]
+    called = [name for name in _CALLED.findall(line) if not hasattr(builtins, name)]
+    if len(called) == 1 and not given:
+        return [("returned None", called[0])]
+    return []
+
+
+def _returned_none(failure: Failure) -> list[tuple[str, ...]]:
+    match = _RETURNED_NONE.search(failure.excerpt)
+    if match is None:
+        return []
+    name = match[1] or match[2]
+    is_method = re.search(rf"where {name} = ", failure.excerpt)
+    return [] if is_method else [("returned None", name)]
+
+
+def _attributes(failure: Failure) -> list[tuple[str, ...]]:
+    """The value of an attribute of a fixture, where an assertion failed for it."""
+    match = _ATTRIBUTE.search(failure.excerpt)
+    if (
+        match is None or match["value"] == match["name"]
+    ):  # a method: nothing is wrong with it as such
+        return []
+    shown = _MEMORY_ADDRESS.sub("", match["object"])
+    names = [
+        n for n, value in _arguments(failure).items() if _MEMORY_ADDRESS.sub("", value) == shown
+    ]
+    if len(names) != 1 or not re.search(
+        rf"\b{names[0]}\.{match['name']}\b", _failing_line(failure)
+    ):
+        return []
+    return [("fixture has", names[0], shown, match["name"], match["value"])]
+
+
+def _arguments(failure: Failure) -> dict[str, str]:
+    """What a test was given by fixtures, as far as it is shown; not by its parameters."""
+    head = failure.excerpt.split("\n>", 1)[0]
+    if "parametrize(" in head:
+        return {}
+    return {name: value for line in _ARGUMENT.findall(head) for name, value in _PAIR.findall(line)}
+
+
+def _failing_line(failure: Failure) -> str:
+    lines = _FAILING.findall(failure.excerpt)
+    return _DEFINED.sub("", lines[-1]) if lines else ""
+
+
+# ------------------------------------------------------------------------------------------------------
+# Tests that fail by their own assertions, and assert on what one function of the project returns.
+
+FEWEST = 2
+"""Test functions that fail, from which what they have in common is no chance: one alone may be wrong
+itself. Chosen."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Callee:
+    """A function or method of the project.
+
+    Attributes:
+        path: of its file, relative to the project.
+        line: of its ``def``.
+        name: as one would say it: ``slugify()``, ``User.full_name()``, of a property ``User.initials``.
+    """
+
+    path: str
+    line: int
+    name: str
+
+    @property
+    def word(self) -> str:
+        """Its bare name, as it stands in a test.
+
+        Example:
+            >>> Callee("user.py", 3, "User.full_name()").word
+            'full_name'
+        """
+        return self.name.rpartition(".")[2].removesuffix("()")
+
+    @property
+    def where(self) -> str:
+        """``path:line`` of its definition."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function of the project, as it is written in a test.
+
+    Attributes:
+        callee: the function.
+        options: its parameters with a default that the call gives a value; None: not known.
+    """
+
+    callee: Callee
+    options: frozenset[str] | None = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """What the failing statement of a test is about.
+
+    Attributes:
+        test: the test's function: of all its parameters.
+        calls: of the project, whose results it looks at.
+        through: functions of the project whose results those calls were given.
+    """
+
+    test: str
+    calls: frozenset[Call]
+    through: frozenset[Callee] = frozenset()
+
+    @property
+    def callees(self) -> frozenset[Callee]:
+        """The functions that are called."""
+        return frozenset(call.callee for call in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Assertions:
+    """What the tests of a run assert on, as far as their source says.
+
+    Attributes:
+        failing: by place in the sequence of failures; those whose source does not say are left out.
+        passing: how many tests name a function and do not fail.
+        calls: which of those functions a function calls, directly or through others.
+    """
+
+    failing: Mapping[int, Asserted] = field(default_factory=dict)
+    passing: Mapping[Callee, int] = field(default_factory=dict)
+    calls: Mapping[Callee, frozenset[Callee]] = field(default_factory=dict)
+
+    def deeper(self, callee: Callee, suspects: Iterable[Callee]) -> list[Callee]:
+        """Those of some functions that a function calls, and that do not call it.
+
+        Args:
+            callee: the function.
+            suspects: the others.
+        """
+        called = self.calls.get(callee, frozenset())
+        return sorted(o for o in set(suspects) & called if callee not in self.calls.get(o, ()))
+
+
+NO_ASSERTIONS = Assertions()
+
+
+def candidates(failing: Iterable[Asserted]) -> list[Callee]:
+    """The functions that enough failing tests assert on to be asked about.
+
+    Args:
+        failing: what failing tests assert on.
+    """
+    tests: dict[Callee, set[str]] = defaultdict(set)
+    for one in failing:
+        for callee in one.callees:
+            tests[callee].add(one.test)
+    return sorted(callee for callee, names in tests.items() if len(names) >= FEWEST)
+
+
+def shared_callees(
+    failing: Mapping[int, Asserted], passing: Mapping[Callee, int]
+) -> list[tuple[Callee, list[int]]]:
+    """Which failing tests assert on what one function returns, where that function is to blame.
+
+    It is where more than half of the tests that name it fail by what it returns. Calls with options
+    of a function are told apart unless plainer calls of it fail too: each option is a way of its own.
+
+    Args:
+        failing: what failing tests assert on; only such as nothing else explains.
+        passing: how many other tests name a function.
+
+    Returns:
+        The function and its failures, ascending, for each group of at least two test functions.
+
+    Example:
+        >>> slugify = Callee("text.py", 1, "slugify()")
+        >>> one, two = (Asserted(test, frozenset([Call(slugify)])) for test in ("a", "b"))
+        >>> [(callee.name, members) for callee, members in shared_callees({0: one, 4: two}, {})]
+        [('slugify()', [0, 4])]
+    """
+    suspects = _suspects(failing, passing)
+    calls: dict[Callee, dict[int, Call]] = defaultdict(dict)
+    for index, one in sorted(failing.items()):
+        wrong = one.callees & suspects
+        if len(wrong) == 1:
+            (callee,) = wrong
+            options = [call.options for call in one.calls if call.callee == callee]
+            calls[callee][index] = Call(callee, options[0] if len(options) == 1 else None)
+    return [
+        (callee, members)
+        for callee, found in sorted(calls.items())
+        for members in _by_options(found)
+        if len({failing[index].test for index in members}) >= FEWEST
+    ]
+
+
+def _suspects(failing: Mapping[int, Asserted], passing: Mapping[Callee, int]) -> set[Callee]:
+    """Functions most of whose tests fail; not those that were only ever given what another got wrong."""
+    own: dict[Callee, list[Asserted]] = defaultdict(list)
+    for one in failing.values():
+        for callee in one.callees:
+            own[callee].append(one)
+    mostly = {callee for callee, tests in own.items() if len(tests) > passing.get(callee, 0)}
+    return {
+        callee
+        for callee in mostly
+        if not frozenset.intersection(*(one.through for one in own[callee])) & (mostly - {callee})
+    }
+
+
+def _by_options(calls: Mapping[int, Call]) -> list[list[int]]:
+    """Groups of calls of one function: with its options, a call joins the one plainest call like it."""
+    forms: dict[frozenset[str] | None, list[int]] = defaultdict(list)
+    for index, call in calls.items():
+        forms[call.options].append(index)
+    groups: dict[frozenset[str] | None, list[int]] = {}
+    for form in sorted(forms, key=lambda form: (form is None, len(form or ()), sorted(form or ()))):
+        plainer = [known for known in groups if _is_plainer(known, form)]
+        home = plainer[0] if len(plainer) == 1 else form
+        groups.setdefault(home, []).extend(forms[form])
+    return [sorted(members) for members in _ordered(groups.values())]
+
+
+def _is_plainer(known: frozenset[str] | None, form: frozenset[str] | None) -> bool:
+    """Whether all that one call asks for, the other does too; an unknown one has nothing in common."""
+    return known is not None and (not known if form is None else known < form)
+
+
+def _ordered(groups: Iterable[Sequence[int]]) -> list[Sequence[int]]:
+    return sorted(groups, key=min)
+
+
+# --- Which failures of one test run have one root cause -----------------------------------------------
 
 FILE = Path(__file__).with_name("root-causes.yml")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from loki import _core
-from loki.base.control_characters import escape_control_characters
+from loki.base.text_format import escape_control_characters
 
 Text: TypeAlias = str | bytes | bytearray | memoryview
 """Output of a tool: text, or bytes in any encoding: UTF-16 where they begin with its byte order mark,
@@ -48,7 +48,7 @@ def visible(text: Text) -> str:
         TypeError: the argument is neither.
 
     Source:
-        `loki.base.control_characters.INVISIBLE`.
+        `loki.base.text_format.INVISIBLE`.
 
     Example:
         >>> print(visible("\x1b[31mexpected 'ab', got 'a\u200bb'"))

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.agents.agent_report import LONGEST_LINE, LONGEST_TEXT, Reader, Report
-from loki.agents.agent_report_formats import FORMS, LINES
-from loki.base.token_usage import TokenUsage
+from loki.agents.agent_report import FORMS, LINES, LONGEST_LINE, LONGEST_TEXT, Reader, Report
+from loki.base.tokens import TokenUsage
 from support import replay
 
 STREAMS = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.question_protocol import Question, Said
-from loki.agents.endpoint import ChainOptions, LocalBreakers
+from loki.action.agent_protocol import Question, Said
 from loki.agents.fallback_agent import ask
+from loki.agents.fallback_chain import ChainOptions, LocalBreakers
 from loki.agents.model_agent import ModelAgent
 from loki.base.error import AgentError
 from loki.testing import ManualClock, ScriptedLLM

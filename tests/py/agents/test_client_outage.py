@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loki.agents.client_outage import outage
+from loki.agents.model_call import outage
 from loki.base.error import LLMError
 
 NOW = datetime(2026, 4, 4, tzinfo=timezone.utc)

@@ -10,10 +10,10 @@ import pytest
 
 import loki
 from benchmarks.calls_simulated import outage
-from loki.action.llm_protocol import Answer
+from loki.action.agent_protocol import Answer
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import LLMError
-from loki.decision.breaker_presets import CALLS
+from loki.decision.breaker import CALLS
 from loki.testing import ManualClock
 from support.llm import ScriptedLLM, answer, error, request
 

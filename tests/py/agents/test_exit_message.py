@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 
 import pytest
 
+from loki.agents.agent_report import is_outage, wait_asked
 from loki.agents.command_agent import CommandAgent
-from loki.agents.exit_message import is_outage, wait_asked
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 

@@ -11,8 +11,8 @@ import pytest
 import loki
 from loki.action.loop.agent_call import AnyAgent, as_event, as_failure_of
 from loki.action.loop.loop_events import AgentFailed, Malformed, Refused
-from loki.agents.endpoint import ChainOptions, LocalBreakers
 from loki.agents.fallback_agent import FallbackAgent
+from loki.agents.fallback_chain import ChainOptions, LocalBreakers
 from loki.agents.model_agent import ModelAgent
 from loki.agents.resilient_llm import ResilientLLM
 from loki.decision.backoff import Backoff

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loki
-from loki.action.llm_protocol import Answer, Request
+from loki.action.agent_protocol import Answer, Request
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import LLMError
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.decision.backoff import Backoff
 from loki.decision.price import Price
 from loki.testing import ManualClock

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from loki.action.llm_protocol import Answer, Request
+from loki.action.agent_protocol import Answer, Request
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import LLMError
 from loki.decision.backoff import Backoff

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from loki.action.llm_protocol import Answer, Request
+from loki.action.agent_protocol import Answer, Request
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import LLMError, StoreError
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.decision.price import Price, Prices
 from loki.testing import ManualClock
 from support.llm import Kept, ScriptedLLM, answer, error, request

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from loki import Answer, Briefing, LLMError, ModelAgent, Proposal, ReflectionRequest, Request
-from loki.action.llm_protocol import TokenUsage
 from loki.action.loop.agent_call import as_failure_of
 from loki.action.loop.loop_events import Malformed
 from loki.agents.model_agent import SYSTEM
 from loki.base.error import AllRefused
+from loki.base.tokens import TokenUsage
 from loki.decision.budget import Budget
 from loki.memory.reflection import Reflection
 from loki.testing import ScriptedLLM

@@ -18,8 +18,7 @@ import pytest
 
 from loki import LLMError, Message, Request, Tool
 from loki.agents.anthropic_llm import AnthropicLLM
-from loki.agents.model_call import Draft, perform
-from loki.agents.model_error import Service
+from loki.agents.model_call import Draft, Service, perform
 from loki.agents.openai_llm import OpenAILLM
 from loki.testing import ManualClock
 from support.llm_service import (

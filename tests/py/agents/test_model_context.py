@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loki.action.changes.tree import Tree
-from loki.agents.model_context import Context, show
-from loki.base.token_estimate import tokens
+from loki.agents.model_agent import Context, show_context
+from loki.base.tokens import tokens
 
 
 def look(root: Path, files: Mapping[str, str | bytes], briefing: str, **limits: int) -> Context:
@@ -15,7 +15,7 @@ def look(root: Path, files: Mapping[str, str | bytes], briefing: str, **limits: 
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return show(Tree.scan(root), briefing, **limits)
+    return show_context(Tree.scan(root), briefing, **limits)
 
 
 BULK = {f"other/m{i}.py": "filler = 1\n" * 200 for i in range(60)}

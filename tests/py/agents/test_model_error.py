@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from loki.agents.model_error import Service, _knowledge, client_error, kind_of, status_error
+from loki.agents.model_call import Service, _knowledge, client_error, kind_of, status_error
 from loki.base.error import OUTAGES, ErrorKind
 
 NOW = datetime(2026, 4, 4, tzinfo=timezone.utc)

@@ -11,8 +11,7 @@ import pytest
 from loki import Answer
 from loki.action.changes.forbidden_changes import refusals
 from loki.action.changes.tree import Tree
-from loki.agents.model_context import Context
-from loki.agents.model_proposal import TOOL, Read, Unusable, loads, read
+from loki.agents.model_agent import TOOL, Context, Read, Unusable, loads, read_proposal
 from loki.agents.openai_llm import is_strict
 
 FILES = {
@@ -33,7 +32,7 @@ def context(project: Path) -> Context:
 
 def take(context: Context, *edits: dict[str, Any], **more: Any) -> Read:
     said = {"description": "Do it.", "edits": list(edits), **more}
-    return read(Answer(arguments=json.dumps(said)), context)
+    return read_proposal(Answer(arguments=json.dumps(said)), context)
 
 
 def problems(context: Context, *edits: dict[str, Any], **more: Any) -> tuple[str, ...]:
@@ -143,8 +142,8 @@ def test_hostile_paths_reach_the_refusal(context: Context, path: str) -> None:
     ids=["plain", "raw line break", "fence", "comma", "list as text", "words"],
 )
 def test_slightly_malformed(context: Context, text: str) -> None:
-    assert read(Answer(arguments=text), context).description == "a\nb"
-    assert read(Answer(text), context).description == "a\nb"
+    assert read_proposal(Answer(arguments=text), context).description == "a\nb"
+    assert read_proposal(Answer(text), context).description == "a\nb"
 
 
 def test_commas_in_strings_stay() -> None:
@@ -161,7 +160,7 @@ def test_what_was_cut_off_is_never_completed(context: Context, length: int) -> N
     whole = '{"edits": [{"path": "b.py", "content": "a = 1\\nb = 2\\n"}], "description": ""}'
     for ending in ("end", "length"):
         with pytest.raises(Unusable) as caught:
-            read(Answer(arguments=whole[:length], ending=ending), context)
+            read_proposal(Answer(arguments=whole[:length], ending=ending), context)
         assert ("cut off" in str(caught.value)) == (ending == "length")
 
 
@@ -177,7 +176,7 @@ def test_what_was_cut_off_is_never_completed(context: Context, length: int) -> N
 )
 def test_no_proposal(context: Context, text: str, problem: str) -> None:
     with pytest.raises(Unusable, match=problem):
-        read(Answer(text), context)
+        read_proposal(Answer(text), context)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_no_proposal(context: Context, text: str, problem: str) -> None:
 )
 def test_hostile_answers_are_refused_soon(context: Context, text: str) -> None:
     with pytest.raises(Unusable):
-        read(Answer(arguments=text), context)
+        read_proposal(Answer(arguments=text), context)
 
 
 def test_the_schema_can_be_enforced() -> None:

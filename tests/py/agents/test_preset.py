@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from loki.agents.agent_report_formats import FORMS
+from loki.agents.agent_report import FORMS
 from loki.agents.preset import Preset, breaker_of, preset, preset_of, presets, program_of
 from loki.base.error import UsageError
 from loki.settings import AgentConfig

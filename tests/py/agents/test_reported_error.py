@@ -6,9 +6,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from loki.agents.agent_report import Report
+from loki.agents.agent_report import Report, error_of
 from loki.agents.preset import preset
-from loki.agents.reported_error import error_of
 from loki.base.error import AgentError, LLMError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

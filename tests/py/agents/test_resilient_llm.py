@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.llm_protocol import Answer, Request
+from loki.action.agent_protocol import Answer, Request
 from loki.agents.resilient_llm import ResilientLLM
 from loki.base.error import AllRefused, BreakerOpen, LLMError
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Budget
 from loki.decision.price import Price

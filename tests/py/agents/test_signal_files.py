@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from loki.action.changes.change import Change
-from loki.agents.signal_files import MOST, with_signals
+from loki.agents.command_agent import MOST, with_signals
 from loki.people.signal import MAX_SIZE
 
 

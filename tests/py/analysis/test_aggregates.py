@@ -14,7 +14,7 @@ from loki.analysis import aggregates
 from loki.analysis.arrow import of_rows
 from loki.analysis.tables import Tables
 from loki.cli.report import summarize
-from loki.memory.summary import Summary
+from loki.memory.attempt_metrics import Summary
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 

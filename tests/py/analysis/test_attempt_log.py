@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import loki
 from loki import recognize
-from loki.analysis import attempt_log, fast_attempt_log
+from loki.analysis import attempt_log
 from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.history import History
 from loki.stores.file_store import FileStore
@@ -62,7 +62,7 @@ VALUES = st.one_of(
     st.sampled_from([{"message": "m", "recognizer_version": 1}, {"message": 5}, {"message": "m"}]),
     st.sampled_from([{"matches": [{"confidence": float("nan")}], "recognizer_version": 1}]),
 )
-FIELDS = st.sampled_from([*fast_attempt_log.RAW.names, "amends", "ends", "commands", "made_up"])
+FIELDS = st.sampled_from([*attempt_log.RAW.names, "amends", "ends", "commands", "made_up"])
 ATTEMPTS = st.builds(
     lambda number, fields, drop: {
         k: v for k, v in record(number, **fields).items() if k not in drop

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from benchmarks.history import BEGIN, make
 from loki import analysis
 from loki.analysis import plot_parts, plots
-from loki.analysis.canvas import PAPER, Plot, plain
+from loki.analysis.plot_parts import PAPER, Plot, plain
 from loki.analysis.tables import Tables
 from loki.base.time import isoformat
 

@@ -11,8 +11,7 @@ import pytest
 import loki
 from loki import analysis
 from loki.memory.call_log import Call, Calls
-from loki.memory.suites.suite_history import SuiteHistory
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
 from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.testing import ManualClock
 

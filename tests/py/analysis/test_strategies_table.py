@@ -1,4 +1,4 @@
-"""What became of strategies, from tables: as `loki.memory.strategy_use` says of the records themselves."""
+"""What became of strategies, from tables: as `loki.memory.attempt_metrics` says of the records themselves."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchmarks.history import make
 from loki import Workspace, analysis, recognize
 from loki.analysis.tables import Tables
 from loki.memory.attempt import Attempt, CheckRecord
+from loki.memory.attempt_metrics import PHASES, uses
 from loki.memory.history import log_name
-from loki.memory.strategy_use import PHASES, uses
 from support.examples import examples
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from loki.base.cancellation import LinkedEvent
+from loki.base.threads import LinkedEvent
 
 
 def test_who_waits_hears_of_both() -> None:

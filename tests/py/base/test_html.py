@@ -8,8 +8,8 @@ import pytest
 
 import loki
 from loki import analysis
-from loki.base.html import html_card, table
-from loki.decision.breaker_transition_log import TransitionLog
+from loki.base.markup import html_card, table
+from loki.decision.breakers_file import TransitionLog
 from loki.decision.loop_policy import Action, Decision
 from loki.testing import ManualClock
 from support.html import HOSTILE, SECRET, Tags, shown

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from loki.base.control_characters import INVISIBLE, escape_control_characters
-from loki.base.markdown import bullets, cell, code, cut, fence, inline, paragraphs, quotation
+from loki.base.markup import bullets, cell, code, cut, fence, inline, paragraphs, quotation
+from loki.base.text_format import INVISIBLE, escape_control_characters
 
 hostile = st.text(
     st.sampled_from("`#-=~>*_[]()<>\\ \n\r\t1.ab|&\u2028\x1b\u202e\u3164"), max_size=60

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base import secret
-from loki.base.environment import clean_environment
-from loki.base.secret import Stream, mask_secrets, masked, unnamed
+from loki.base.secret import Stream, clean_environment, mask_secrets, masked, unnamed
 from support.secrets import Labelled, innocent, secrets
 
 HOSTILE = st.lists(

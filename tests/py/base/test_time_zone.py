@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.base.time_zone import local_zone
+from loki.base.time import local_zone
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.token_estimate import clip_around, clip_line, clip_lines, clip_to_tokens, tokens
+from loki.base.tokens import clip_around, clip_line, clip_lines, clip_to_tokens, tokens
 
 
 @given(st.text(), st.integers(1, 50), st.floats(0, 1))

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.control_characters import INVISIBLE
+from loki.base.text_format import INVISIBLE
 from loki.base.yaml_dump import dump
 
 texts = st.text(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.adapters.hooks.hook_entry import is_ours
+from loki.adapters.hooks.hook_installation import is_ours
 from loki.adapters.hooks.hooked_agents import AGENTS
 from support.cli_hook import Person
 

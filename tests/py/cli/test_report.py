@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from loki.analysis.period import MOST, axis
+from loki.analysis.aggregates import MOST, axis
 from loki.cli.app import app
-from loki.cli.report import chart, html, markdown
+from loki.cli.report import document, html, markdown
 from loki.cli.report.document import (
     Bars,
     Block,
@@ -338,7 +338,9 @@ def _rectangles(drawn: ElementTree.Element, kind: str) -> list[tuple[float, floa
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    (drawn,) = svgs(chart.bars(Bars("t", [("a", 50, "50"), ("b", 100, "100"), ("c", 0, "0")]), 1))
+    (drawn,) = svgs(
+        document.bars(Bars("t", [("a", 50, "50"), ("b", 100, "100"), ("c", 0, "0")]), 1)
+    )
     half, whole, none = (width for _, width, _ in _rectangles(drawn, "bar"))
     assert half == pytest.approx(whole / 2, abs=0.1)
     assert none == 1, "a bar of nothing can still be seen"
@@ -347,11 +349,11 @@ def test_bars_are_as_long_as_their_values() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=1, max_size=60))
 def test_stacks_stand_on_one_another_inside_the_chart(values: list[tuple[float, float]]) -> None:
     series = [("success", [a for a, _ in values]), ("failed", [b for _, b in values])]
-    (drawn,) = svgs(chart.stacks(Stacks("t", [str(i) for i in range(len(values))], series), 1))
+    (drawn,) = svgs(document.stacks(Stacks("t", [str(i) for i in range(len(values))], series), 1))
     for name in ("of-success", "of-failed"):
         for y, _, height in _rectangles(drawn, name):
-            assert y >= chart.TOP - 0.2
-            assert y + height <= chart.HEIGHT - chart.BOTTOM + 0.2
+            assert y >= document.TOP - 0.2
+            assert y + height <= document.HEIGHT - document.BOTTOM + 0.2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from loki.base.time import SystemClock
 from loki.cli.common import log_to_console
 from loki.cli.run import report
 from loki.memory.learning.candidate import Candidate, Candidates, Source
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.stores.file_store import FileStore
 
 

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from loki import Workspace
 from loki.base.time import SystemClock
 from loki.cli.app import app
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.memory import task_record

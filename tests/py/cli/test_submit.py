@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from loki import Workspace
 from loki.cli.app import app
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 
 
 def submit(project: Path, *words: str, stdin: str | None = None) -> Result:

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import loki
-from loki.decision.breaker import Breaker
-from loki.decision.breaker_snapshot import Transition
+from loki.decision.breaker import Breaker, Transition
 from loki.testing import ManualClock
 
 THREADS = 8

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import loki
-from loki.decision.breaker_snapshot import Transition
+from loki.decision.breaker import Transition
+from loki.decision.breakers import SharedBreaker
 from loki.decision.limiter import Limiter
-from loki.decision.shared_breaker import SharedBreaker
 from loki.testing import ManualClock
 
 NAME = "api/claude"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki._core import BreakersFile
-from loki.decision.breakers_log import SMALL, Content, head
+from loki.decision.breakers_file import SMALL, Content, head
 
 NAMES = st.text(
     st.characters(codec="utf-8"), max_size=9

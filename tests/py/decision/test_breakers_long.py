@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.decision import breakers_compaction
+from loki.decision import breakers_file
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breakers_compaction, "SECONDS", 0.01)
-    monkeypatch.setattr(breakers_compaction, "REST", 0)
+    monkeypatch.setattr(breakers_file, "SECONDS", 0.01)
+    monkeypatch.setattr(breakers_file, "REST", 0)
 
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breakers_compaction, "SECONDS", 600.0)
+    monkeypatch.setattr(breakers_file, "SECONDS", 600.0)
 
 
 def said(path: Path, name: str = "x") -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.decision.shared_breaker import SharedBreaker
+from loki.decision.breakers import SharedBreaker
 from loki.testing import ManualClock
 
 NAME = "api/claude"

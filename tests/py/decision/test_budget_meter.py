@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from loki.decision.budget import Budget
-from loki.decision.budget_meter import Meter
+from loki.decision.budget import Budget, Meter
 from loki.testing import ManualClock
 
 

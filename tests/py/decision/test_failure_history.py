@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.decision.failure_history import REMEMBERED, FailureHistory, PastFailure
+from loki.decision.loop_policy import REMEMBERED, FailureHistory, PastFailure
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.decision.failure_history import FailureHistory, PastFailure
 from loki.decision.loop_policy import (
     Action,
     Decision,
+    FailureHistory,
     Limits,
+    PastFailure,
     Situation,
     decide,
     is_retryable,

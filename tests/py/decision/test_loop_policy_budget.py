@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.decision.failure_history import FailureHistory, PastFailure
-from loki.decision.loop_policy import Action, Limits, Situation, decide
+from loki.decision.loop_policy import Action, FailureHistory, Limits, PastFailure, Situation, decide
 
 if TYPE_CHECKING:
     from loki.recognition.failure import Failure

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.decision.price import Price, Prices, _table
 
 COUNTS = st.integers(0, 10**7)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loki.action.loop.briefing import BUDGET_TOKENS, Facts, compose
-from loki.base.token_estimate import tokens
+from loki.base.tokens import tokens
 from loki.decision.sign_ranking import Subject, bearing, related
-from loki.memory.sign import Approach, Seen, Sighting
-from loki.memory.sign_text import OTHERS_TOKENS, SIGNS_TOKENS, render_signs
+from loki.memory.sign import OTHERS_TOKENS, SIGNS_TOKENS, Approach, Seen, Sighting, render_signs
 from loki.recognition.failure import Failure
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from loki.adapters.monitor.monitor import Monitor
-from loki.decision.monitor.tool_call import Effect, ToolCall, known
+from loki.decision.monitor.tool_call import ToolCall, known
+from loki.decision.monitor.tool_command import Effect
 
 FAILED = "FAILED test_calc.py::test_sum - AssertionError: sums of rows and columns differ\n1 failed"
 PASSED = "....\n4 passed in 0.2s"

@@ -14,13 +14,15 @@ from loki.memory.attempt import Attempt, CheckRecord
 from loki.memory.attempt_metrics import (
     AttemptMetrics,
     ExecutionMetrics,
+    Use,
     catches,
+    chain,
     executions,
     measure,
     measure_attempt,
+    uses,
 )
 from loki.memory.history import History
-from loki.memory.strategy_use import Use, chain, uses
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 from loki.stores.file_store import FileStore

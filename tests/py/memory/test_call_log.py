@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.log import fields
-from loki.base.token_usage import TokenUsage
+from loki.base.tokens import TokenUsage
 from loki.memory.call_log import LOG, Call, Calls, line
 from loki.memory.store import ForgivingStore
 from loki.stores.file_store import FileStore

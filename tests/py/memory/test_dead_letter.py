@@ -19,17 +19,17 @@ from loki.memory.dead_letter import (
     Mention,
     alike,
     blocked_reason,
+    error_chain,
+    render_page,
 )
 from loki.memory.dead_letter_log import LETTERS, DeadLetterLog
-from loki.memory.dead_letter_page import error_chain, render
 from loki.memory.front_matter import parse
 from loki.memory.history import History
 from loki.memory.store import ForgivingStore
 from loki.memory.suggestion import Solved, suggest
 from loki.memory.suggestion import render as render_suggestion
-from loki.recognition.failure import Failure
+from loki.recognition.failure import Failure, Frame
 from loki.recognition.pattern import PatternSet
-from loki.recognition.stack_frame import Frame
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, headings_of
 from support.loop import MakeFailure, MakePattern
@@ -61,7 +61,7 @@ def failure(make_failure: MakeFailure, make_pattern: MakePattern) -> Failure:
 
 
 def test_the_front_matter_is_the_documents(failure: Failure) -> None:
-    fields, _ = parse(render(letter_of(failure), MADE, similar=2))
+    fields, _ = parse(render_page(letter_of(failure), MADE, similar=2))
     assert fields == {
         "entity_name": "session.current.dead-letter.t",
         "namespace": "session.current",
@@ -80,7 +80,7 @@ def test_the_front_matter_is_the_documents(failure: Failure) -> None:
 
 
 def test_the_page_tells_all_that_a_person_needs(failure: Failure) -> None:
-    page = render(letter_of(failure), MADE)
+    page = render_page(letter_of(failure), MADE)
     for part in (
         "# Dead letter: Add preferences",
         "## Task description\n\nAdd preferences\n",
@@ -105,7 +105,7 @@ def test_the_page_tells_all_that_a_person_needs(failure: Failure) -> None:
 def test_manual_steps_name_functions_and_other_places(failure: Failure) -> None:
     frames = (Frame("src/main.ts", 9, "start", True), Frame("src/preferences.ts", 4, "load", True))
     letter = letter_of(replace(failure, frames=(Frame("lib/x.js", 1, "x", False), *frames)))
-    page = render(letter, MADE)
+    page = render_page(letter, MADE)
     assert "Follow `load` to where it is declared." in page
     assert "The failures also named `src/main.ts:9`." in page
     assert "lib/x.js" not in page
@@ -113,7 +113,7 @@ def test_manual_steps_name_functions_and_other_places(failure: Failure) -> None:
 
 def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> None:
     bare = make_failure("it broke", path=None, line=None, error_code=None)
-    page = render(DeadLetter.of("t", "Do it", [], bare, "unrecoverable_error", AT, {}), [])
+    page = render_page(DeadLetter.of("t", "Do it", [], bare, "unrecoverable_error", AT, {}), [])
     assert "## Files modified\n\nNone.\n" in page
     assert "No attempt was made." in page
     assert "1. Run the failing check by hand and read its whole output.\n2. `loki show t`" in page
@@ -121,12 +121,12 @@ def test_a_failure_without_a_place_gets_steps_too(make_failure: MakeFailure) -> 
 
 def test_a_failing_test_is_not_asked_to_be_changed(failure: Failure) -> None:
     letter = letter_of(replace(failure, path="tests/preferences.spec.ts"))
-    assert "was not changed in any attempt" not in render(letter, MADE)
+    assert "was not changed in any attempt" not in render_page(letter, MADE)
 
 
 def test_an_error_in_a_file_that_was_never_changed_is_pointed_out(failure: Failure) -> None:
     letter = replace(letter_of(failure), files={"src/other.ts": "modified"})
-    page = render(letter, MADE)
+    page = render_page(letter, MADE)
     assert "`src/preferences.ts`, where it fails, was not changed in any attempt" in page
 
 
@@ -169,10 +169,10 @@ def test_no_text_breaks_the_page(
     reason = "retry_budget_exhausted"
     letter = DeadLetter.of(task, title, attempts, failure, reason, AT, {path: "x"})
     store = ForgivingStore(FileStore(tmp_path))
-    store.put("page.md", render(letter, attempts))
+    store.put("page.md", render_page(letter, attempts))
     fields, body = parse(store.get("page.md") or "")
     assert fields["category"] == "dead-letter"
-    assert set(fields) == set(parse(render(letter_of(failure), MADE))[0])
+    assert set(fields) == set(parse(render_page(letter_of(failure), MADE))[0])
     headings = [line for line in body.splitlines() if line.startswith("#")]
     assert [line.split()[0] for line in headings] == ["#", *["##"] * 2, "###", *["##"] * 3]
     assert not [line for line in body.splitlines() if line.startswith(("```", "---", "<", "~~~"))]
@@ -189,7 +189,7 @@ def test_no_word_of_others_is_markup_of_the_page() -> None:
     letter = DeadLetter.of("t", HOSTILE, [made], failure, reason, AT, {HOSTILE: "x"})
     similar = [replace(letter, task_id=HOSTILE)]
     found = suggest(letter, similar, {"auto_fix": HOSTILE}, (), [Solved(HOSTILE, HOSTILE)])
-    headings = headings_of(render(letter, [made], 1, render_suggestion(found, similar)))
+    headings = headings_of(render_page(letter, [made], 1, render_suggestion(found, similar)))
     assert headings[0].startswith("Dead letter: ")
     assert headings[1:] == [
         *("Task description", "Error chain", "Attempt 1 (10:15:30)", "Files modified"),

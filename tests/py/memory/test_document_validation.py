@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.checks import baseline, feature_evidence
-from loki.action.checks.judging import judging_watch
-from loki.action.loop import human_review_check, refused_proposal_store
+from loki.action.checks import feature_evidence, results_comparison
+from loki.action.checks.judging import touched_tests
+from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
-from loki.jobs.signals import branch_merge
+from loki.jobs.signals import signal_consumers
 from loki.memory import document_validation, store, task_record
-from loki.people import request_log, signal_overwrites, signals
+from loki.people import request, signals
 from loki.stores.file_store import FileStore
 from support.wrong_types import changed
 
@@ -52,8 +52,8 @@ def test_what_does_not_fit_spoils_only_itself() -> None:
 
 
 OWNERS = (
-    task_record, baseline, judging_watch, feature_evidence, refused_proposal_store, human_review_check,
-    pipeline_record, signals, signal_overwrites, branch_merge, request_log,
+    task_record, results_comparison, touched_tests, feature_evidence, recorder, human_review_check,
+    pipeline_record, signals, signals, signal_consumers, request,
 )  # fmt: skip
 """Each says the form of its document where it is imported."""
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.base.control_characters import INVISIBLE
+from loki.base.text_format import INVISIBLE
 from loki.base.yaml_dump import SURROGATE
 from loki.memory.attempt import Attempt, CheckRecord, shorten
 from loki.memory.history import History, page_row, read_page, render_page

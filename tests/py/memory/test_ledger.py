@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from loki.memory import front_matter, ledger
+from loki.memory import front_matter, session_context
 from loki.memory.attempt import Attempt
-from loki.memory.ledger import Ledger
 from loki.memory.reflection import Reflection
-from loki.memory.task_progress import TaskProgress
+from loki.memory.session_context import Ledger, TaskProgress
 
 
 def attempt(number: int) -> Attempt:
@@ -27,11 +26,15 @@ def attempt(number: int) -> Attempt:
 def made(**fields: Any) -> Ledger:
     attempts = [attempt(1), attempt(2)]
     notes = [Reflection(why="the mock hides it", instead="run it for real", attempt=2)]
-    return ledger.of("t1", "fix it", TaskProgress.of(attempts), reflections=notes, **fields)
+    return session_context.ledger_of(
+        "t1", "fix it", TaskProgress.of(attempts), reflections=notes, **fields
+    )
 
 
 def test_a_ledger_tells_goal_state_decisions_tries_questions_and_the_next_step() -> None:
-    text = ledger.render(made(state="escalated", reason="stuck", said=["use b"], files=["a.py"]))
+    text = session_context.render_ledger(
+        made(state="escalated", reason="stuck", said=["use b"], files=["a.py"])
+    )
     fields, body = front_matter.parse(text)
     assert (fields["task_id"], fields["state"], fields["category"]) == ("t1", "escalated", "ledger")
     for told in (

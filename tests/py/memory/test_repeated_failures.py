@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.memory.repeated_failures import repeats
+from loki.memory.attempt_metrics import repeats
 
 
 def test_the_same_failure_later_in_an_execution_is_a_repeat() -> None:

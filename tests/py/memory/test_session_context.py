@@ -8,18 +8,23 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from loki.memory import handoff, ledger
+from loki.memory import session_context
 from loki.memory.attempt import Attempt
-from loki.memory.handoff import Handoff
-from loki.memory.ledger import Ledger
-from loki.memory.session_context import KEPT, SessionContext, is_for, read
-from loki.memory.task_progress import TaskProgress
+from loki.memory.session_context import (
+    KEPT,
+    Handoff,
+    Ledger,
+    SessionContext,
+    TaskProgress,
+    is_for,
+    read,
+)
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE
 
 
 def made(**fields: Any) -> Ledger:
-    return ledger.of(
+    return session_context.ledger_of(
         "t1",
         "fix it",
         TaskProgress.of([Attempt(1, "2026-04-04T12:00:00Z", "a try", "failed", "E1")]),
@@ -28,8 +33,10 @@ def made(**fields: Any) -> Ledger:
 
 
 def test_hostile_texts_stay_data() -> None:
-    text = ledger.render(Ledger("t1", HOSTILE, reason=HOSTILE, said=[HOSTILE], next_step=HOSTILE))
-    text += handoff.render(
+    text = session_context.render_ledger(
+        Ledger("t1", HOSTILE, reason=HOSTILE, said=[HOSTILE], next_step=HOSTILE)
+    )
+    text += session_context.render_handoff(
         Handoff("t1", HOSTILE, "", HOSTILE, HOSTILE, [HOSTILE], HOSTILE, HOSTILE)
     )
     body = text.replace("---", "")
@@ -59,7 +66,7 @@ def test_old_handoffs_of_a_task_go(tmp_path: Path) -> None:
     for number in range(KEPT + 3):
         at = f"2026-04-{number + 1:02}T12:00:00Z"
         SessionContext(store, "t1").keep(made(), Handoff("t1", "fix it", at, "x"))
-    names = store.names(handoff.FOLDER)
+    names = store.names(session_context.HANDOFFS)
     assert len(names) == KEPT
     assert "20260401" not in names[0]
 

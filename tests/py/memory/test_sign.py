@@ -20,8 +20,10 @@ from loki.memory.sign import (
     SignRules,
     observe,
     period,
+    render_page,
+    render_sign,
+    render_signs,
 )
-from loki.memory.sign_text import render_page, render_sign, render_signs
 from loki.recognition.failure import Failure
 from support.loop import MakeFailure, MakePattern
 

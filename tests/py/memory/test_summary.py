@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.memory.attempt import Attempt
-from loki.memory.attempt_metrics import ExecutionMetrics, measure
-from loki.memory.summary import MOST_PAGES, StrategyTotals, Summary
+from loki.memory.attempt_metrics import (
+    MOST_PAGES,
+    ExecutionMetrics,
+    StrategyTotals,
+    Summary,
+    measure,
+)
 from support.history import attempts
 
 Measured = tuple[ExecutionMetrics, list[Attempt]]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from loki import Failure, Monitor, ToolCall, recognize
-from loki.memory.recall import recall_calls
-from loki.memory.tool_failure import LOG, ToolFailure, ToolFailures
+from loki.memory.tool_failure import LOG, ToolFailure, ToolFailures, recall_calls
 from loki.stores.file_store import FileStore
 
 SAID = "FAILED test_login.py::test_redirect - KeyError: 'next'"

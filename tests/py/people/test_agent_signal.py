@@ -9,8 +9,14 @@ from hypothesis import given as given_by
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from loki.people.agent_signal import MOST_LINES, PREFIX, emitted_signals, why_refused
-from loki.people.signal import KINDS, MAX_SIZE
+from loki.people.signal import (
+    AGENT_SIGNALS,
+    KINDS,
+    MAX_SIZE,
+    MOST_LINES,
+    emitted_signals,
+    why_signal_refused,
+)
 
 REVIEW = b'{"reason": "keys"}'
 
@@ -19,7 +25,7 @@ REVIEW = b'{"reason": "keys"}'
 def test_what_people_and_loki_give_is_refused(kind: object) -> None:
     pattern = getattr(kind, "pattern", "").replace("{name}", "x").replace("{branch}", "x")
     for content in (b"", b"{}", None, b'{"request_id": "r", "by": "ann", "approved": true}'):
-        assert "agents may not give" in why_refused(PREFIX + pattern, content)
+        assert "agents may not give" in why_signal_refused(AGENT_SIGNALS + pattern, content)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ def test_what_people_and_loki_give_is_refused(kind: object) -> None:
 def test_what_is_no_signal_of_theirs_is_refused(
     file: str, content: bytes | None, reason: str
 ) -> None:
-    assert reason in why_refused(PREFIX + file, content)
+    assert reason in why_signal_refused(AGENT_SIGNALS + file, content)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +61,8 @@ def test_what_is_no_signal_of_theirs_is_refused(
     ],
 )
 def test_what_is_theirs_is_accepted(file: str, content: bytes) -> None:
-    assert why_refused(PREFIX + file, content) == ""
-    for one in emitted_signals(PREFIX + file, content, agent="a", task_id="t", goal="g"):
+    assert why_signal_refused(AGENT_SIGNALS + file, content) == ""
+    for one in emitted_signals(AGENT_SIGNALS + file, content, agent="a", task_id="t", goal="g"):
         assert (one.data["agent"], one.data["task_id"]) == ("a", "t")
 
 
@@ -73,7 +79,7 @@ def test_who_and_when_is_never_taken_from_an_agent() -> None:
     }
     content = json.dumps(said).encode()
     (one,) = emitted_signals(
-        f"{PREFIX}HUMAN_REVIEW_NEEDED", content, agent="claude", task_id="t", goal="g"
+        f"{AGENT_SIGNALS}HUMAN_REVIEW_NEEDED", content, agent="claude", task_id="t", goal="g"
     )
     assert dict(one.data) == {
         "reason": "keys",
@@ -85,13 +91,13 @@ def test_who_and_when_is_never_taken_from_an_agent() -> None:
     }
     line = b'{"detected_drift": "x", "original_goal": "another"}'
     (drift,) = emitted_signals(
-        f"{PREFIX}DRIFT_DETECTED", line, agent="claude", task_id="t", goal="mine"
+        f"{AGENT_SIGNALS}DRIFT_DETECTED", line, agent="claude", task_id="t", goal="mine"
     )
     assert drift.data["original_goal"] == "mine"
 
 
 def test_the_same_note_of_the_next_attempt_is_the_same_signal() -> None:
-    path = f"{PREFIX}DOCS_NEEDED"
+    path = f"{AGENT_SIGNALS}DOCS_NEEDED"
     ids = [
         emitted_signals(path, text, agent=agent, task_id=task, goal="")[0].data["id"]
         for text, agent, task in [
@@ -111,8 +117,8 @@ def test_the_same_note_of_the_next_attempt_is_the_same_signal() -> None:
     content=st.none() | st.binary(),
 )
 def test_anything_is_either_refused_or_given(file: str, content: bytes | None) -> None:
-    reason = why_refused(PREFIX + file, content)
+    reason = why_signal_refused(AGENT_SIGNALS + file, content)
     if not reason:
         assert content is not None
-        for one in emitted_signals(PREFIX + file, content, agent="a", task_id="t", goal="g"):
+        for one in emitted_signals(AGENT_SIGNALS + file, content, agent="a", task_id="t", goal="g"):
             assert KINDS[one.kind].by_agents

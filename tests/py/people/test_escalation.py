@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import loki
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention
-from loki.people.escalation import Escalation, options, render
-from loki.people.escalation_answer import answer_sentence, with_answer
-from loki.recognition.stack_frame import Frame
+from loki.memory.task_record import Intervention
+from loki.people.escalation import Escalation, answer_sentence, options, render, with_answer
+from loki.recognition.failure import Frame
 from support.hostile import HOSTILE, headings_of
 
 FAILURE = replace(

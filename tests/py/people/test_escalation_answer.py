@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import loki
-from loki.people.escalation import Escalation, render
-from loki.people.escalation_answer import answer_text, is_open, open_tasks, with_answer, with_task
+from loki.people.escalation import (
+    Escalation,
+    answer_text,
+    is_open,
+    open_tasks,
+    render,
+    with_answer,
+    with_task,
+)
 from support.hostile import HOSTILE
 
 ESCALATION = Escalation("a", "Fix it", "stopped", "a gate", None, (), (), others=("b", "c"))

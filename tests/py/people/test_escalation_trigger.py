@@ -8,7 +8,7 @@ import pytest
 
 import loki
 from loki.memory import advice
-from loki.people.escalation_trigger import NAMES, Case, shared_causes, triggers
+from loki.people.escalation import NAMES, Case, shared_causes, triggers
 
 CASE = Case("t", "Add a column to the report")
 AUTH = loki.Failure.of("401 Unauthorized", pattern="auth-error")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.people.request_page import stage_page
+from loki.people.request import stage_page
 from support.hostile import HOSTILE, headings_of
 
 

@@ -12,8 +12,7 @@ import pytest
 from loki.base.error import StoreError
 from loki.memory.document_validation import ASIDE
 from loki.people.human_review_store import HumanReviews
-from loki.people.signal_overwrites import DOCUMENT, SignalOverwrites
-from loki.people.signals import Signals
+from loki.people.signals import DOCUMENT, SignalOverwrites, Signals
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

@@ -12,7 +12,7 @@ import pytest
 
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.memory.closed_runs import LOG
+from loki.memory.run_close import LOG
 from loki.memory.store import ForgivingStore, Rewrite, Store
 from loki.people.signal import MAX_SIZE
 from loki.people.signals import Signals

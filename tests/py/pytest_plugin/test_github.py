@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-from loki.pytest_plugin.github import MOST_ANNOTATIONS, annotate, step_summary
+from loki.decision.suites.suite_summary import Cause, Label, LabelName, Member, SuiteSummary
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
+from loki.pytest_plugin.report_file import MOST_ANNOTATIONS, annotate, step_summary
 from loki.recognition.failure import Failure
 
 COMMAND = re.compile(r"::(error|warning) (?:file=[^,:\n]+,)?(?:line=\d+,)?title=[^,:\n]+::[^\r\n]*")

@@ -8,9 +8,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from loki.decision.suites.suite_labels import Label
-from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.decision.suites.suite_summary import Cause, Label, Member, SuiteSummary
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
 from loki.pytest_plugin.report_file import markdown, render
 from loki.recognition.failure import Failure
 from support.paths import ROOT

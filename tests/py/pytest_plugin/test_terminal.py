@@ -7,10 +7,15 @@ from dataclasses import replace
 
 from _pytest._io import TerminalWriter
 
-from loki.decision.suites.suite_exit_code import excused
-from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.decision.suites.suite_summary import (
+    Cause,
+    Label,
+    LabelName,
+    Member,
+    SuiteSummary,
+    excused,
+)
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
 from loki.pytest_plugin.terminal import CAUSES, show
 from loki.recognition.failure import Failure
 

@@ -8,7 +8,7 @@ import pytest
 
 import loki
 from loki.recognition import definition_file, definition_schema
-from loki.recognition.definition_source import Source
+from loki.recognition.definition_file import Source
 from support.definition import HEAD, said_of
 
 TOP = "version, extends, patterns, strategies, success_criteria"

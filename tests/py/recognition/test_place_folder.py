@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.recognition.failure import recognize, recognize_many
-from loki.recognition.place_folder import rules
+from loki.recognition.site import folder_rules
 from support.growth import assert_linear
 
 GO = """\
@@ -163,7 +163,7 @@ def test_long_logs_take_no_long_time(filler: str) -> None:
 
 def test_every_rule_is_of_one_form() -> None:
     """A line that names the folder, with a text that it must hold; or a frame."""
-    assert {rule.tool for rule in rules()} >= {
+    assert {rule.tool for rule in folder_rules()} >= {
         "go",
         "make",
         "ninja",
@@ -172,7 +172,7 @@ def test_every_rule_is_of_one_form() -> None:
         "vitest",
         "java",
     }
-    for rule in rules():
+    for rule in folder_rules():
         assert bool(rule.match) != bool(rule.frame)
         assert "(?P<folder>" in (rule.match or rule.frame)
         assert bool(rule.literals) == bool(rule.match)

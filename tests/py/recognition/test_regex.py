@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.recognition import definition_file, definition_schema, definition_validation
-from loki.recognition.regex import refusal
+from loki.recognition import definition_file, definition_inspection, definition_schema
+from loki.recognition.definition_schema import regex_refusal
 from support.definition import HEAD, said_of
 
 LITERAL = (
@@ -127,11 +127,11 @@ def test_every_bad_regex_is_found_in_one_go() -> None:
       - {{regex: 'abc'}}
 """
     document = definition_file.examine(content, "mine.yml", definition_schema.pattern_file)
-    problems = definition_validation.pattern_errors(document)
+    problems = definition_inspection.pattern_errors(document)
     assert [(p.line, p.column) for p in problems] == [(7, 28), (7, 49), (8, 28), (9, 17)]
 
 
 def test_a_regex_that_is_too_large_is_refused() -> None:
-    found = refusal(r"abc\pL{1000}")
+    found = regex_refusal(r"abc\pL{1000}")
     assert found is not None
     assert found.reason == "found a regex that is too large, expected a smaller one"

@@ -6,9 +6,8 @@ import dataclasses
 
 import pytest
 
-from loki.recognition.failure import Failure, recognize
+from loki.recognition.failure import Failure, Frame, recognize
 from loki.recognition.root_cause import root_causes
-from loki.recognition.stack_frame import Frame
 
 
 def failed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loki.recognition.shared_callees import Asserted, Call, Callee, candidates, shared_callees
+from loki.recognition.root_cause import Asserted, Call, Callee, candidates, shared_callees
 
 SLUGIFY = Callee("text.py", 1, "slugify")
 TITLE = Callee("text.py", 9, "title")

@@ -11,7 +11,7 @@ import pytest
 import loki
 from loki.jobs.dead_letters.dead_letter_review import Answers
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from support.dead_letters import (

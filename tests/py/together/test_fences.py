@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.action.changes.tree import Tree
-from loki.agents.model_context import show
+from loki.agents.model_agent import show_context
 from loki.recognition.text import visible
 from support.examples import examples
 from support.hostile import headings_of
@@ -53,7 +53,7 @@ def shown(data: str) -> str:
         name = "".join(c for c in data if c not in "/\0").encode("utf-8", "replace")[:80] or b"b"
         if name not in {b".", b".."}:
             Path(folder, name.decode("utf-8", "ignore") or "b").write_bytes(b"y = 2\n")
-        return show(Tree.scan(folder), f"a.py failed: {data}").text
+        return show_context(Tree.scan(folder), f"a.py failed: {data}").text
 
 
 def assert_stays_in_its_place(name: str, data: str) -> None:

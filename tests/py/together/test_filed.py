@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queue import Queue, queue_of
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ def test_without_a_check_a_claim_is_unverified(tmp_path: Path) -> None:
 
 
 def test_a_page_holds_the_newest_findings_only(tmp_path: Path) -> None:
-    from loki.action.loop.episodic import FOLDER, MOST, document
+    from loki.action.loop.recorder import FOLDER, MOST, episodic_document
     from loki.memory.attempt import Attempt
     from loki.stores.file_store import FileStore
 
     store = FileStore(tmp_path)
     for number in range(1, MOST + 20):
         found = {"id": "hedging", "quote": f"probably {number}\n---\n# x"}
-        document(
+        episodic_document(
             store,
             "t",
             "a # title",

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.changes.disk_journal_storage import DiskJournalStorage
 from loki.action.changes.journal import Journal
-from loki.action.changes.unfinished_work import forget, move_over
+from loki.action.changes.journal_storage import DiskJournalStorage
+from loki.action.changes.project_copies import forget, move_over
 from loki.base.error import LokiError
 from loki.execution import stop_request
 from support.outside import AWAY, loki_says, outside, write
@@ -177,18 +177,17 @@ REMOVES = {
     "base/path_containment.py": "by handles, from a folder of loki's own",
     "base/atomic_file.py": "the file that is being written, by the handle of its folder",
     "action/changes/safe_path.py": "by handles, from the project's folder: edits of a change",
-    "action/changes/scratch_copy.py": "by handles, in a copy",
-    "action/changes/copy_refresh.py": "by handles, in a copy, or `remove_folder`",
+    "action/changes/scratch_copy.py": "by handles, in a copy, or `remove_folder`",
     "action/checks/feature_evidence.py": "by handles, in a copy",
     "action/changes/transaction.py": "`Place.replace`, by handles",
     "action/processes/protected_rules.py": "files that decide, of fixed names; what was written there is kept",
-    "action/changes/disk_journal_storage.py": "a content's file, named by its hash",
-    "jobs/inbox/rule_changes.py": "files that `Rules.decides`",
+    "action/changes/journal_storage.py": "a content's file, named by its hash",
+    "jobs/inbox/task_requests.py": "files that `Rules.decides`",
     "stores/project_lock.py": "landing.json itself",
-    "action/changes/unfinished_work.py": "by the handle of the task's folder",
+    "action/changes/project_copies.py": "by the handle of the task's folder",
     "stores/file_store.py": "by handles: a folder in a document's place, into set-aside/",
     "jobs/queue/worker_lock.py": "by handles: a worker's lock",
-    "jobs/queue/queue_database.py": "state/queue.db itself",
+    "jobs/queue/queue_index.py": "state/queue.db itself",
     "decision/breakers_file.py": "the breakers' file itself",
     "pytest_plugin/run_journal.py": "by handles: a journal that this run made",
     "adapters/hooks/success_buffer.py": "by handles: calls of a session",

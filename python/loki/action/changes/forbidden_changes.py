@@ -19,7 +19,7 @@ from loki.action.changes.change import MAX_FILE_SIZE, UNKNOWN, Change, Edit
 from loki.action.changes.safe_path import ancestors
 from loki.action.changes.transaction import unexpected
 from loki.action.changes.tree import Tree, hash_file, read_entry
-from loki.people import agent_signal
+from loki.people import signal
 
 TEXT = frozenset(
     [
@@ -138,10 +138,10 @@ def refusals(
 
 def _signal(edit: Edit) -> str:
     """Why it is refused as a signal; those that agents may give are none of a change's edits any more."""
-    if not edit.path.startswith(agent_signal.PREFIX) or edit.mode == "symlink":
+    if not edit.path.startswith(signal.AGENT_SIGNALS) or edit.mode == "symlink":
         return ""
-    reason = agent_signal.why_refused(edit.path, edit.after)
-    return Breach(reason) if reason and agent_signal.is_for_people(edit.path) else reason
+    reason = signal.why_signal_refused(edit.path, edit.after)
+    return Breach(reason) if reason and signal.is_for_people(edit.path) else reason
 
 
 # --- by name alone -------------------------------------------------------------------------------

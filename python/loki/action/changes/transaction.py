@@ -16,8 +16,7 @@ import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loki.action.changes.journal_record import Kind, Record, Step
-from loki.action.changes.journal_storage import JournalStorage
+from loki.action.changes.journal_storage import JournalStorage, Kind, Record, Step
 from loki.action.changes.safe_path import PathState, SafeFolder, ancestors, current_umask
 from loki.base.atomic_file import temporary_name
 from loki.base.error import LokiError, StoreError

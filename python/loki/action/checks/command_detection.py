@@ -3,14 +3,18 @@
 Looked for in this order: scripts of package.json, targets of the Makefile, recipes of the justfile,
 tables of pyproject.toml, what CI runs, and last the files that a tool is known by. What names, tables
 and files mean stands in ``command-detection.yml``. Pure: nothing is run, nothing read but by `Files`.
+
+What launches, and how a script gets arguments, is told by the tools' files; no tool is named here.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase, translate
 from functools import cache
 from pathlib import Path
@@ -19,15 +23,25 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check
 from loki.action.checks.imports.project_files import Files
 from loki.action.gates import yaml_model
-from loki.action.processes.command_line import leading_assignments, split_command_line
+from loki.action.processes.command_line import (
+    leading_assignments,
+    split_command_line,
+    why_not_runnable,
+)
 from loki.base.error import ConfigError, UsageError
-from loki.recognition.definition_source import Source
+from loki.recognition.definition_file import Source
 from loki.recognition.fix import fix_for
+from loki.recognition.pattern import Criterion
+from loki.recognition.site import launchers, plain_words, script_name, script_runners
 
 if TYPE_CHECKING:
     from loki.action.changes.tree import Tree
+
+
+# --- The commands that a project checks, builds and mends itself with, found where it says so ---------
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -366,4 +380,255 @@ def _kind_by_words(words: tuple[str, ...], names: Mapping[tuple[str, ...], str])
         if wrapper is None:
             return None
         rest = rest[len(wrapper) + 1 :]
+    return None
+
+
+# --- Which program a command starts in the end: behind launchers, and inside the project's scripts ----
+
+MANIFEST = "package.json"
+"""Where scripts stand, in JavaScript's world."""
+
+MAX_DEPTH = 5
+"""Scripts that run scripts are followed so far; chosen, not measured."""
+
+_ENDS_COMMAND = frozenset({"&&", ";"})
+_SHELL = frozenset("|&<>()$`*")
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What a command starts.
+
+    Attributes:
+        words: the whole command.
+        program: the words of what it starts in the end, its own arguments included.
+        start: where in ``words`` these begin; None where they stand in a script.
+        separators: what has to stand before arguments that are to reach the program.
+    """
+
+    words: tuple[str, ...]
+    program: tuple[str, ...]
+    start: int | None
+    separators: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, words: Sequence[str], root: Path) -> Invocation:
+        """What a command of a project starts.
+
+        Args:
+            words: the command's.
+            root: the project's folder, in which it runs; its manifest is read.
+
+        Example:
+            >>> Invocation.of(["CI=1", "npx", "--yes", "jest", "-i"], Path("/")).program
+            ('jest', '-i')
+        """
+        whole = tuple(words)
+        program, start, separators = _follow(whole, _project_scripts(root), 0)
+        return cls(whole, program, start, separators)
+
+    def begins_with(self, leading: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
+        """The program's own words for the longest of several leads that it begins with, or None."""
+        named = plain_words(self.program)
+        fitting = [tuple(lead) for lead in leading if named[: len(lead)] == tuple(lead)]
+        best = max(fitting, key=len, default=None)
+        return None if best is None else self.program[: len(best)]
+
+    def with_appended(self, more: Sequence[str]) -> tuple[str, ...]:
+        """The command with more arguments for the program at its end."""
+        return (*self.words, *self.separators, *more)
+
+    def without(self, options: Container[str]) -> tuple[str, ...]:
+        """The command without some of the program's words; as it is, where they stand in a script."""
+        if self.start is None:
+            return self.words
+        kept = (word for word in self.words[self.start :] if word not in options)
+        return (*self.words[: self.start], *kept)
+
+    def with_inserted(self, lead: Sequence[str], more: Sequence[str]) -> tuple[str, ...] | None:
+        """The command with more words before the program's own; None where a script has some in the way."""
+        if self.start is None:
+            given = _given(self.words)
+            own = self.program[len(lead) : len(self.program) - len(given)]
+            if not all(word.startswith("-") for word in own):
+                return None
+            at = len(self.words) - len(given)
+            return (*self.words[:at], *self.separators, *more, *self.words[at:])
+        at = self.start + len(lead)
+        return (*self.words[:at], *more, *self.words[at:])
+
+
+_Followed = tuple[tuple[str, ...], "int | None", tuple[str, ...]]
+
+
+def _follow(words: tuple[str, ...], scripts: Mapping[str, str], depth: int) -> _Followed:
+    """(the program's words, where they begin or None, separators)."""
+    start = len(words) - len(leading_assignments(words)[1])
+    rest = words[start:]
+    if depth < MAX_DEPTH and (found := _script(rest, scripts)) is not None:
+        text, separator = found
+        inner = _last_command(text)
+        if inner is not None:
+            program, _, separators = _follow(inner, scripts, depth + 1)
+            return (*program, *_given(rest)), None, (*separator, *separators)
+        return rest, start, ()
+    if lead := _leading(rest, launchers()):
+        behind = start + lead
+        while behind < len(words) and words[behind].startswith("-"):
+            behind += 1
+        if behind < len(words):
+            program, inner_start, separators = _follow(words[behind:], scripts, depth)
+            at = None if inner_start is None else behind + inner_start
+            return program, at, separators
+    return rest, start, ()
+
+
+def _script(
+    words: tuple[str, ...], scripts: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]] | None:
+    """(the text of the script that a command runs, what must stand before further arguments)."""
+    for runner in script_runners():
+        name = script_name(words, runner)
+        if name in scripts:
+            needed = runner.separator and runner.separator not in words
+            return scripts[name], (runner.separator,) if needed else ()
+    return None
+
+
+def _given(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments that a command passes on to its script, as far as they stand behind ``--``."""
+    return words[words.index("--") + 1 :] if "--" in words else ()
+
+
+def _leading(words: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> int:
+    """How many words of a command are the longest lead that is known."""
+    return next((n for n in range(len(words), 0, -1) if words[:n] in known), 0)
+
+
+def _last_command(script: str) -> tuple[str, ...] | None:
+    """The command at the end of a script, which gets the arguments; None where that is not plain.
+
+    Example:
+        >>> _last_command("tsc && NODE_ENV=test jest -i")
+        ('NODE_ENV=test', 'jest', '-i')
+        >>> _last_command("jest | tee log") is None
+        True
+    """
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return None
+    ends = [index for index, token in enumerate(tokens) if token in _ENDS_COMMAND]
+    last = tuple(tokens[ends[-1] + 1 :] if ends else tokens)
+    plain = not any(token and set(token) <= _SHELL for token in last)
+    return last if leading_assignments(last)[1] and plain and "||" not in tokens else None
+
+
+def _project_scripts(root: Path) -> dict[str, str]:
+    """The scripts of the project's manifest; none where there is none, or it is no JSON."""
+    try:
+        found = json.loads((root / MANIFEST).read_bytes())["scripts"]
+        return {str(name): text for name, text in found.items() if isinstance(text, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+# --- Success criteria of a task that names none: those of its type, by the project's own commands -----
+
+BY_PERSON = frozenset({"security"})
+"""Kinds of task whose criteria a person judges where no reviewer does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What a task has to fulfil.
+
+    Attributes:
+        checks: commands, in the order of the criteria, then what somebody judges.
+        notes: a sentence for each command: where it was found.
+        warnings: a sentence for each criterion that nobody can check.
+    """
+
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def default_criteria(
+    kind: str,
+    criteria: Sequence[Criterion],
+    commands: Mapping[str, Command],
+    root: Path,
+    *,
+    has_reviewer: bool = False,
+    with_builds: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Criteria:
+    """The checks for a task of a kind.
+
+    Args:
+        kind: of the task.
+        criteria: what the pattern file says of tasks of this kind.
+        commands: the project's own, by kind of check.
+        root: the project's folder.
+        has_reviewer: there is a reviewer agent.
+        with_builds: criteria of kind build count.
+        timeout: seconds that a command may take.
+
+    Example:
+        >>> criteria = [Criterion("tests_pass", "test"), Criterion("lint_clean", "lint")]
+        >>> commands = {"test": Command("test", ("true",), "Makefile: test")}
+        >>> found = default_criteria("bug_fix", criteria, commands, Path("/"))
+        >>> [check.name for check in found.checks], found.warnings
+        (['true'], ("criterion 'lint_clean' is not checked: no command was found for it",))
+    """
+    checks: list[Check] = []
+    notes, warnings = [], []
+    for criterion in criteria:
+        if criterion.type == "build" and not with_builds:
+            continue
+        if criterion.type == "syntax" and not criterion.command:
+            checks.append(Check((), "syntax", PARSES, timeout))
+            notes.append(f"syntax check: {PARSES} (what the task changes, by loki itself)")
+            continue
+        found, source = _command(criterion, commands, timeout)
+        problem = why_not_runnable(found.command, root) if found else None
+        if found is not None and problem is None:
+            if found.command not in [check.command for check in checks]:
+                checks.append(found)
+                notes.append(f"{found.kind} check: {found.name} ({source})")
+            continue
+        judged = _judged(criterion, kind, has_reviewer=has_reviewer)
+        if judged is not None:
+            checks.append(judged)
+        else:
+            why = problem or "no command was found for it"
+            warnings.append(f"criterion {criterion.name!r} is not checked: {why}")
+    checks.sort(key=lambda check: check.is_judged)
+    return Criteria(tuple(checks), tuple(notes), tuple(warnings))
+
+
+def _command(
+    criterion: Criterion, commands: Mapping[str, Command], timeout: float
+) -> tuple[Check | None, str]:
+    """(The check by the criterion's own command or the project's, where it was found)."""
+    if criterion.command:
+        words, source = split_command_line(criterion.command), f"criterion {criterion.name}"
+    elif criterion.type in commands:
+        words, source = commands[criterion.type].words, commands[criterion.type].source
+    else:
+        return None, ""
+    check = Check(words, criterion.type, " ".join(words), timeout)
+    expected = criterion.expected if criterion.command and criterion.type == "custom" else None
+    return replace(check, expected=expected or ""), source
+
+
+def _judged(criterion: Criterion, kind: str, *, has_reviewer: bool) -> Check | None:
+    said = criterion.description or criterion.name.replace("_", " ")
+    if has_reviewer:
+        return Check((), "custom", criterion.name, description=said)
+    if kind in BY_PERSON:
+        return Check((), "approval", criterion.name, description=said)
     return None

@@ -16,12 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import RUN_TESTS, CheckResult, Report
-from loki.action.checks.check_runner import CheckRunner
-from loki.action.checks.judging.judging_rules import knowledge
-from loki.action.checks.narrowed_checks import Narrowed
+from loki.action.checks.check_runner import CheckRunner, Narrowed
+from loki.action.checks.judging.touched_tests import judging_knowledge
 from loki.action.checks.results.suite_results import PASSED
 from loki.action.checks.task_changes import TaskChanges
 from loki.base import codec, path_containment
@@ -138,7 +137,7 @@ class FeatureEvidence:
         """Files of the program that end with tests: as they were, with the tests that they have now."""
         found = {}
         for path, (before, after) in self.work.texts().items():
-            marker = knowledge().inside.get(os.path.splitext(path)[1])
+            marker = judging_knowledge().inside.get(os.path.splitext(path)[1])
             if marker is None or before is None or after is None or path in laid:
                 continue
             old, new = marker.search(before), marker.search(after)

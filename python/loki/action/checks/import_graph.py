@@ -1,5 +1,9 @@
 """Which files of a project depend on others: by what they import, directly and through others.
 
+Parsing every file of a project takes too long for a question that most of them have nothing to do with.
+
+Only files that differ since are read, so that a question costs what it finds, not what the project holds.
+
 Extraction is what costs, so only files are asked
 for their imports whose text shows at a glance that they may import what is looked for.
 """
@@ -7,15 +11,152 @@ for their imports whose text shows at a glance that they may import what is look
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from loki.action.checks.import_index import WordIndex
-from loki.action.checks.import_words import RELATIVE, word_for
 from loki.action.checks.imports import Files, Import, imports_of, language_of, resolve
 from loki.base.glob import matches
+
+# ------------------------------------------------------------------------------------------------------
+# The words by which a file may import others, found at a glance: more than it imports, never
+# less.
+
+RELATIVE = "."
+"""Stands for an import that names nothing but folders: ``from . import x``, ``import '..'``."""
+
+_WORD = re.compile(rb"[\w\x80-\xff]+")
+_QUOTED = re.compile(rb"""['"`]([^'"`\s]{1,300})['"`]""")
+_FROM_DOTS = re.compile(rb"\bfrom\s*\.")
+_MAX_LINES = 500
+"""Of one import's brackets; chosen, not measured."""
+
+
+def words_of(content: bytes, language: str) -> frozenset[str]:
+    """The words by which a file may import, `RELATIVE` among them where it may name none.
+
+    Args:
+        content: of the file.
+        language: python or javascript.
+
+    Example:
+        >>> sorted(words_of(b"from shop import (\\n  cart,  # (all)\\n  till)\\n", "python"))
+        ['cart', 'from', 'import', 'shop', 'till']
+    """
+    found = _python(content) if language == "python" else _javascript(content)
+    return frozenset(word.decode("utf-8", "replace") for word in found)
+
+
+def word_for(path: str) -> str:
+    """The word that an import of a file holds, unless it is relative or goes by another name.
+
+    Example:
+        >>> word_for("src/cart.test.ts"), word_for("src/cart/index.ts"), word_for("cart/__init__.py")
+        ('cart', 'cart', 'cart')
+    """
+    folder, name = posixpath.split(path)
+    stem = name.partition(".")[0]
+    return posixpath.basename(folder) if stem in {"__init__", "index"} else stem
+
+
+def _python(content: bytes) -> Iterator[bytes]:
+    position = content.find(b"import")
+    while position >= 0:
+        statement, end = _statement(content, position)
+        yield from _WORD.findall(statement)
+        if _FROM_DOTS.search(statement):
+            yield RELATIVE.encode()
+        position = content.find(b"import", end)
+
+
+def _statement(content: bytes, position: int) -> tuple[bytes, int]:
+    """(The lines of the statement round a position, without comments in brackets; its end)."""
+    start = content.rfind(b"\n", 0, position) + 1
+    while start > 1 and content[start - 2 : start - 1] == b"\\":  # the line before goes on here
+        start = content.rfind(b"\n", 0, start - 1) + 1
+    lines, is_open, here = [], False, start
+    for _ in range(_MAX_LINES):
+        end = content.find(b"\n", here)
+        line = content[here:] if end < 0 else content[here:end]
+        here = len(content) if end < 0 else end + 1
+        code = line.partition(b"#")[0]
+        lines.append(code)
+        is_open = (is_open or b"(" in code) and b")" not in code.rpartition(b"(")[2]
+        if here >= len(content) or not (is_open or code.rstrip().endswith(b"\\")):
+            break
+    return b"\n".join(lines), max(here, position + 1)
+
+
+def _javascript(content: bytes) -> Iterator[bytes]:
+    for quoted in _QUOTED.findall(content):
+        parts = [part for part in quoted.split(b"/") if part not in {b".", b"..", b""}]
+        if not parts and quoted.startswith(b"."):
+            yield RELATIVE.encode()
+        yield from (part.partition(b".")[0] for part in parts)
+
+
+# --- Which files hold the words of which imports: kept from one look at a project to the next ---------
+
+MAX_BYTES = 1_000_000
+"""A larger file is not searched for imports: nobody wrote it. Chosen, not measured."""
+
+
+@dataclass
+class WordIndex:
+    """The files of one language by the words that their imports hold.
+
+    Args:
+        language: python or javascript.
+
+    Example:
+        >>> from loki.action.checks.imports import Files
+        >>> index = WordIndex("python")
+        >>> index.update(["a.py"], Files(["a.py"], lambda path: b"import shop"))
+        >>> index.holding(["shop"]), index.holding(["cart"])
+        ({'a.py'}, set())
+    """
+
+    language: str
+    _words: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _hashes: dict[str, str] = field(default_factory=dict, init=False)
+    _paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set), init=False)
+
+    def update(self, paths: Collection[str], files: Files) -> None:
+        """Have it say what files say now.
+
+        Args:
+            paths: all files of the language; files: the project.
+        """
+        for path in self._words.keys() - set(paths):
+            self._forget(path)
+        known = self._hashes
+        for path in paths:
+            hash_ = files.hash_of(path)
+            if hash_ is None or known.get(path) != hash_:
+                self._read(path, files)
+
+    def holding(self, words: Iterable[str]) -> set[str]:
+        """Paths of the files that hold one of some words."""
+        return set[str]().union(*(self._paths.get(word, ()) for word in words))
+
+    def _read(self, path: str, files: Files) -> None:
+        self._forget(path)
+        content = files.read(path) or b""
+        is_written = len(content) <= MAX_BYTES
+        words = words_of(content, self.language) if is_written else frozenset[str]()
+        self._words[path] = words
+        self._hashes[path] = sha256(content).hexdigest()  # of what was read, which may be newer
+        for word in words:
+            self._paths[word].add(path)
+
+    def _forget(self, path: str) -> None:
+        for word in self._words.pop(path, ()):
+            self._paths[word].discard(path)
+
+
+# --- Which files of a project depend on others: by what they import, directly and through others ------
 
 MANIFESTS = ("package.json", "tsconfig.json", "jsconfig.json")
 """Where a file may get another name to be imported by."""

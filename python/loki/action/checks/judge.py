@@ -23,7 +23,7 @@ from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
     from loki.action.checks.feature_evidence import FeatureEvidence
-    from loki.decision.shared_breaker import SharedBreaker
+    from loki.decision.breakers import SharedBreaker
 
 
 LOST = "infra-lost"

@@ -1,5 +1,10 @@
 """The regression check: tests that passed before the task and can be broken by it still pass.
 
+Silence of a runner is no evidence: only where results per test are known from before the work and from
+now, and every test that can be broken is among them, nothing is said here.
+
+What is deleted or skipped is not fixed, nor is what still fails where the check no longer minds.
+
 What the checks themselves tell is
 used first; only tests that they do not cover are run besides, on the starting tree and on the tree as it
 is now.
@@ -13,23 +18,141 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.changes.tree import Tree
-from loki.action.checks.baseline import Baseline
 from loki.action.checks.check import Check, CheckResult, Report
-from loki.action.checks.check_runner import CheckRunner
+from loki.action.checks.check_runner import CheckRunner, Narrowed
 from loki.action.checks.import_graph import Cache, ImportGraph
 from loki.action.checks.imports import Files, Import, language_of, locate
-from loki.action.checks.narrowed_checks import Narrowed
-from loki.action.checks.results.suite_results import FAILED, PASSED, Results
-from loki.action.checks.results_comparison import Comparison, compare
+from loki.action.checks.results.suite_results import FAILED, PASSED, Results, inside
+from loki.action.checks.results_comparison import Baseline, Comparison, compare_results
 from loki.action.checks.task_changes import TaskChanges
-from loki.action.checks.unchecked_changes import unchecked
 from loki.action.gates.gate_config import RegressionDetection
 from loki.base.glob import matches
 from loki.base.time import Clock, isoformat
+from loki.decision.drift.task_relation import kinds_of_path
 from loki.memory.store import Store
+from loki.recognition.failure import Failure
 from loki.recognition.site import narrowings
+
+# --- What of a change the regression check cannot speak of, and why; pure -----------------------------
+
+MAX_NAMED = 3
+"""Files that a reason names; chosen, not measured."""
+
+_NO_CODE = frozenset({"example", "lock"})
+
+
+def unchecked(
+    before: Mapping[str, Results],
+    now: Iterable[str],
+    changed: Sequence[str],
+    untold: Iterable[str],
+) -> str:
+    """Why some test that passed before may be broken unseen; "" where that cannot be.
+
+    Args:
+        before: results by run, on the starting tree.
+        now: the runs that were looked at again.
+        changed: what the task has changed.
+        untold: files that depend on it, or are it, and of which no run told anything.
+
+    Example:
+        >>> unchecked({}, [], ["a.js"], [])
+        'not checked: no check told results per test, before the work and after it'
+        >>> unchecked({"t": Results({"a": "failed"})}, ["t"], ["a.py"], ["b.test.js", "b.js"])
+        'not checked: no results per test are known of b.test.js'
+    """
+    tests = sorted(path for path in untold if _holds_tests(path))
+    if tests:
+        return f"not checked: no results per test are known of {_named(tests)}"
+    told = [run for run in now if run in before and before[run].outcomes]
+    if not told:
+        return "not checked: no check told results per test, before the work and after it"
+    unknown = [
+        path for path in changed if language_of(path) is None and not kinds_of_path(path) & _NO_CODE
+    ]
+    if unknown:
+        return f"not checked beyond the checks' own tests: what uses {_named(unknown)} is not known"
+    return ""
+
+
+def _holds_tests(path: str) -> bool:
+    return any(matches(path, how.files) for how in narrowings())
+
+
+def _named(paths: Sequence[str]) -> str:
+    shown, rest = ", ".join(paths[:MAX_NAMED]), len(paths) - MAX_NAMED
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+# --- Tests that were seen failing and are not mended, whatever the check says now ---------------------
+
+
+def missing_tests(
+    seen_failing: frozenset[tuple[str, str]],
+    report: Report,
+    gone: frozenset[str] = frozenset(),
+) -> dict[str, str]:
+    """Tests that were seen failing and are not mended, though no check may say so.
+
+    A test that is deleted, skipped or expected to fail is not fixed, nor is one that fails in a check
+    that ends well: its exit code was hidden. A whole file that could not be loaded counts as found
+    again once any of its tests passes.
+
+    Args:
+        seen_failing: (check, test) of each that was seen failing.
+        report: what the checks say now.
+        gone: files of tests that checks failed in, and that are not there any more: all that can be
+            known where a runner tells no results, or none of what it could not build.
+
+    Returns:
+        ``gone``, ``skipped`` or ``failing`` by test.
+    """
+    lost = dict.fromkeys(gone, "gone")
+    for result in report.results:
+        tests = result.tests or {}
+        hides = result.passed and not result.check.expected  # else its exit code counts for nothing
+        for name, test in seen_failing:
+            if name != result.check.name or tests.get(test) == PASSED:
+                continue
+            if tests.get(test) == FAILED:
+                if hides:
+                    lost[test] = "failing"
+                continue
+            within = [tests[other] for other in inside(test, tests)]
+            if test in tests or (within and PASSED not in within):
+                lost[test] = "skipped"
+            elif not within:
+                lost[test] = "gone"
+    return dict(sorted(lost.items()))
+
+
+def missing_tests_failure(lost: Mapping[str, str]) -> Failure:
+    """The failure that lost tests amount to; ``lost`` is what `missing_tests` found, not empty."""
+    (test, how), *_ = lost.items()
+    message = f"{test} {_MESSAGES[how]}"
+    listing = "\n".join(f"{name}: {what}" for name, what in lost.items())
+    return Failure.of(
+        message,
+        tool="loki",
+        error_code=f"test-{how}",
+        tests=tuple(lost),
+        excerpt=listing,
+        pattern="test-failure",  # whatever the test's own name says
+    )
+
+
+_NOT_REMOVED = "a test that must pass may not be removed"
+_MESSAGES = {
+    "gone": f"was failing and is now gone: {_NOT_REMOVED}",
+    "skipped": f"was failing and is now skipped or expected to fail: {_NOT_REMOVED}",
+    "failing": "still fails, and the check ends with success all the same: mend what it tests, and "
+    "let the check end as its tests do",
+}
+
+
+# --- The regression check: tests that passed before the task and can be broken by it still pass -------
 
 logger = logging.getLogger("loki")
 
@@ -108,7 +231,7 @@ class RegressionCheck:
         now = self._now(report)
         if self.runner.cancelled.is_set():
             return Comparison(skipped="cancelled")
-        found = compare(self.baseline.results, now, self._affects())
+        found = compare_results(self.baseline.results, now, self._affects())
         found = replace(self._without_flaky(found), unchecked=self._unchecked(now, changed))
         if not found.compared:
             return replace(found, skipped=found.unchecked or NOTHING)

@@ -11,7 +11,39 @@ from collections.abc import Callable, Mapping
 
 import yaml
 
-from loki.action.gates import jsonc
+# --- JSON with comments and trailing commas, as tsconfig.json and editors' settings are written -------
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[^\s"/]|/')
+_VISIBLE = re.compile(r"[^\n]")
+
+
+def plain_json(text: str) -> str:
+    """The same text as strict JSON: comments and trailing commas become blanks.
+
+    Lines and columns stay, so that an error of the parser points at the right place.
+
+    Example:
+        >>> plain('{"a": [1, 2,], // two')
+        '{"a": [1, 2 ],       '
+    """
+    blanks: list[tuple[int, int]] = []
+    comma = None
+    for match in _TOKEN.finditer(text):
+        sign = match[0]
+        if sign.startswith(("//", "/*")):
+            blanks.append(match.span())
+            continue
+        if sign in {"]", "}"} and comma is not None:
+            blanks.append((comma, comma + 1))
+        comma = match.start() if sign == "," else None
+    parts, end = [], 0
+    for start, stop in sorted(blanks):
+        parts += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
+        end = stop
+    return "".join((*parts, text[end:]))
+
+
+# --- Parsers that are here anyway: Python, JSON with and without comments, TOML, YAML -----------------
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -57,7 +89,7 @@ def parse_json(text: str) -> None:
 def parse_jsonc(text: str) -> None:
     """Raise a `Problem` where a text is no JSON, apart from comments and trailing commas."""
     if text.strip():  # tools take an empty file for an empty mapping
-        parse_json(jsonc.plain(text))
+        parse_json(plain_json(text))
 
 
 def parse_toml(text: str) -> None:

@@ -19,8 +19,8 @@ from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
+    from loki.action.gates.finding import Subject
     from loki.action.gates.gate_config import Gates
-    from loki.action.gates.gate_subject import Subject
     from loki.action.task import TaskSpec
 
 logger = logging.getLogger("loki")
@@ -159,8 +159,8 @@ def validate(
     No gate runs behind one of `FIRST` that blocks: a change that may not be applied at all need not
     be well written, and what does not parse cannot be judged further.
     """
+    from loki.action.gates.finding import Subject
     from loki.action.gates.gate_config import default
-    from loki.action.gates.gate_subject import Subject
 
     config = config or default()
     ended = cancelled or threading.Event()

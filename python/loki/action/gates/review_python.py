@@ -1,16 +1,26 @@
-"""Faults in Python that its syntax tree shows: swallowed errors, debug leftovers, injection."""
+"""Faults in Python that its syntax tree shows: swallowed errors, debug leftovers, injection.
+
+Only what is certain: a module whose names are made at run time, or come from another by a star, is
+not judged. Whether modules are there at all is another gate's question.
+"""
 
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
+import sys
+from bisect import bisect_left
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from loki.action.gates.finding import Finding
+from loki.action.gates.added_lines import lex, shown
+from loki.action.gates.finding import Finding, knowledge
 from loki.action.gates.gate import ADVISORY, BLOCKING
 from loki.action.gates.python_ast import (
     Built,
     Context,
+    Function,
     built,
     dotted,
     expressions,
@@ -20,15 +30,180 @@ from loki.action.gates.python_ast import (
     walk,
     written,
 )
-from loki.action.gates.review_rules import knowledge
-from loki.action.gates.review_stub import stub_findings
-from loki.action.gates.review_text import shown
 from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loki.action.gates.added_lines import Addition
+    from loki.action.gates.added_lines import Addition, Reader
+
+
+# --- Functions in Python that have been named but not written -----------------------------------------
+
+_SILENT_IN = frozenset({"test", "example", "vendored"})
+
+
+def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
+    """Functions without a body in a file, as far as they are not meant to be so.
+
+    Blocking is one that stands where a body was, and one that says of itself that it is not
+    written; a function that only passes may be meant so.
+    """
+    if addition.places & _SILENT_IN:
+        return
+    had: dict[str, bool] | None = None
+    for node, context in walk(tree):
+        if not isinstance(node, Function) or _is_meant(node, context):
+            continue
+        kind = _stub_kind(node)
+        if not kind:
+            continue
+        comments = _comments(addition, node)
+        is_likely = kind == "pass" or (kind == "return" and not ast.get_docstring(node))
+        wanted = "todo_comment" if is_likely or kind == "raise" else "todo_body"
+        found = (knowledge().python[wanted].search(comment) for comment in comments)
+        comment = next((match[0] for match in found if match), "")
+        if had is None:
+            had = _bodies(addition.before or "")
+        name = f"{context.name}.{node.name}".lstrip(".")
+        was_written = had.get(name, False)
+        said = _said(kind, comment, bool(comments), was_written, node, context)
+        if said is not None:
+            description, severity = said
+            yield Finding(
+                "stub", "unfinished_code", addition.path, node.lineno, node.col_offset + 1,
+                node.end_lineno or node.lineno, f"{node.name}() {description}", severity, key=name,
+            )  # fmt: skip
+
+
+def _said(
+    kind: str,
+    comment: str,
+    has_comment: bool,
+    was_written: bool,
+    node: Function,
+    context: Context,
+) -> tuple[str, str] | None:
+    """What to say of a stub, and how sure that is; None: nothing."""
+    if kind == "raise":
+        return _said_of_raise(comment, was_written, node, context)
+    if comment:
+        return "has a comment in place of its body", BLOCKING
+    is_inner = bool(context.classes or context.is_optional)
+    if is_inner or ast.get_docstring(node):
+        return None
+    if was_written:
+        return "does nothing any more: it had a body before", BLOCKING
+    is_named_so = knowledge().python["stub_names"].search(node.name) is not None
+    is_bare = kind == "pass" and not (context.functions or node.decorator_list or has_comment)
+    is_bare = is_bare and bool(node.args.args)  # what takes nothing may well do nothing
+    return ("does nothing", ADVISORY) if is_bare and not is_named_so else None
+
+
+def _said_of_raise(
+    comment: str, was_written: bool, node: Function, context: Context
+) -> tuple[str, str] | None:
+    known, message = knowledge().python, _message(node)
+    if known["excused_text"].search(f"{message} {ast.get_docstring(node) or ''}"):
+        return None
+    if context.is_optional:
+        return None
+    if context.classes:
+        is_for_later = known["later_text"].search(message) is not None
+        return ("is not written", ADVISORY) if is_for_later else None
+    if was_written:
+        return "is not written any more: it had a body before", BLOCKING
+    if known["unfinished_text"].search(message) or comment:
+        return "is not written", BLOCKING
+    return None if message or node.decorator_list else ("is not written", ADVISORY)
+
+
+def _is_meant(node: Function, context: Context) -> bool:
+    abstract = knowledge().python["abstract_bases"]
+    decorators = " ".join(written(decorator) for decorator in node.decorator_list)
+    if re.search(r"abstract|overload|override|deprecated|singledispatch", decorators):
+        return True
+    if any("TYPE_CHECKING" in written(test) for test in context.tests):
+        return True
+    if not context.classes and [a.arg for a in node.args.args[:1]] in (["self"], ["cls"]):
+        return True  # it is put into a class later
+    return any(
+        abstract.search(name)
+        for cls in context.classes
+        for name in (cls.name, *(dotted(b).rpartition(".")[2] for b in cls.bases), *_metaclass(cls))
+    )
+
+
+def _metaclass(cls: ast.ClassDef) -> Iterator[str]:
+    for keyword in cls.keywords:
+        if keyword.arg == "metaclass":
+            yield dotted(keyword.value).rpartition(".")[2]
+
+
+def _stub_kind(node: Function) -> str:
+    """``pass``, ``...``, ``raise``, or ``doc`` where only a docstring is there; "" for no stub."""
+    body = [
+        s for s in node.body if not (isinstance(s, ast.Expr) and string_of(s.value) is not None)
+    ]
+    if not body:
+        return "doc"
+    if len(body) > 1:
+        return ""
+    only = body[0]
+    if isinstance(only, ast.Pass):
+        return "pass"
+    if isinstance(only, ast.Expr) and isinstance(only.value, ast.Constant):
+        return "..." if only.value.value is ... else ""
+    if isinstance(only, ast.Raise) and only.exc is not None:
+        exception = only.exc.func if isinstance(only.exc, ast.Call) else only.exc
+        return "raise" if dotted(exception) == "NotImplementedError" else ""
+    is_nothing = isinstance(only, ast.Return) and (
+        only.value is None or (isinstance(only.value, ast.Constant) and only.value.value is None)
+    )
+    return "return" if is_nothing else ""
+
+
+def _message(node: Function) -> str:
+    only = node.body[-1]
+    if isinstance(only, ast.Raise) and isinstance(only.exc, ast.Call):
+        return " ".join(written(argument) for argument in only.exc.args)
+    return ""
+
+
+def _comments(addition: Addition, node: Function) -> list[str]:
+    """The comments in the body of a function; what follows it, but is indented, counts."""
+    lexed, arguments = addition.lexed, node.args
+    ends = [
+        node.lineno,
+        *(a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.expr)),
+    ]
+    ends += [a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.arg)]
+    first, last = max(ends), node.end_lineno or node.lineno
+    begins = lexed.starts
+    begin = bisect_left(lexed.comments, (begins[first - 1], 0))
+    found = []
+    for start, end in lexed.comments[begin:]:
+        line = lexed.line(start)
+        column = lexed.column(start) - 1
+        if line > last + 1 or (line > last and column <= node.col_offset):
+            break
+        found.append(lexed.text[start:end])
+    return [text for text in found if "pragma" not in text and "noqa" not in text]
+
+
+def _bodies(before: str) -> dict[str, bool]:
+    """Each function of a text, and whether it has a body of its own."""
+    tree = python_tree(before)
+    if tree is None:
+        return {}
+    return {
+        f"{context.name}.{node.name}".lstrip("."): not _stub_kind(node)
+        for node, context in walk(tree)
+        if isinstance(node, Function)
+    }
+
+
+# --- Faults in Python that its syntax tree shows: swallowed errors, debug leftovers, injection --------
 
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
 _ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")
@@ -343,3 +518,225 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[s
     return frozenset(
         a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     )
+
+
+# --- Names that a change imports from modules which it edits, and which those do not define -----------
+
+_MODULE_NAMES = frozenset(
+    [
+        "__name__",
+        "__doc__",
+        "__file__",
+        "__path__",
+        "__package__",
+        "__spec__",
+        "__loader__",
+        "__dict__",
+        "__builtins__",
+        "__annotations__",
+        "__cached__",
+    ]
+)
+_MAKERS = frozenset({"globals", "vars", "locals", "setattr", "exec", "__import__", "lazy_import"})
+_SUFFIXES = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+
+
+class Imports:
+    """Looks names up in the modules that a change edits, each read once."""
+
+    def __init__(self, reader: Reader, additions: list[Addition]) -> None:
+        self._reader = reader
+        self._edited = {addition.path: addition for addition in additions}
+        paths = [PurePosixPath(path) for path in self._edited]
+        self._stems = {path.stem for path in paths} | {path.parent.name for path in paths}
+        self._python: dict[str, frozenset[str] | None] = {}
+        self._script: dict[str, frozenset[str] | None] = {}
+
+    def findings(self, addition: Addition) -> Iterator[Finding]:
+        """The names that a file imports in vain."""
+        name = addition.language.name if addition.language else ""
+        if name == "python":
+            yield from self._of_python(addition)
+        elif name == "javascript":
+            yield from self._of_script(addition)
+
+    # --- Python ---
+
+    def _of_python(self, addition: Addition) -> Iterator[Finding]:
+        if not self._may_import(addition.after) or (tree := python_tree(addition.after)) is None:
+            return
+        for node, context in walk(tree):
+            is_guarded = context.is_guarded or (context.functions and "test" in addition.places)
+            if not isinstance(node, ast.ImportFrom) or is_guarded:
+                continue
+            path = self._module(addition.path, node)
+            if path is None or path not in self._edited or path == addition.path:
+                continue
+            for alias in node.names:
+                if alias.name != "*" and not self._defines(path, alias.name):
+                    where = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno)
+                    yield self._finding(addition, where, alias.name, path)
+
+    def _may_import(self, text: str) -> bool:
+        """Whether the last part of a module's name is that of an edited one; parsing costs more."""
+        return any(
+            (match[1].rpartition(".")[2] or "__init__") in self._stems
+            for match in _FROM_IMPORT.finditer(text)
+        )
+
+    def _module(self, importer: str, node: ast.ImportFrom) -> str | None:
+        """The file that a statement imports from, where only one can be meant."""
+        parts = node.module.split(".") if node.module else []
+        if node.level:
+            folder = importer.split("/")[:-1]
+            if node.level - 1 > len(folder):
+                return None
+            base = folder[: len(folder) - node.level + 1] + parts
+            return self._file("/".join(base))
+        if parts and parts[0] in sys.stdlib_module_names:
+            return None
+        folder = importer.split("/")[:-1]
+        # The package's own root is the folder above the topmost one with an __init__.
+        while folder and self._reader.exists_after("/".join((*folder, "__init__.py"))):
+            folder.pop()
+        roots = {"/".join(folder), "", "src", "lib"}
+        found = {f for root in roots if (f := self._file("/".join((root, *parts)).lstrip("/")))}
+        return found.pop() if len(found) == 1 else None
+
+    def _file(self, base: str) -> str | None:
+        files = [f"{base}.py".lstrip("/"), f"{base}/__init__.py".lstrip("/")]
+        found = [path for path in files if self._reader.exists_after(path)]
+        return found[0] if len(found) == 1 else None
+
+    def _defines(self, path: str, name: str) -> bool:
+        if path not in self._python:
+            self._python[path] = _bound(self._edited[path].after)
+        names = self._python[path]
+        if names is None or name in names or name in _MODULE_NAMES:
+            return True
+        if not path.endswith("/__init__.py") and path != "__init__.py":
+            return False
+        folder = path.rpartition("/")[0]
+        base = f"{folder}/{name}".lstrip("/")
+        known = (*self._reader.tree.entries, *self._reader.change.paths)
+        return any(p.startswith((f"{base}.", f"{base}/")) for p in known)
+
+    # --- JavaScript, TypeScript ---
+
+    def _of_script(self, addition: Addition) -> Iterator[Finding]:
+        lexed = addition.lexed
+        if "import" not in lexed.code:
+            return
+        for match in _NAMED_IMPORT.finditer(lexed.source):
+            if lexed.code[match.start()] != "i" or "/*" in lexed.text[match.start() : match.end()]:
+                continue
+            path = self._script_file(addition.path, match["from"])
+            if path is None or path == addition.path:
+                continue
+            if path not in self._script:
+                self._script[path] = _exported(self._edited[path].after)
+            names = self._script[path]
+            if names is None:
+                continue
+            first = lexed.line(match.start())
+            where = (first, lexed.column(match.start()), lexed.line(match.end() - 1))
+            for part in match["names"].split(","):
+                name = re.sub(r"^\s*type\s+(?=\w)", "", part).split(" as ")[0].strip()
+                if re.fullmatch(r"[\w$]+", name) and name not in names:
+                    yield self._finding(addition, where, name, path)
+
+    def _script_file(self, importer: str, said: str) -> str | None:
+        base = posixpath.normpath(posixpath.join(posixpath.dirname(importer), said))
+        stem = re.sub(r"\.[cm]?jsx?$", "", base)
+        wanted = [base, *(s + x for s in (base, stem) for x in _SUFFIXES)]
+        wanted += [f"{base}/index{suffix}" for suffix in _SUFFIXES]
+        found = [path for path in dict.fromkeys(wanted) if self._reader.exists_after(path)]
+        return found[0] if len(found) == 1 and found[0] in self._edited else None
+
+    def _finding(
+        self, addition: Addition, where: tuple[int, int, int], name: str, path: str
+    ) -> Finding:
+        description = f"{path} does not define {name!r}"
+        return Finding(
+            "import", "broken_import", addition.path, *where, description, ADVISORY,
+            key=f"{path}:{name}",
+        )  # fmt: skip
+
+
+def _bound(text: str) -> frozenset[str] | None:
+    """Every name that a module may bind; None where that cannot be known."""
+    tree = python_tree(text)
+    if tree is None:
+        return None
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if node.name == "__getattr__":
+                return None
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            if any(alias.name == "*" for alias in node.names):
+                return None
+            names.update((a.asname or a.name.partition(".")[0]) for a in node.names)
+        elif (isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _MAKERS) or (
+            isinstance(node, ast.Attribute) and dotted(node) == "sys.modules"
+        ):
+            return None
+        elif isinstance(node, ast.Global):
+            names.update(node.names)
+        else:
+            names.update(_other_names(node))
+    return frozenset(names)
+
+
+def _other_names(node: ast.AST) -> list[str]:
+    if isinstance(node, (ast.MatchAs, ast.MatchStar)):
+        return [node.name] if node.name else []
+    if isinstance(node, ast.MatchMapping):
+        return [node.rest] if node.rest else []
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    if type(node).__name__ == "TypeAlias":
+        return [getattr(node, "name").id]  # noqa: B009 - not in every Python's ast
+    return []
+
+
+_FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import\b", re.MULTILINE)
+_NAMED_IMPORT = re.compile(
+    r"^[ \t]*import\s+(?:type\s+)?(?:[\w$]{1,80}\s*,\s*)?\{(?P<names>[^{}]{1,4000})\}\s*"
+    r"from\s*[\"'](?P<from>\.[^\"'\n]{0,200})[\"']",
+    re.MULTILINE,
+)
+_UNKNOWABLE = re.compile(
+    r"\bexport\s*\*\s*from\b|\bmodule\.exports\b|\bexports\s*[.\[]|\bexport\s*="
+    r"|\bexport\s+(?:const|let|var)\s*[{\[]|\bObject\.defineProperty\(\s*exports"
+)
+_EXPORT = re.compile(
+    r"\bexport\s+(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
+    r"(?:function\s*\*?|class|interface|type|const\s+enum|enum|namespace|module)\s*(?P<name>[\w$]+)"
+)
+_VALUES = re.compile(
+    r"\bexport\s+(?:declare\s+)?(?:const|let|var)\s+(?!enum\b)(?P<rest>[^;]{1,4000})"
+)
+_LIST = re.compile(r"\bexport\s+(?:type\s+)?\{(?P<names>[^{}]{0,8000})\}")
+_NAMESPACE = re.compile(r"\bexport\s*\*\s*as\s+(?P<name>[\w$]+)")
+
+
+def _exported(text: str) -> frozenset[str] | None:
+    """The names that a module exports; None where that cannot be known."""
+    code = lex(text, "javascript").code
+    if _UNKNOWABLE.search(code):
+        return None
+    names = {match["name"] for match in _EXPORT.finditer(code)}
+    names |= {match["name"] for match in _NAMESPACE.finditer(code)}
+    for match in _VALUES.finditer(code):
+        # Too many rather than too few: every word behind the first counts as a name.
+        names |= set(re.findall(r"[\w$]+", match["rest"]))
+    for match in _LIST.finditer(code):
+        for part in match["names"].split(","):
+            names.add(re.split(r"\s+as\s+", part.strip())[-1].strip())
+    if re.search(r"\bexport\s+default\b", code):
+        names.add("default")
+    return frozenset(names)

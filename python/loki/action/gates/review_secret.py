@@ -8,9 +8,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loki.action.gates.finding import Finding
+from loki.action.gates.finding import Finding, knowledge
 from loki.action.gates.gate import ADVISORY, BLOCKING
-from loki.action.gates.review_rules import knowledge
 from loki.base.secret import mask_secrets, unnamed
 
 if TYPE_CHECKING:

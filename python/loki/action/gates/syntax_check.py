@@ -1,31 +1,202 @@
 """The syntax check: what is proposed parses, by whatever judge of its language is here.
 
+A grammar is an optional package (``pip install loki-core[gates]``); which one a language has stands in
+``syntax-check.yml``. https://tree-sitter.github.io/py-tree-sitter/
+
 Which judges a language has stands in ``syntax-check.yml``. Where several are here, a text is refused only if
 none takes it: compilers extend languages, and grammars lag behind them.
 """
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import json
 import posixpath
+import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from loki.action.changes.change import Edit
 from loki.action.changes.safe_path import ancestors
-from loki.action.checks.imports.javascript_tokens import is_balanced, is_compiled
-from loki.action.checks.launched_program import MANIFEST
-from loki.action.gates import toolchain, yaml_model
-from loki.action.gates import tree_sitter_syntax as grammar
+from loki.action.changes.scratch_copy import scratch_folder
+from loki.action.checks.command_detection import MANIFEST
+from loki.action.checks.imports.javascript_imports import is_balanced, is_compiled
+from loki.action.gates import yaml_model
 from loki.action.gates.data_parsers import PARSERS, Problem
+from loki.action.gates.finding import Subject
 from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation
-from loki.action.gates.gate_subject import Subject
+from loki.action.processes import process
+from loki.action.processes.command_line import find_program
+from loki.recognition.failure import recognize
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+
+# --- Syntax errors by tree-sitter, for languages whose own parser is not here -------------------------
+
+MAX_BYTES = 2_000_000
+"""Of a text that is parsed; chosen, not measured: a second's work."""
+
+_SHOWN = 30
+
+
+class NoGrammar(Exception):
+    """The package with a grammar is not installed."""
+
+
+def check_by_grammar(package: str, function: str, content: bytes) -> None:
+    """Raise a `Problem` at the first place where a text does not fit a grammar.
+
+    Args:
+        package: the module that has the grammar.
+        function: of it, that gives the grammar.
+        content: the text, UTF-8.
+
+    Raises:
+        NoGrammar: the grammar, or tree-sitter itself, is not installed.
+        Problem: the text does not fit.
+    """
+    tree = _parser(package, function).parse(content)
+    root = tree.root_node
+    if not root.has_error:
+        return
+    node = next(_errors(root), root)
+    row, column = node.start_point
+    line = content.split(b"\n")[row]
+    place = (row + 1, len(line[:column].decode("utf-8", "replace")) + 1)
+    raise Problem(_message(node, content), *place)
+
+
+def has_node(package: str, function: str, content: bytes, kinds: frozenset[str]) -> bool:
+    """Whether a text has a piece of one of these kinds."""
+    tree = _parser(package, function).parse(content)
+    return any(node.type in kinds for node in _walk(tree.root_node))
+
+
+@cache
+def _parser(package: str, function: str) -> Parser:
+    try:
+        tree_sitter = importlib.import_module("tree_sitter")
+        grammar = importlib.import_module(package)
+    except ImportError as error:
+        raise NoGrammar(str(error)) from None
+    parser: Parser = tree_sitter.Parser(tree_sitter.Language(getattr(grammar, function)()))
+    return parser
+
+
+def _errors(root: Node) -> Iterator[Node]:
+    """The errors, the first in the text first; of nested ones the innermost."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        inside = [child for child in node.children if child.has_error or child.is_missing]
+        if node.is_missing or (node.is_error and not inside):
+            yield node
+        stack += reversed(inside)
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.children
+
+
+def _message(node: Node, content: bytes) -> str:
+    if node.is_missing:
+        return f"syntax error: expected {node.type!r}"
+    text = content[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    first = text.strip().split("\n")[0]
+    shown = first if len(first) <= _SHOWN else first[:_SHOWN] + "…"
+    return f"syntax error: unexpected {shown!r}" if shown else "syntax error"
+
+
+# ------------------------------------------------------------------------------------------------------
+# A language's own tool as judge of its syntax: runs it on a copy, reads what it says of the
+# place.
+
+_CARET = re.compile(r"[ \t]*\^+[ \t~]*")
+
+
+class TooSlow(Exception):
+    """The tool was ended because it took too long."""
+
+
+def is_there(command: Sequence[str], root: Path) -> bool:
+    """Whether the program of a command can be started."""
+    return find_program(command[0], root) is not None
+
+
+def check_by_toolchain(
+    command: Sequence[str],
+    name: str,
+    content: bytes,
+    *,
+    seconds: float,
+    cancelled: threading.Event | None = None,
+) -> None:
+    """Have a tool look at a text in a folder of its own; nothing of the project is run.
+
+    Args:
+        command: its words; ``{file}`` is the path of the text.
+        name: of the file, with the extension that the tool goes by.
+        content: the text.
+        seconds: how long it may take.
+        cancelled: ends it when set.
+
+    Raises:
+        Problem: the tool refuses the text.
+        TooSlow: it was ended.
+    """
+    with scratch_folder() as folder:
+        file = Path(folder, PurePosixPath(name).name.lstrip("-") or "file")
+        file.write_bytes(content)
+        finished = process.run(
+            [word.replace("{file}", str(file)) for word in command],
+            cwd=folder,
+            timeout=seconds,
+            environment={"NODE_OPTIONS": "", "PYTHONPATH": ""},
+            cancelled=cancelled,
+            merge=True,
+        ).masked()
+    if finished.timed_out:
+        raise TooSlow(command[0])
+    if finished.is_success:
+        return
+    output = finished.output.decode("utf-8", "replace")
+    failure = recognize(output, command=" ".join(command[:2]), exit_code=finished.exit_code)
+    if failure.line is None or not failure.message:
+        first = next((line for line in output.split("\n") if line.strip()), "nothing")
+        raise Problem(
+            f"{command[0]} refuses it, and what it printed cannot be read: {first.strip()[:200]}"
+        )
+    column = failure.column or _column(output, content, failure.line)
+    kind = f"{failure.error_type}: " if failure.error_type else "syntax error: "
+    raise Problem(kind + failure.message, failure.line, column)
+
+
+def _column(output: str, content: bytes, line: int) -> int | None:
+    """The column that a caret under the quoted line points at."""
+    source = content.decode("utf-8", "replace").split("\n")[line - 1 : line]
+    printed = output.split("\n")
+    for quoted, mark in itertools.pairwise(printed):
+        if source and quoted.rstrip() == source[0].rstrip() and _CARET.fullmatch(mark):
+            return mark.index("^") + 1
+    return None
+
+
+# --- The syntax check: what is proposed parses, by whatever judge of its language is here -------------
 
 GATE = "syntax_check"
 
@@ -215,20 +386,20 @@ class _Judge:
         """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
         assert language.grammar is not None
         package, function = language.grammar.package, language.grammar.function
-        return grammar.has_node(package, function, content, language.dialects)
+        return has_node(package, function, content, language.dialects)
 
     def _by_grammar(self, language: Language, content: bytes) -> Problem | bool | None:
         """A problem; True: none; None: not known."""
-        if language.grammar is None or len(content) > grammar.MAX_BYTES:
+        if language.grammar is None or len(content) > MAX_BYTES:
             return None
         try:
             content.decode("utf-8")
-            grammar.check(language.grammar.package, language.grammar.function, content)
+            check_by_grammar(language.grammar.package, language.grammar.function, content)
         except UnicodeDecodeError as error:
             return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
         except Problem as problem:
             return problem
-        except grammar.NoGrammar:
+        except NoGrammar:
             return None
         return True
 
@@ -241,17 +412,17 @@ class _Judge:
                 continue
             command = self._command(tool)
             left = self.deadline - time.monotonic()
-            if command is None or left <= 0 or not toolchain.is_there(command, self.subject.root):
+            if command is None or left <= 0 or not is_there(command, self.subject.root):
                 continue
             name = stem + (tool.written_as or extension)
             try:
-                toolchain.check(
+                check_by_toolchain(
                     command, name, content, seconds=left, cancelled=self.subject.cancelled
                 )
             except Problem as problem:
                 # Read as what it is not, a text ends sooner: a module as a script at its first import.
                 found = max(filter(None, (found, problem)), key=lambda p: p.line or 0)
-            except toolchain.TooSlow:
+            except TooSlow:
                 limit = f"{self.subject.setting.timeout:g} s"
                 self.subject.warn(
                     f"{GATE}: {command[0]} took over {limit}: the rest is not shown to it"
@@ -261,10 +432,10 @@ class _Judge:
         return found
 
     def _command(self, tool: _Tool) -> tuple[str, ...] | None:
-        from loki.action.strategies.dependency.interpreter import of_project
+        from loki.action.strategies.dependency.installed import interpreter_of_project
 
         root = self.subject.root
-        python = of_project(root) if "{python}" in tool.command else ""
+        python = interpreter_of_project(root) if "{python}" in tool.command else ""
         if python is None or (tool.needs and not (root / tool.needs).is_file()):
             return None
         return tuple(

@@ -1,6 +1,6 @@
 """YAML that people write, read into pydantic models; what is wrong is said with line and column.
 
-Size, depth and aliases are held to the limits of `loki.recognition.definition_source`.
+Size, depth and aliases are held to the limits of `loki.recognition.definition_file`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from loki.base.error import ConfigError
-from loki.recognition.definition_file import did_you_mean
-from loki.recognition.definition_source import Source
+from loki.recognition.definition_file import Source, did_you_mean
 
 _M = TypeVar("_M", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING
 
 from loki.base.log import log_event, quoted
 from loki.base.time import isoformat
-from loki.decision.drift.context_clear import Limits, Load, Trigger, trigger
-from loki.memory import ledger
+from loki.decision.drift.drift import Limits, Load, Trigger, trigger
+from loki.memory import session_context
 from loki.memory.attempt import DRIFT, Attempt
-from loki.memory.handoff import Handoff
-from loki.memory.ledger import DONE
-from loki.memory.session_context import SessionContext
-from loki.memory.task_progress import TaskProgress
+from loki.memory.session_context import DONE, Handoff, SessionContext, TaskProgress
 from loki.people.signal import CONTEXT_CLEAR_REQUESTED, Signal
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Proposal
     from loki.action.loop.drift_detector import DriftDetector
     from loki.action.loop.recorder import Recorder
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.people.signals import Signals
 
 RUNNING = "running"
@@ -177,9 +174,9 @@ class Conversation:
             ),
         )
 
-    def _ledger(self, state: str, reason: str) -> ledger.Ledger:
+    def _ledger(self, state: str, reason: str) -> session_context.Ledger:
         recorder, is_running = self.recorder, state == RUNNING
-        return ledger.of(
+        return session_context.ledger_of(
             recorder.task.id,
             recorder.task.title,
             self.progress,

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import Proposal
 from loki.action.checks.imports import Files, imports_of, resolve
 from loki.action.gates.added_lines import added_lines
-from loki.action.loop.drift_event import Drifted, DriftReviewed, ReportDrift, ReviewDrift
+from loki.action.loop.loop_events import Drifted, DriftReviewed, ReportDrift, ReviewDrift
 from loki.base.error import LokiError
 from loki.base.log import log_event
-from loki.base.token_estimate import clip_to_tokens
+from loki.base.tokens import clip_to_tokens
 from loki.decision.drift import drift
-from loki.decision.drift.change_relation import Goal, Kind, Touched
 from loki.decision.drift.drift import Drift, Proposed
-from loki.decision.drift.task_vocabulary import defined_in, imported_in, names_in
+from loki.decision.drift.task_relation import Goal, Kind, Touched, defined_in, imported_in, names_in
 from loki.memory.quote import one_line
 from loki.people.human_review import ReviewStatus
 from loki.people.signal import DRIFT_DETECTED, Signal

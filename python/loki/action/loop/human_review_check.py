@@ -19,8 +19,15 @@ from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.merge import Merge
 from loki.action.changes.tree import Tree
-from loki.action.loop.loop_events import Answered, Ask, Effect, Event, Execute, RunChecks
-from loki.action.loop.review_event import ReviewNeeded
+from loki.action.loop.loop_events import (
+    Answered,
+    Ask,
+    Effect,
+    Event,
+    Execute,
+    ReviewNeeded,
+    RunChecks,
+)
 from loki.action.task import TaskSpec
 from loki.base import codec
 from loki.base.error import LokiError
@@ -29,17 +36,16 @@ from loki.memory import store as documents
 from loki.memory.document_validation import kept_as
 from loki.memory.history import log_name
 from loki.memory.store import Store
-from loki.memory.task_outcome import Outcome
-from loki.people import review_trigger
+from loki.memory.task_record import Outcome
+from loki.people import human_review
 from loki.people.approval import Approvals
-from loki.people.human_review import HumanReview, ReviewStatus
-from loki.people.human_review_store import LONGEST, HumanReviews
-from loki.people.request_page import review_page
-from loki.people.review_trigger import (
+from loki.people.human_review import (
     COST,
     FAILED_RUNS,
     LOW_CONFIDENCE,
+    HumanReview,
     Proposed,
+    ReviewStatus,
     Rules,
     Trigger,
     is_about_done,
@@ -50,6 +56,8 @@ from loki.people.review_trigger import (
     of_question,
     of_security,
 )
+from loki.people.human_review_store import LONGEST, HumanReviews
+from loki.people.request import review_page
 
 logger = logging.getLogger("loki")
 
@@ -171,7 +179,7 @@ class HumanReviewCheck:
 
     def _is_agents_own(self, review: HumanReview) -> bool:
         """Whether it is a question of an agent's, which this project does not want to be asked."""
-        is_ours = review.reason in review_trigger.REASONS
+        is_ours = review.reason in human_review.REASONS
         return not is_ours and not self.rules.ambiguity
 
     def _before_checks(self) -> ReviewNeeded | None:

@@ -1,5 +1,8 @@
 """The closed loop as a pure machine: (state, event, now) → (state, effects).
 
+Nothing of the proposal is applied. A return to reasoning is no failed attempt: it touches neither the
+task's retries nor a pattern's, and what it cost counts for the budget.
+
 GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION (→ LAND) → SUCCESS; a failure in any is analyzed
 (`loki.decision.loop_policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
 No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
@@ -19,12 +22,19 @@ from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.merge import Merge, Merged
 from loki.action.checks.check import Report
-from loki.action.checks.missing_tests import missing_tests, missing_tests_failure
+from loki.action.checks.regression import missing_tests, missing_tests_failure
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
-from loki.action.loop.drift_event import Drifted, DriftReviewed
 from loki.action.loop.failure_analysis import analyze, other_strategy, reflected
-from loki.action.loop.loop_end import conclude, finish, interrupted, review_needed, succeed
+from loki.action.loop.loop_end import (
+    account,
+    conclude,
+    finish,
+    hold,
+    interrupted,
+    review_needed,
+    succeed,
+)
 from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
@@ -33,15 +43,21 @@ from loki.action.loop.loop_events import (
     Checked,
     CheckRegressions,
     Compared,
+    Drifted,
+    DriftReviewed,
     Edited,
     Effect,
     Event,
     Execute,
     Executed,
     Interrupted,
+    Keep,
     Malformed,
     Reflected,
     Refused,
+    ReportDrift,
+    ReviewDrift,
+    ReviewNeeded,
     RunChecks,
     StrategyResult,
     TakeBaseline,
@@ -59,19 +75,82 @@ from loki.action.loop.loop_state import (
     measured,
     paid,
     proposal_of,
+    record,
     say,
     to_mend,
     took_effect,
     with_current,
     without_request,
 )
-from loki.action.loop.loop_wait import account, hold
-from loki.action.loop.review_event import ReviewNeeded
-from loki.action.loop.scope_drift import on_scope_drift
-from loki.decision.loop_policy import (
-    Action,
-)
+from loki.base.log import quoted
+from loki.decision.drift.drift import Drift, DriftResponse, decide, worst
+from loki.decision.loop_policy import Action
+from loki.memory.attempt import DRIFT
 from loki.recognition.failure import Failure
+
+# --- What the loop does where a proposal leaves its task; pure, as the loop itself --------------------
+
+
+def on_scope_drift(
+    state: State, event: Drifted | DriftReviewed, now: datetime
+) -> tuple[State, tuple[Effect, ...], bool]:
+    """The state, what is to be done, and whether the agent is asked anew.
+
+    Args:
+        state: the state, an attempt in flight.
+        event: what drifted, or what a review of it said.
+        now: the time of day.
+    """
+    if isinstance(event, DriftReviewed):
+        return _reviewed(state, event, now)
+    verdict = decide(event.drifts, event.count, state.drift, has_reviewer=event.has_reviewer)
+    proposal = proposal_of(state)
+    line = say(
+        state,
+        f"drift={event.count} severity={worst(event.drifts)} move={verdict.move.value} "
+        f"reason={quoted(verdict.reason)}",
+        warning=True,
+    )
+    report = ReportDrift(event.drifts, proposal.agent)
+    if verdict.move is DriftResponse.PAUSE:
+        ask = replace(report, ask=verdict.reason)
+        after, ends = finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
+        return after, (line, ask, _kept(state, event.drifts, now), *ends), False
+    if verdict.move is DriftResponse.REVIEW:
+        return state, (line, report, ReviewDrift(proposal, event.drifts)), False
+    if verdict.move is DriftResponse.PASS:
+        return state, (line, report, Validate(proposal)), False
+    after = _sent_back(state, event.drifts)
+    return after, (line, report, _kept(state, event.drifts, now)), True
+
+
+def _reviewed(
+    state: State, event: DriftReviewed, now: datetime
+) -> tuple[State, tuple[Effect, ...], bool]:
+    said = "approved" if event.approved else "rejected"
+    line = say(
+        state,
+        f"drift review={said} by={quoted(event.by)} reason={quoted(event.reason)}",
+        warning=not event.approved,
+    )
+    if event.approved:
+        return state, (line, Validate(proposal_of(state))), False
+    return _sent_back(state, event.drifts), (line, _kept(state, event.drifts, now)), True
+
+
+def _sent_back(state: State, drifts: tuple[Drift, ...]) -> State:
+    """Back to reasoning: what was proposed may be proposed again, by who insists."""
+    digest = proposal_of(state).change.digest()
+    proposed = {key: shown for key, shown in state.proposed.items() if key != digest}
+    return replace(state, drift=state.drift.sent_back(drifts), proposed=proposed)
+
+
+def _kept(state: State, drifts: tuple[Drift, ...], now: datetime) -> Keep:
+    said = "; ".join(drift.detected_drift for drift in drifts)
+    return Keep(replace(record(state, now, DRIFT, None, None), error=said, phase=state.phase.value))
+
+
+# --- The closed loop as a pure machine: (state, event, now) → (state, effects) ------------------------
 
 
 class IllegalTransition(Exception):

@@ -27,6 +27,7 @@ from loki.action.loop.agent_call import (
     run_coroutine,
 )
 from loki.action.loop.loop import step
+from loki.action.loop.loop_end import left
 from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
@@ -40,15 +41,14 @@ from loki.action.loop.loop_events import (
     Refused,
 )
 from loki.action.loop.loop_state import Phase, State, usage
-from loki.action.loop.loop_wait import left
 from loki.action.loop.performer import Performer
 from loki.base.time import Clock
 from loki.decision.loop_policy import is_retryable
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 
 if TYPE_CHECKING:
-    from loki.decision.breaker_snapshot import BreakerSnapshot
-    from loki.decision.shared_breaker import SharedBreaker, SharedPermit
+    from loki.decision.breaker import BreakerSnapshot
+    from loki.decision.breakers import SharedBreaker, SharedPermit
 
 _T = TypeVar("_T")
 

@@ -14,12 +14,87 @@ from loki.action.changes.merge import Merge, Merged
 from loki.action.checks.check import Report
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
-from loki.action.loop.drift_event import DriftEffect, DriftEvent
-from loki.action.loop.review_event import ReviewNeeded
+from loki.decision.drift.drift import Drift
 from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
+
+# --- What the closed loop is told of drift, and what it asks for --------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """A proposal leaves its task, or somebody says that its agent does.
+
+    Attributes:
+        drifts: how, the most severe first; one or more.
+        count: drifts of the task since its context was cleared last, these included.
+        has_reviewer: an agent can be asked about it.
+    """
+
+    drifts: tuple[Drift, ...]
+    count: int = 1
+    has_reviewer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReviewed:
+    """The task was reviewed.
+
+    Attributes:
+        approved: the proposal serves the task after all.
+        by: who looked.
+        reason: why, a sentence.
+        drifts: what was looked at.
+    """
+
+    approved: bool
+    by: str
+    reason: str
+    drifts: tuple[Drift, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDrift:
+    """Have it looked at whether a proposal serves its task; answered by `DriftReviewed`."""
+
+    proposal: Proposal
+    drifts: tuple[Drift, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDrift:
+    """Keep drift in the log of signals; ``ask``: why a person has to look, or ""."""
+
+    drifts: tuple[Drift, ...]
+    agent: str
+    ask: str = ""
+
+
+DriftEvent: TypeAlias = Drifted | DriftReviewed
+DriftEffect: TypeAlias = ReviewDrift | ReportDrift
+
+
+# --- What the closed loop is told where a person has to decide before it goes on ----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewNeeded:
+    """A person is asked; what was to be done next is not done.
+
+    Attributes:
+        review: id of the request.
+        reason: what has to be decided, in a sentence or a few.
+        proposal: what the agent answered, where it asks the question itself.
+    """
+
+    review: str
+    reason: str
+    proposal: Proposal | None = None
+
+
+# --- What the closed loop is told (events) and what it asks for (effects) -----------------------------
 
 
 @dataclass(frozen=True, slots=True)

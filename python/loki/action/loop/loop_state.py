@@ -1,10 +1,14 @@
-"""What the closed loop knows, and how it is written down: immutable, no I/O, no clock."""
+"""What the closed loop knows, and how it is written down: immutable, no I/O, no clock.
+
+What is deleted or skipped is not mended, so that leaving tests out is no progress. A check that fails
+and names no failing test counts as one more thing that is not mended.
+"""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -12,25 +16,118 @@ from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.checks.check import EVIDENCE, Report
+from loki.action.checks.results.suite_results import FAILED, PASSED, inside
 from loki.action.gates.gate import Validation
-from loki.action.loop import attempt_progress as progress
-from loki.action.loop.attempt_progress import ProgressMeasure
-from loki.action.loop.claim_check import findings
+from loki.action.loop.agent_call import findings
 from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Reflected, Say, StrategyResult
 from loki.action.task import TaskSpec
 from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
-from loki.decision.drift.drift_policy import ScopeDrift
-from loki.decision.failure_history import FailureHistory
-from loki.decision.loop_policy import Decision, Limits
+from loki.decision.drift.drift import ScopeDrift
+from loki.decision.loop_policy import Decision, FailureHistory, Limits
 from loki.memory.attempt import Attempt
 from loki.memory.quote import one_line
 from loki.memory.reflection import Reflection
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
+
+# --- Whether an attempt came nearer to the end than any before it: pure, by what each test did --------
+
+Open = tuple[str, str]
+"""(check, test) of what is not mended; no test where the check names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressMeasure:
+    """How much was not mended when least was.
+
+    Attributes:
+        count: how many tests.
+        items: which; empty where only their number is known, as after a restart.
+    """
+
+    count: int
+    items: frozenset[Open] = frozenset()
+
+
+def still_failing(seen_failing: Set[Open], report: Report) -> frozenset[Open]:
+    """What fails, and what was seen failing and does not pass now.
+
+    Args:
+        seen_failing: (check, test) of every test that was seen failing.
+        report: what the checks say.
+
+    Example:
+        >>> still_failing({("pytest", "a")}, Report())
+        frozenset({('pytest', 'a')})
+    """
+    found = set(seen_failing)
+    for result in report.results:
+        name, tests = result.check.name, result.tests or {}
+        failing = {(name, test) for test, outcome in tests.items() if outcome == FAILED}
+        mended = {
+            (check, test)
+            for check, test in found
+            if check == name and (tests.get(test) == PASSED or _is_resolved(test, tests))
+        }
+        found = (found - mended) | failing
+        if not (result.passed or result.is_pending or failing):
+            found.add((name, ""))
+    return frozenset(found)
+
+
+def _is_resolved(test: str, tests: Mapping[str, str]) -> bool:
+    """A file that could not be loaded, whose tests are told of now."""
+    return test not in tests and bool(inside(test, tests))
+
+
+def fewest_failing(
+    fewest: ProgressMeasure | None, now: frozenset[Open], report: Report
+) -> ProgressMeasure:
+    """The least so far, with what is not mended now."""
+    if fewest is None or len(now) < fewest.count or not is_comparable(fewest, report):
+        return ProgressMeasure(len(now), now)
+    return fewest
+
+
+def is_comparable(fewest: ProgressMeasure | None, report: Report) -> bool:
+    """Whether what was measured was a count of tests, not a file or a whole check that did not start.
+
+    Args:
+        fewest: what was measured.
+        report: what the checks say now: of what did not start, the tests are told of.
+    """
+    told = {result.check.name: result.tests for result in report.results if result.tests}
+    hid = (
+        not test or _is_resolved(test, told[check])
+        for check, test in (fewest.items if fewest else ())
+        if check in told
+    )
+    return not any(hid)
+
+
+def progress_record(fewest: ProgressMeasure | None, now: Set[Open]) -> dict[str, Any] | None:
+    """What an attempt's record says of it; None where there is nothing to compare with."""
+    return None if fewest is None else {"unmended": len(now), "fewest_before": fewest.count}
+
+
+def of_record(record: Mapping[str, Any] | None) -> tuple[bool, int | None]:
+    """(whether it was progress, the fewest with it) by what `kept` gave.
+
+    Example:
+        >>> of_record({"unmended": 3, "fewest_before": 4}), of_record(None)
+        ((True, 3), (False, None))
+    """
+    now, before = ((record or {}).get(name) for name in ("unmended", "fewest_before"))
+    if not isinstance(now, int) or not isinstance(before, int):
+        return False, None
+    return now < before, min(now, before)
+
+
+# --- What the closed loop knows, and how it is written down: immutable, no I/O, no clock --------------
 
 ERROR_LENGTH = 200
 """Most characters of an error in a log line. Chosen, not measured."""
@@ -215,11 +312,11 @@ def proposal_of(state: State) -> Proposal:
 
 def measured(state: State, report: Report) -> State:
     """How much is left to mend, and whether that is less than ever before."""
-    now = progress.still_failing(state.seen_failing, report)
+    now = still_failing(state.seen_failing, report)
     if state.current is not None:
-        fewest = state.fewest if progress.is_comparable(state.fewest, report) else None
-        state = with_current(state, progress=progress.progress_record(fewest, now))
-    return replace(state, fewest=progress.fewest_failing(state.fewest, now, report))
+        fewest = state.fewest if is_comparable(state.fewest, report) else None
+        state = with_current(state, progress=progress_record(fewest, now))
+    return replace(state, fewest=fewest_failing(state.fewest, now, report))
 
 
 def awaited(state: State, report: Report) -> tuple[str, ...]:

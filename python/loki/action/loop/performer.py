@@ -1,4 +1,8 @@
-"""Performs the effects of the closed loop: the one place where the loop touches the world."""
+"""Performs the effects of the closed loop: the one place where the loop touches the world.
+
+What agents may give says `loki.people.signal`; what they may not stays in the change, and is
+refused there.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
+from loki.action.changes.change import Edit
 from loki.action.changes.executor import Executor
 from loki.action.changes.merge import Merge, Merged
 from loki.action.changes.project_copies import ProjectCopies
@@ -17,16 +22,15 @@ from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.checks.check_runner import CheckRunner
 from loki.action.checks.judge import Judge
-from loki.action.checks.judging.judging_watch import JudgingWatch
+from loki.action.checks.judging.touched_tests import JudgingWatch
 from loki.action.checks.regression import RegressionCheck
 from loki.action.gates import gate
 from loki.action.gates.gate_config import Gates
-from loki.action.loop import briefing, signal_emission
-from loki.action.loop.approach import approach
-from loki.action.loop.briefing import Facts
+from loki.action.loop import briefing
+from loki.action.loop.agent_call import approach
+from loki.action.loop.briefing import Facts, reflection_question
 from loki.action.loop.conversation_context import Conversation
 from loki.action.loop.drift_detector import DriftDetector
-from loki.action.loop.drift_event import ReportDrift, ReviewDrift
 from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_events import (
     Amend,
@@ -43,6 +47,8 @@ from loki.action.loop.loop_events import (
     Observe,
     Reflect,
     Reflected,
+    ReportDrift,
+    ReviewDrift,
     RunChecks,
     RunStrategy,
     Say,
@@ -53,20 +59,87 @@ from loki.action.loop.loop_events import (
     Waited,
 )
 from loki.action.loop.loop_state import error_field
-from loki.action.loop.recorder import Recorder
-from loki.action.loop.reflection_prompt import question
-from loki.action.loop.refused_proposal_store import RefusedProposal, RefusedProposalStore
+from loki.action.loop.recorder import Recorder, RefusedProposal, RefusedProposalStore
 from loki.action.processes.process import CommandResult
 from loki.action.strategies import strategy
 from loki.action.task import TaskSpec
+from loki.base.error import LokiError
 from loki.base.log import log_event, quoted, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback_policy import WORKS
 from loki.decision.sign_ranking import Subject, bearing
-from loki.people.agent_signal import signal_instructions
+from loki.people import signal
+from loki.people.human_review_store import HumanReviews
+from loki.people.signal import HUMAN_REVIEW_NEEDED, signal_instructions
 from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet
+
+# --- Signals in a proposal: files below ``.loki/signals/`` are given, not written to the project ------
+
+
+def emit_signals(
+    proposal: Proposal, task: TaskSpec, signals: Signals
+) -> tuple[Proposal, tuple[str, ...]]:
+    """Give the signals of a proposal; from whom they come and for which task is said by loki.
+
+    Args:
+        proposal: what an agent answered.
+        task: what it worked on.
+        signals: where they go.
+
+    Returns:
+        The proposal without them, and the names of what was given.
+    """
+    kept: list[Edit] = []
+    found: list[str] = []
+    for edit in proposal.change.edits:
+        if edit.after is None or not _is_signal(edit):
+            kept.append(edit)
+            continue
+        given = signal.emitted_signals(
+            edit.path, edit.after, agent=proposal.agent, task_id=task.id, goal=task.title
+        )
+        for one in given:
+            try:
+                found.append(_give(one, signals))
+            except LokiError as error:
+                log_event(task.id, f"signal {one.kind} could not be given: {error}", warning=True)
+    if len(kept) == len(proposal.change.edits):
+        return proposal, ()
+    for label in found:
+        log_event(task.id, f"signal={quoted(label)} agent={quoted(proposal.agent or 'caller')}")
+    change = replace(proposal.change, edits=tuple(kept))
+    return replace(proposal, change=change), tuple(found)
+
+
+def _give(given: signal.EmittedSignal, signals: Signals) -> str:
+    data = given.data
+    if given.kind != HUMAN_REVIEW_NEEDED:
+        return signals.emit(given.kind, given.name, data).label
+    # Asked once more by the next attempt, it still is one question.
+    asked = HumanReviews(signals.store, signals.clock).ask(
+        reason=data["reason"],
+        task_id=data["task_id"],
+        context=data.get("context", ""),
+        severity=data["severity"],
+        agent=data["agent"],
+        blocking=data["blocking"],
+        alternatives=data.get("alternatives_considered", ()),
+    )
+    return f"{given.kind} {asked.id}"
+
+
+def _is_signal(edit: Edit) -> bool:
+    return (
+        edit.path.startswith(signal.AGENT_SIGNALS)
+        and edit.mode != "symlink"
+        and edit.size == len(edit.after or b"")
+        and not signal.why_signal_refused(edit.path, edit.after)
+    )
+
+
+# --- Performs the effects of the closed loop: the one place where the loop touches the world ----------
 
 _T = TypeVar("_T")
 
@@ -244,7 +317,7 @@ class Performer:
 
     def reflection_request(self, effect: Reflect) -> ReflectionRequest:
         """What the agent is asked about an attempt that failed."""
-        text, attempt = question(effect, self.task.title), effect.facts.attempt
+        text, attempt = reflection_question(effect, self.task.title), effect.facts.attempt
         return ReflectionRequest(text, self.task.id, attempt, self.root, self.cancelled)
 
     # --- the phases ---------------------------------------------------------------------------------
@@ -348,7 +421,7 @@ class Performer:
         proposal = self.drafts.accepted(proposal, self._shown())
         gave = ""
         if self.signals is not None:
-            proposal, given = signal_emission.emit_signals(proposal, self.task, self.signals)
+            proposal, given = emit_signals(proposal, self.task, self.signals)
             gave = "; ".join(f"gave {label}" for label in given)
         if proposal.description.strip():
             return proposal

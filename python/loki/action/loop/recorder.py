@@ -1,35 +1,370 @@
-"""Keeps what the loop learns: attempts, signs, the task's record and its pages."""
+"""Keeps what the loop learns: attempts, signs, the task's record and its pages.
+
+It outlives the process, so that who goes on with the task begins with it.
+
+Secrets are not kept: a command that holds one is kept masked, and has to be said again.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+import shlex
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
-from loki.action.loop import episodic, task_specification
+from loki.action.agent_protocol import Proposal
+from loki.action.changes.change import Change
+from loki.action.changes.tree import Tree
+from loki.action.checks.check import Check
+from loki.action.gates.gate import Validation
+from loki.action.loop import failure_analysis
 from loki.action.loop.loop_events import Amend, Finish, Keep, Note, Observe
 from loki.action.task import TaskSpec
+from loki.base.error import LokiError, UsageError
 from loki.base.log import log_event
+from loki.base.markup import inline
+from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
-from loki.memory import task_record
-from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import AttemptSummary
+from loki.decision.budget import Budget
+from loki.decision.honesty import rules
+from loki.memory import front_matter, task_record
+from loki.memory import store as documents
+from loki.memory.attempt import Attempt, AttemptSummary
 from loki.memory.dead_letter import DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
+from loki.memory.document_validation import kept_as
 from loki.memory.history import History
-from loki.memory.intervention import Intervention, last_attempt_before, words_of
 from loki.memory.learning.learned_rules import Learned
+from loki.memory.quote import one_line, quoted
 from loki.memory.reflection import Reflections
 from loki.memory.signs import Signs
 from loki.memory.store import Store
-from loki.memory.task_outcome import Outcome
-from loki.memory.task_record import Awaited
-from loki.people.escalation import Escalation
-from loki.people.escalation_answer import answer_sentence, with_answer
+from loki.memory.task_record import (
+    Awaited,
+    Intervention,
+    KeptBudget,
+    KeptCheck,
+    Outcome,
+    TaskRecord,
+    last_attempt_before,
+    words_of,
+)
+from loki.people.escalation import Escalation, answer_sentence, with_answer
 from loki.people.escalations import Escalations
 from loki.people.human_review import HUMAN_REVIEW
-from loki.people.request_page import approval_page
+from loki.people.request import approval_page
 from loki.recognition.pattern import PatternSet
+
+# --- Keeps what a task proposed last and what was refused: ``tasks/<id>/refused.json`` ----------------
+
+logger = logging.getLogger("loki")
+
+
+def refused_document(task_id: str) -> str:
+    """Name of what is kept, in a store."""
+    return f"tasks/{task_id}/refused.json"
+
+
+def forget_refused(store: Store, task_id: str) -> None:
+    """Nothing begins with it any more."""
+    if store.get(refused_document(task_id)) is not None:
+        store.update(refused_document(task_id), lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedProposal:
+    """What was refused.
+
+    Attributes:
+        change: what is kept of it, each edit with what it replaces.
+        told: what is said of it, Markdown.
+    """
+
+    change: Change
+    told: str
+
+
+@kept_as(r"tasks/[^/]+/refused\.json")
+@dataclass
+class _Refused:
+    execution: int = -1
+    told: str = ""
+    change: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class RefusedProposalStore:
+    """What one execution of a task proposed and what was refused, the last of it.
+
+    Args:
+        store: where it is kept.
+        task_id: the task.
+        execution: another one begins anew, without it.
+        root: the project.
+    """
+
+    store: Store
+    task_id: str
+    execution: int
+    root: Path
+    _draft: RefusedProposal | None = field(default=None, init=False)
+    _is_loaded: bool = field(default=False, init=False)
+
+    def current(self, tree: Tree) -> RefusedProposal | None:
+        """What the next attempt begins with; None: the project as it is.
+
+        Args:
+            tree: the project as it is: what somebody has changed since is left as it is.
+        """
+        kept = self._load()
+        if kept is None:
+            return None
+        change = failure_analysis.remaining_change(kept.change, self.root, tree)
+        if not change.edits:
+            self.drop()
+            return None
+        if len(change.edits) < len(kept.change.edits):
+            others = sorted(set(kept.change.paths) - set(change.paths))
+            said = "Changed in the project meanwhile, and left as they are there"
+            kept = RefusedProposal(
+                change, f"{kept.told}\n\n{said}: {', '.join(map(repr, others))}."
+            )
+        return replace(kept, change=change)
+
+    def accepted(self, proposal: Proposal, tree: Tree) -> Proposal:
+        """A proposal as one of the project: made to what was refused, unless it begins afresh."""
+        change, is_marked = failure_analysis.without_mark(proposal.change)
+        afresh = proposal.afresh or is_marked
+        kept = self.current(tree)
+        if kept is None:
+            return replace(proposal, change=change, afresh=afresh)
+        is_empty = change.is_empty
+        if afresh:
+            change = failure_analysis.on_project(change, kept.change, tree)
+        elif not is_empty:
+            change = failure_analysis.amended(kept.change, change, tree)
+        if change.is_empty and (afresh or not is_empty):
+            self.drop()  # it would leave the project as it is
+        return replace(proposal, change=change, afresh=afresh)
+
+    def refused(self, change: Change, tree: Tree, validation: Validation | None = None) -> None:
+        """Keep a proposal that was refused; nothing of it is in the project.
+
+        Args:
+            change: what was proposed.
+            tree: the project: what somebody has changed since is left out.
+            validation: why it was refused; one that violates security is for a person alone. None:
+                it could not be applied.
+        """
+        if validation is not None and validation.security:
+            return
+        violations = validation.blocking if validation else ()
+        keeps = failure_analysis.remaining_change(change, self.root, tree)
+        if not keeps.edits:
+            return  # nothing of it can stand: what was kept before still does
+        self._draft = RefusedProposal(
+            keeps, failure_analysis.refusal_text(keeps, change, violations)
+        )
+        self._is_loaded = True
+        data = {"version": 1, "execution": self.execution, "told": self._draft.told}
+        described = keeps.to_dict()
+        # With its secrets masked it would be another file: such a one is not kept.
+        described["edits"] = [edit for edit in described["edits"] if masked(edit) == edit]
+        self.store.put(
+            refused_document(self.task_id), json.dumps({**data, "change": described}) + "\n"
+        )
+
+    def drop(self) -> None:
+        """It is in the project, or nobody wants it any more."""
+        if self._load() is not None:
+            self._draft = None
+            forget_refused(self.store, self.task_id)
+
+    def _load(self) -> RefusedProposal | None:
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._draft = self._read()
+        return self._draft
+
+    def _read(self) -> RefusedProposal | None:
+        kept = documents.load_as(_Refused, self.store, refused_document(self.task_id))
+        if kept is None or kept.execution != self.execution:
+            return None
+        try:
+            return RefusedProposal(Change.from_dict(kept.change), kept.told)
+        except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
+            self.store.set_aside(refused_document(self.task_id))
+            logger.warning(
+                "%s: what was refused cannot be read, and is begun anew without: %s",
+                refused_document(self.task_id),
+                error,
+            )
+            return None
+
+
+# ------------------------------------------------------------------------------------------------------
+# A task's specification as it is kept in ``task.json``, so that its id is enough to go on with
+# it.
+
+MASKED = "masked"
+
+SPECIFIED = frozenset(field.name for field in fields(TaskSpec))
+"""Fields of a task's record that say what is to be achieved, and within which limits."""
+
+
+def kept_command(words: Sequence[str]) -> dict[str, Any]:
+    """A command as it is kept; ``masked`` is true where it held a secret and so cannot be run again.
+
+    Example:
+        >>> kept_command(["pytest", "-q"])
+        {'command': ['pytest', '-q']}
+        >>> kept_command(["agent", "--password", "hunter2hunter2"])["masked"]
+        True
+    """
+    joined = shlex.join(words)
+    masked = mask_secrets(joined)
+    if masked == joined:
+        return {"command": list(words)}
+    return {"command": [masked], MASKED: True}
+
+
+def record_of(spec: TaskSpec) -> TaskRecord:
+    """What is kept of a specification, secrets masked; nothing of how the task stands."""
+    asked = {name: _plain(getattr(spec, name)) for name in SPECIFIED - {"checks", "budget"}}
+    checks = tuple(map(_kept_check, spec.checks))
+    return TaskRecord(**asked, checks=checks, budget=KeptBudget(**asdict(spec.budget)))
+
+
+def spec_of(record: TaskRecord, checks: Sequence[Check] | None = None) -> TaskSpec:
+    """The specification in a task's record.
+
+    Args:
+        record: what is kept of a task.
+        checks: used instead of those in the record; None: those in the record.
+
+    Raises:
+        UsageError: a check held a secret, or the record cannot be read.
+    """
+    flaws = [one for one in record.flaws if one.split(".")[0].split(":")[0] in SPECIFIED]
+    try:
+        if flaws or not record:  # fewer checks, or no budget, would be another task
+            raise ValueError(flaws[0] if flaws else "nothing is kept")
+        asked = {name: getattr(record, name) for name in SPECIFIED - {"checks", "budget"}}
+        limits = record.budget or KeptBudget()
+        return TaskSpec(
+            **asked,
+            checks=tuple(map(_check_of, record.checks) if checks is None else checks),
+            budget=Budget(limits.attempts, limits.seconds, limits.tokens, limits.cost),
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"what is kept of task {record.id} is damaged ({error}): begin it anew with `loki run`"
+        ) from error
+
+
+def _kept_check(check: Check) -> KeptCheck:
+    said = {name: _plain(getattr(check, name)) for name in _CHECK}
+    return KeptCheck(**{**said, "timeout": check.timeout, **_command(check.command)})
+
+
+def _command(words: Sequence[str]) -> dict[str, Any]:
+    kept = kept_command(words)
+    return {**kept, "command": tuple(kept["command"])}
+
+
+def _plain(value: Any) -> Any:
+    return mask_secrets(value) if isinstance(value, str) else value
+
+
+_CHECK = ("kind", "name", "pattern", "expected", "description")
+
+
+def _check_of(kept: KeptCheck) -> Check:
+    if kept.masked:
+        raise UsageError(
+            f"the check `{' '.join(kept.command)}` holds a secret, which loki does not keep: "
+            "say the checks again (--check)"
+        )
+    said = {name: getattr(kept, name) for name in _CHECK}
+    said["name"] = said["name"] or " ".join(kept.command)
+    return Check(kept.command, **said, timeout=kept.timeout)
+
+
+# ------------------------------------------------------------------------------------------------------
+# Rationalizations and red flags on a page for people: one a task, in ``.loki/memory/episodic/``.
+
+FOLDER = "memory/episodic/"
+
+MOST = 50
+"""Findings on a page, the newest. Chosen, not measured."""
+
+
+def episodic_document(store: Store, task: str, title: str, attempt: Attempt) -> None:
+    """Add an attempt's findings to its task's page.
+
+    Args:
+        store: where memory is kept.
+        task: the task's id; title: its title.
+        attempt: it has findings.
+    """
+    new = [
+        {"attempt": attempt.attempt, "at": attempt.timestamp, **finding}
+        for finding in attempt.findings
+    ]
+
+    def add(text: str | None) -> str:
+        return render_episodic(task, title, [*known(text), *new][-MOST:])
+
+    store.update(f"{FOLDER}rationalizations-{task}.md", add)
+
+
+def known(text: str | None) -> list[dict[str, Any]]:
+    """The findings of a page; none where there is no page, or none that can be read."""
+    try:
+        fields = front_matter.parse(text or "")[0]
+    except ValueError:
+        return []
+    kept = fields.get("findings")
+    return [one for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
+
+
+def render_episodic(task: str, title: str, findings: list[dict[str, Any]]) -> str:
+    """The page: its findings as data, then for people."""
+    head = front_matter.front_matter(
+        {
+            "entity_name": f"memory.episodic.rationalizations.{task}",
+            "namespace": "memory.episodic",
+            "category": "episodic",
+            "task_id": task,
+            "updated_at": findings[-1].get("at") if findings else None,
+            "tags": ["rationalization", *sorted({str(one.get("id")) for one in findings})],
+            "findings": findings,
+        }
+    )
+    parts = [f"# What was said without evidence: {inline(one_line(title))}"]
+    parts += [_entry(one) for one in findings]
+    return head + "\n" + "\n\n".join(parts) + "\n"
+
+
+def _entry(finding: Mapping[str, Any]) -> str:
+    rule = rules().rules.get(str(finding.get("id")))
+    name = rule.name if rule else one_line(str(finding.get("id")))
+    lines = [
+        f"## Attempt {inline(str(finding.get('attempt')))}: {inline(name)}",
+        "",
+        f"- said: {quoted(str(finding.get('quote', '')))}",
+    ]
+    if finding.get("evidence"):
+        lines.append(f"- recorded: {quoted(str(finding['evidence']))}")
+    if rule:
+        lines += [f"- why it is wrong: {rule.why}", f"- required: {rule.action}"]
+    return "\n".join(lines)
+
+
+# --- Keeps what the loop learns: attempts, signs, the task's record and its pages ---------------------
 
 Findings = tuple[Mapping[str, Any], ...]
 
@@ -146,7 +481,7 @@ class Recorder:
         if attempt.findings:
             ids = ",".join(dict.fromkeys(finding["id"] for finding in attempt.findings))
             log_event(self.task.id, f"attempt={attempt.attempt} findings={ids}", warning=True)
-            episodic.document(self.store, self.task.id, self.task.title, attempt)
+            episodic_document(self.store, self.task.id, self.task.title, attempt)
 
     def amend(self, effect: Amend) -> None:
         """Note that another strategy than the recorded one was used."""
@@ -248,7 +583,7 @@ class Recorder:
     def save_task(self, outcome: Outcome | None) -> None:
         """Keep what the task is and how it stands."""
         record = replace(
-            task_specification.record_of(self.task),
+            record_of(self.task),
             agent=self.agent,
             execution=self.execution,
             updated_at=isoformat(self.clock.now()),

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loki.action.loop.attempt_progress import ProgressMeasure, of_record
+from loki.action.loop.loop_state import ProgressMeasure, of_record
 from loki.base.error import UsageError
-from loki.decision.failure_history import FailureHistory, PastFailure
+from loki.decision.loop_policy import FailureHistory, PastFailure
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention, last_attempt_before
-from loki.memory.task_outcome import Outcome
-from loki.memory.task_record import TaskRecord
+from loki.memory.task_record import Intervention, Outcome, TaskRecord, last_attempt_before
 
 if TYPE_CHECKING:
     from loki.action.loop.loop_state import LoopSettings, State

@@ -6,10 +6,115 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loki.action.pipelines.pipeline_spec import PipelineSpec, StageSpec
+from loki.base import codec
+from loki.base.codec import kept
 from loki.base.time import isoformat
+from loki.memory.task_record import EXIT_CODES
+
+if TYPE_CHECKING:
+    from loki.action.pipelines.pipeline_file import Condition
+
+
+# --- A pipeline as data: what its stages are, and what each asks for ----------------------------------
+
+MODES = ("plan", "agent")
+BACKOFFS = ("exponential", "linear", "fixed")
+ROLLBACKS = ("none", "undo", "all")
+CLOSED_LOOP = "closed-loop-execution"
+"""The skill that names the loop itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How a stage that failed is tried again.
+
+    Attributes:
+        max_attempts: tries in all, 1 to 10.
+        backoff: exponential, linear or fixed.
+        initial_delay_seconds: wait before the second try, 1 to 300.
+    """
+
+    max_attempts: int = 1
+    backoff: str = "exponential"
+    initial_delay_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a stage hands on.
+
+    Attributes:
+        name: what inputs call it.
+        file: the project's file that it is; None: a document, or a summary of the changes.
+    """
+
+    name: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """One stage, as its file has it.
+
+    Attributes:
+        id: names it; agent: name of the agent that works on it.
+        description: what it is to achieve.
+        mode: ``plan`` writes documents, ``agent`` is the closed loop.
+        inputs: names of parameters and of outputs of earlier stages; outputs: what it hands on.
+        condition: whether it runs at all; None: always.
+        requires_approval: a person must agree before it begins.
+        timeout_seconds: wall time for all its tries.
+        retry: how it is tried again.
+        rollback: when it finally failed: none, undo, all, or commands.
+        skill: what its agent is told to use; None: nothing but the closed loop.
+        checks: commands that decide; kind, complexity: as of a task.
+        digest: differs where anything of it was edited.
+    """
+
+    id: str
+    agent: str
+    description: str
+    mode: str = "agent"
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    condition: Condition | None = None
+    requires_approval: bool = False
+    timeout_seconds: float = 1800.0
+    retry: Retry = Retry()
+    rollback: str | tuple[str, ...] = "none"
+    skill: str | None = None
+    checks: tuple[str, ...] = ()
+    kind: str = "feature"
+    complexity: str = "medium"
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSpec:
+    """A whole pipeline.
+
+    Attributes:
+        name, description: what it is.
+        stages: in their order.
+        parameters: name to default; None: it must be given.
+        max_attempts: attempts of all stages together, or None; max_seconds: wall time, or None.
+    """
+
+    name: str
+    stages: tuple[StageSpec, ...]
+    description: str = ""
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
+    max_attempts: int | None = None
+    max_seconds: float | None = None
+
+    def stage(self, id_: str) -> StageSpec | None:
+        """The stage of an id."""
+        return next((stage for stage in self.stages if stage.id == id_), None)
+
+
+# --- What a pipeline's machine knows, is told (events) and asks for (effects): immutable, no I/O ------
 
 
 class Phase(str, Enum):
@@ -351,3 +456,130 @@ def page_of_approval(state: RunState, id_: str, now: datetime) -> str:
     """Name of the page that asks for leave, relative to ``.loki/``."""
     stamp = isoformat(now).replace("-", "").replace(":", "")
     return f"escalations/{stamp}-{state.task_id(id_)}.md"
+
+
+# --- How a run of a pipeline ended, for good or for now -----------------------------------------------
+
+OUT_OF_BUDGET = frozenset({"budget", "timeout"})
+"""Triggers of a failure that a limit caused."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutcome:
+    """How a stage stands.
+
+    Attributes:
+        id: the stage's; task_id: of the task in which it works, for `loki show`.
+        status: waiting, running, success, skipped, failed, escalated, paused or interrupted.
+        tries: how often it was tried; attempts: of its loop in all of them.
+        seconds: of work on it.
+        files, pattern, reason, trigger, page: as of a task's `loki.Outcome`.
+        outputs: names of what it handed on.
+    """
+
+    id: str
+    task_id: str
+    status: str
+    tries: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
+    files: tuple[str, ...] = kept(name="files_modified", default=())
+    pattern: str | None = kept(name="failure_pattern", default=None)
+    reason: str = ""
+    trigger: str = ""
+    page: str | None = None
+    outputs: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {**codec.fields_of(self), "seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineOutcome:
+    """How a run of a pipeline ended.
+
+    Attributes:
+        run: its id, for `loki pipeline show` and `resume`.
+        pipeline: the pipeline's name.
+        status: success, failed, escalated, paused or interrupted; running, where it was killed.
+        stage: id of the stage that it stands at, or None.
+        attempts: of all stages together.
+        stages: how each stands, in their order.
+        reason: one sentence; trigger: short name of what ended it, or "": approval, rejected,
+            budget, timeout, or that of the stage's task.
+        page: what a person is to read, relative to ``.loki/``, or None.
+        seconds: of work on it.
+        retry_at: when a breaker that paused it may let a call through; None: nobody knows.
+        rollback: what was done after a stage had failed.
+    """
+
+    run: str
+    pipeline: str
+    status: str
+    stage: str | None = None
+    attempts: int = 0
+    stages: tuple[StageOutcome, ...] = ()
+    reason: str = ""
+    trigger: str = ""
+    page: str | None = None
+    seconds: float = 0.0
+    retry_at: datetime | None = None
+    rollback: tuple[RollbackStep, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of ``loki pipeline run``."""
+        if self.status == "failed" and self.trigger in OUT_OF_BUDGET:
+            return 5
+        return EXIT_CODES.get(self.status, 1)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths that stages have changed, each once."""
+        return tuple(dict.fromkeys(path for stage in self.stages for path in stage.files))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        said = codec.fields_of(self)
+        behind = {name: said.pop(name) for name in ("stages", "rollback")}
+        rounded = {"seconds": round(self.seconds, 3), "files_modified": list(self.files)}
+        return {**said, **rounded, **behind}
+
+
+def outcome_of(state: RunState) -> PipelineOutcome:
+    """How a run stands, as its outcome."""
+    at = state.current if state.at else None
+    stages = tuple(_stage(state, stage.id) for stage in state.spec.stages)
+    return PipelineOutcome(
+        state.run,
+        state.spec.name,
+        state.status or "running",
+        state.at,
+        state.attempts,
+        stages,
+        state.reason,
+        state.trigger,
+        at.page if at else None,
+        state.spent,
+        at.retry_at if at and state.phase is Phase.PAUSED else None,
+        state.rollback,
+    )
+
+
+def _stage(state: RunState, id_: str) -> StageOutcome:
+    stage = state.of(id_)
+    return StageOutcome(
+        id_,
+        state.task_id(id_),
+        stage.status,
+        stage.tries,
+        stage.attempts,
+        stage.spent,
+        stage.files,
+        stage.pattern,
+        stage.reason,
+        stage.trigger,
+        stage.page,
+        stage.outputs,
+    )

@@ -26,8 +26,7 @@ from loki.action.processes.command_line import (
     leading_assignments,
     not_runnable_message,
 )
-from loki.action.processes.head_tail_buffer import HeadTailBuffer
-from loki.action.processes.process import ProgramNotFound
+from loki.action.processes.process import HeadTailBuffer, ProgramNotFound
 from loki.base.error import UsageError
 
 if TYPE_CHECKING:

@@ -16,14 +16,20 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from loki.action.changes.git import git_folder, setting_files
-from loki.action.gates.jsonc import plain
+from loki.action.gates.data_parsers import plain_json
 from loki.base import atomic_file, codec
 from loki.base.path_containment import is_part, part
+
+# ------------------------------------------------------------------------------------------------------
+# What decides how loki works: compared before and after each command, and put back where it
+# changed.
 
 LOG = "logs/rules.jsonl"
 """What was put back, in the workspace's folder; answers to it are appended."""
@@ -348,7 +354,7 @@ def keys_of(keys: Sequence[str], settings: bytes) -> Any:
         {}
     """
     try:
-        said = json.loads(plain(settings.decode("utf-8")) or "{}")
+        said = json.loads(plain_json(settings.decode("utf-8")) or "{}")
     except (ValueError, RecursionError):
         return settings
     return {key: said[key] for key in keys if key in said} if isinstance(said, dict) else settings
@@ -399,3 +405,31 @@ def _give_way(folder: str, project: Path) -> None:
             if os.path.lexists(place) and not os.path.isdir(place):
                 os.unlink(place)
     os.makedirs(folder, exist_ok=True)
+
+
+# --- Which settings of command-line agents name programs to run; the data: ``hook-settings.yml`` ------
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FILE = Path(__file__).with_name("hook-settings.yml")
+
+
+def hook_settings(project: Path, environment: Mapping[str, str]) -> Iterator[Watched]:
+    """The settings that decide what runs beside agents in a project.
+
+    Args:
+        project: its folder.
+        environment: variables, some of which say where a user's settings are.
+    """
+    known = _known()
+    for name in known["project"]:
+        yield Watched(str(project / name))
+    part = partial(keys_of, tuple(known["keys"]))
+    for one in known["user"]:
+        folder = environment.get(one["variable"]) or os.path.expanduser(one["folder"])
+        yield Watched(os.path.join(folder, one["file"]), part)
+
+
+@cache
+def _known() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), Loader=_Loader)  # noqa: S506 - the safe one
+    return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from loki.action.loop.loop_events import StrategyResult
-from loki.action.strategies.code_excerpts import around, fitted, merged
-from loki.action.strategies.error_locations import locations
+from loki.action.strategies.context_expand import around, fitted, locations, merged
 from loki.action.strategies.expected_actual import differences
 from loki.action.strategies.strategy_context import StrategyContext
 

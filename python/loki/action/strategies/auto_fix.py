@@ -9,11 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from loki.action.checks.command_detection import detect
-from loki.action.checks.launched_program import Invocation
+from loki.action.checks.command_detection import Invocation, detect
 from loki.action.loop.loop_events import StrategyResult
 from loki.action.processes.command_line import why_not_runnable
-from loki.action.strategies.dependency.ecosystem import ecosystems
+from loki.action.strategies.dependency.manifest_requirements import ecosystems
 from loki.action.strategies.strategy_context import StrategyContext, StrategyNotApplicable
 from loki.recognition.fix import fixes_for, fixes_of
 

@@ -17,7 +17,7 @@ from loki.adapters.hooks.hooked_agents import AGENTS, HookedAgent
 
 if TYPE_CHECKING:
     from loki.adapters.monitor.monitor import Monitor
-    from loki.decision.monitor.monitor_policy import Reaction
+    from loki.decision.monitor.monitor_state import Reaction
 
 PROBE = "LokiProbe"
 """An event that no agent has: `loki hook status` finds out with it whether a command line works."""

@@ -2,21 +2,38 @@
 
 What is an outage is retried, and the breaker counts it; every other exception passes untouched, and so
 does the client's own once the retries are spent.
+
+Who is to be asked next is the framework's to say, and it says so at once: a member is asked once, and not at
+all while its breaker is open. Only where none answers the whole is asked again, after a wait.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from loki.agents.client_outage import outage
-from loki.agents.endpoint import CallUsage, ChainOptions, Endpoint
-from loki.agents.fallback_chain import ChainRun
-from loki.agents.fallback_driver import adrive, drive
+from loki.agents.agent_report import Report, shows_outage
+from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint
+from loki.agents.fallback_driver import adrive, asleep, drive, spread
+from loki.agents.model_call import outage
+from loki.agents.preset import preset
 from loki.base.error import AgentError, BreakerOpen, LLMError
+from loki.decision.monitor.monitor_state import Failed, Passed
+from loki.decision.monitor.tool_command import Effect
+from loki.execution.resilience import ways
+
+if TYPE_CHECKING:
+    from loki.agents.fallback_chain import Circuit
+    from loki.decision.breakers import SharedPermit
+    from loki.workspace import Workspace
+
+
+# ------------------------------------------------------------------------------------------------------
+# One call of a model through a breaker, with waits between retries: for clients that others own.
 
 T = TypeVar("T")
 Judge: TypeAlias = Callable[[Exception], Exception]
@@ -237,3 +254,224 @@ def seen(error: Exception, heard: list[Exception]) -> Exception:
         return error
     is_ours = isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}
     return error if is_ours or not heard else heard[-1]
+
+
+# --- What the breaker of a tool is told: what the call reached was down, or is there ------------------
+
+
+def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
+    """Tell a breaker of a call, where that was an outage, or one may be over.
+
+    Args:
+        breaker: of what the call reached.
+        event: what came of it.
+        output: what it gave, or what it raised.
+    """
+    is_outage = _is_outage(event, output)
+    permit = breaker.try_acquire()
+    if permit is None:
+        return
+    is_probe = getattr(permit, "is_probe", False)
+    if is_outage:
+        permit.failure(str(event.failure) if isinstance(event, Failed) else "")
+    elif isinstance(event, Passed) and not (is_probe and event.call.effect is Effect.READ):
+        permit.success()  # what only reads may not have reached anything: it closes nothing
+    else:
+        permit.ignore()
+
+
+def _is_outage(event: Passed | Failed, output: object) -> bool:
+    """Whether what it reached is down; a bug in the tool's own code is not, whatever its text says."""
+    match = event.failure.match if isinstance(event, Failed) else None
+    if match is None or not match.is_infrastructure:
+        return False
+    if not isinstance(output, Exception):
+        return True
+    from loki.action.loop.agent_call import is_outage  # loaded once a tool has raised
+
+    return is_outage(output)
+
+
+# --- The breaker of a service that a program asks by itself, and again: what it reports is counted ----
+
+
+class ReportedCalls:
+    """Calls of a program to its service, one after the other.
+
+    Args:
+        workspace: whose breakers count.
+        program: as `loki.agents.preset.preset` knows it.
+    """
+
+    def __init__(self, workspace: Workspace, program: str) -> None:
+        self._preset = preset(program)
+        self._ways = workspace.once(ways)
+        self._breaker = self._ways.breakers[self._preset.breaker]
+        self._permit: SharedPermit | None = None
+
+    def begin(self) -> None:
+        """Before the program is asked.
+
+        Raises:
+            BreakerOpen: its service is known to be down.
+        """
+        self.end()
+        self._permit = self._breaker.guard()
+
+    async def abegin(self, wait: float | None = None) -> None:
+        """The same, once the service may be asked.
+
+        Args:
+            wait: seconds to wait for that, all pauses together; None: as the workspace says.
+
+        Raises:
+            BreakerOpen: it may not be asked in that time.
+        """
+        until = self._ways.clock.monotonic() + (self._ways.wait if wait is None else wait)
+        while True:
+            try:
+                await asyncio.to_thread(self.begin)
+                return
+            except BreakerOpen as refusal:
+                seconds = refusal.retry_after
+                if seconds is None or seconds > until - self._ways.clock.monotonic():
+                    raise
+            await asleep(self._ways.clock, spread(seconds), threading.Event())
+
+    def passed(self) -> None:
+        """An answer came."""
+        self._tell(None)
+
+    def failed(self, error: str, kind: str = "", status: int | None = None) -> None:
+        """A call failed; the program may make another.
+
+        Args:
+            error: what was said; kind: what the program calls it, or "".
+            status: the HTTP status, where it tells.
+        """
+        self._tell(Report(error=error, kind=kind, status=status))
+
+    def end(self) -> None:
+        """No answer came: that says nothing of the service."""
+        if self._permit is not None:
+            self._permit.ignore()
+            self._permit = None
+
+    def _tell(self, failed: Report | None) -> None:
+        permit, self._permit = self._permit or self._breaker.try_acquire(), None
+        if permit is None:
+            return
+        if failed is None:
+            permit.success()
+        elif shows_outage(self._preset, failed):
+            permit.failure(failed.error)
+        else:
+            permit.ignore()
+
+
+# ------------------------------------------------------------------------------------------------------
+# A framework's own fallback model: each of its members passes a breaker of its own, and the whole
+# waits.
+
+_NAME = "the fallback model"
+"""Of the whole, in messages."""
+
+
+class FallbackCalls:
+    """One call of such a model; make one for each.
+
+    Args:
+        ways: how is asked.
+        task: what it is for, or "".
+        wait: seconds that the whole waits, all pauses together; None: as ``ways`` say.
+    """
+
+    def __init__(self, ways: ChainOptions, task: str = "", wait: float | None = None) -> None:
+        self._ways, self._task, self._wait = ways, task, wait
+        # What came of members since the whole was asked, and what they raised for that.
+        self._said: list[tuple[Exception, Exception]] = []
+
+    def member(self, name: str, function: Callable[[], T]) -> T:
+        """Ask one member once.
+
+        Args:
+            name: of its breaker.
+            function: makes one call.
+
+        Raises:
+            BreakerOpen: its breaker lets nothing out; nothing was called.
+            Exception: whatever the function raised.
+        """
+        try:
+            return call(self._ways, name, self._task, function, 0.0, retries=0)
+        except Exception as error:
+            raised = self._noted(error)
+        raise raised  # out here, so that the caller's own exception gets no context of ours
+
+    async def amember(self, name: str, function: Callable[[], Awaitable[T]]) -> T:
+        """The same without blocking the event loop."""
+        try:
+            return await acall(self._ways, name, self._task, function, 0.0, retries=0)
+        except Exception as error:
+            raised = self._noted(error)
+        raise raised
+
+    def whole(self, function: Callable[[], T]) -> T:
+        """Ask the whole, and again after a wait where outages and open breakers left it without an answer.
+
+        Args:
+            function: asks the framework's model, which asks its members through `member`.
+
+        Raises:
+            BreakerOpen: no member may be asked before a time.
+            Exception: whatever the function raised.
+        """
+
+        def ask() -> T:
+            self._said.clear()
+            return function()
+
+        # Members have counted what their calls took.
+        ways = replace(self._ways, meter=None)
+        return call(ways, _NAME, self._task, ask, self._wait, judged=self._judged, is_whole=True)
+
+    async def awhole(self, function: Callable[[], Awaitable[T]]) -> T:
+        """The same without blocking the event loop."""
+
+        async def ask() -> T:
+            self._said.clear()
+            return await function()
+
+        ways = replace(self._ways, meter=None)
+        how = {"judged": self._judged, "is_whole": True}
+        return await acall(ways, _NAME, self._task, ask, self._wait, **how)
+
+    def _noted(self, error: Exception) -> Exception:
+        """What a member is to raise: what its client did, where that was called at all."""
+        cause = error.__cause__
+        is_asked = isinstance(error, BreakerOpen) and isinstance(cause, Exception)
+        raised = cause if is_asked and isinstance(cause, Exception) else error
+        self._said.append((error, raised))
+        return raised
+
+    def _judged(self, error: Exception, _name: str, ways: ChainOptions) -> Exception:
+        """An outage, a refusal, or what nobody asks again for: by what came of all members."""
+        closed = [one for one, _ in self._said if isinstance(one, BreakerOpen)]
+        others = [one for one, _ in self._said if not isinstance(one, BreakerOpen)]
+        down = [one for one in (outage(e, "", ways.clock.now()) for e in others) if one is not None]
+        if (
+            others
+            and self._said[-1] == (error, others[-1])
+            and not outage(error, "", ways.clock.now())
+        ):
+            return NoOutage(error)  # nobody was asked after it: a bug, or its owner wants it so
+        if not down:
+            return min(closed, key=_wait) if closed else NoOutage(error)
+        waits = [one.retry_after for one in down] + [one.retry_after for one in closed]
+        known = [one for one in waits if one is not None]
+        soonest = min(known) if all(one.retry_after is not None for one in down) else None
+        return LLMError(str(down[0]), down[0].kind, retry_after=soonest)
+
+
+def _wait(error: BreakerOpen) -> float:
+    return float("inf") if error.retry_after is None else error.retry_after

@@ -6,53 +6,469 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 
 from __future__ import annotations
 
+import json
+import logging
+import os
+import posixpath
+import re
 import threading
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from urllib.parse import quote
 
-from loki.adapters.monitor.monitor_sessions import LocalSession, Session, SharedSession
-from loki.adapters.monitor.path_mapping import mapped_folders
-from loki.adapters.monitor.received_call import NAME, is_outside, known_call, received_call
-from loki.adapters.monitor.tool_breakers import tell
+from loki.adapters.monitor.breaker_call import tell
 from loki.base.error import AgentStuck, UsageError
+from loki.base.path_exists import path_exists
+from loki.base.secret import mask_output, mask_secrets, masked
 from loki.base.time import Clock, argument_seconds, isoformat
 from loki.decision.monitor.check_evidence import ended
-from loki.decision.monitor.monitor_policy import (
+from loki.decision.monitor.monitor_policy import refusal, step
+from loki.decision.monitor.monitor_state import (
     NOTHING,
     Ended,
     Failed,
     FailuresReset,
     Finished,
     MonitorEvent,
+    MonitorRules,
+    MonitorState,
     Passed,
     Reaction,
     Started,
-    refusal,
-    step,
 )
-from loki.decision.monitor.monitor_state import MonitorRules, MonitorState
-from loki.decision.monitor.tool_call import ToolCall, is_steering
-from loki.decision.monitor.value_text import short
+from loki.decision.monitor.tool_call import Known, ToolCall, in_file, is_steering, known
+from loki.decision.monitor.tool_command import Effect, knowledge
+from loki.decision.monitor.tool_result import (
+    Outcome,
+    ends,
+    error_in,
+    exit_code_in,
+    extent,
+    is_wrong_form,
+    outcome,
+    says_failed,
+    short,
+    unframed,
+)
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resilience import ways
 from loki.execution.workspace_runs import Runs
 from loki.memory.sign import Sighting
-from loki.memory.tool_failure import ToolFailure, ToolFailures
+from loki.memory.store import Masked, Store
+from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
+from loki.recognition.failure import Failure, recognize
+from loki.recognition.pattern import HIGH
 from loki.runtime import Runtime
 
 if TYPE_CHECKING:
-    from loki.adapters.monitor.fallback_calls import FallbackCalls
-    from loki.agents.endpoint import ChainOptions, Circuits
+    from loki.adapters.monitor.breaker_call import FallbackCalls
+    from loki.agents.fallback_chain import ChainOptions, Circuits
     from loki.base.time import Duration
     from loki.memory.signs import Signs
+    from loki.workspace import Workspace
+
+
+# --- Folders of the place where an agent works, and what they are here: those of a container ----------
+
+_BEFORE = r"(\x1b\[[0-?]*[ -/]*[@-~]|file://|(?<![\w.~@+%/\\-]))"
+"""A colour, or the beginning of an address; else nothing that may belong to a path."""
+
+_AFTER = r"(?=[/\s\"'`:,;)\]>]|\Z)"
+
+
+def mapped_folders(mapped: Mapping[str, str] | None, root: Path) -> dict[str, str]:
+    """Folders there, and the absolute ones that they are here.
+
+    Args:
+        mapped: as a person gives them: what they are here is relative to the project.
+        root: the project's folder.
+
+    Raises:
+        UsageError: one of them is no absolute path, or is ``/``, or what it is here is no path.
+
+    Example:
+        >>> mapped_folders({"/workspace/": "."}, Path("/home/me/shop"))
+        {'/workspace': '/home/me/shop'}
+    """
+    found: dict[str, str] = {}
+    for there, here in (mapped or {}).items():
+        if not isinstance(there, str) or not is_folder_there(there):
+            raise UsageError(
+                f"mapped: found {there!r}, expected an absolute path of a folder other than /, "
+                "such as /workspace"
+            )
+        if not isinstance(here, str) or "\0" in here:
+            raise UsageError(
+                f"mapped[{there!r}]: found {here!r}, expected a folder relative to the project, "
+                'such as "."'
+            )
+        found[_plain(there)] = os.path.normpath(os.path.join(root, here))
+    return found
+
+
+def is_folder_there(path: str) -> bool:
+    """Whether a path can be mapped.
+
+    Example:
+        >>> [is_folder_there(one) for one in ("/app", "/", "", "app", "C:\\\\w")]
+        [True, False, False, False, False]
+    """
+    return path.startswith("/") and "\0" not in path and _plain(path) != "/"
+
+
+def _plain(path: str) -> str:
+    return "/" + posixpath.normpath(path).strip("/")
+
+
+def as_here(text: str, mapped: Mapping[str, str]) -> str:
+    """A text with the folders here for those there, where one begins a path.
+
+    Example:
+        >>> as_here("/app/x.py imports /usr/src/app/y.py", {"/app": "/home/me"})
+        '/home/me/x.py imports /usr/src/app/y.py'
+    """
+    there = [one for one in mapped if one in text]
+    if not there:
+        return text
+    names = "|".join(re.escape(one) for one in sorted(there, key=len, reverse=True))
+    return re.sub(f"{_BEFORE}({names}){_AFTER}", lambda m: m[1] + mapped[m[2]].rstrip("/"), text)
+
+
+# ------------------------------------------------------------------------------------------------------
+# What came of a tool's call: whether it failed, with what, and whether it is about the project at
+# all.
+
+_TAG = re.compile(r"</?[a-z_]+>")
+_SENTENCE = re.compile(r".{1,299}?(?:[.!?](?=\s|$)|$)")
+_COMPLAINS = re.compile(
+    r"(?i)error|fail|exception|invalid|n't |not |cannot|could ?not|unable|denied|refused|missing"
+    r"|unknown|must |exactly|no "
+)
+_BLAMES = re.compile(r"(?i)^(?:error|exception)(?:\s+executing\s+\w+)?:\s+")
+
+NAME, WORD, PATH = 200, 300, 1_000
+"""Characters of a tool's name, of a word of what its command runs, and of a path, that are kept of a call.
+Of longer ones both ends are, and a hash. Chosen, not measured."""
+
+
+def known_call(call: ToolCall) -> Known:
+    """What is known of a call, of a bounded size but for its command: a session's file has much of it."""
+    if len(call.name) > NAME:
+        call = replace(call, name=short(call.name, NAME))
+    found = known(call)
+    programs = tuple(tuple(short(word, WORD) for word in one) for one in found.programs)
+    return replace(found, path=short(found.path, PATH), programs=programs)
+
+
+def received_call(
+    workspace: Workspace,
+    call: Known,
+    output: str | bytes | BaseException,
+    ok: bool | None,
+    exit_code: int | None,
+    mapped: Mapping[str, str] | None = None,
+) -> Passed | Failed:
+    """What a call is to the monitor.
+
+    Args:
+        workspace: the project.
+        call: the call.
+        output: what it gave, or what it raised.
+        ok: whether it went well, as its caller says; None: nobody says.
+        exit_code: of its command, where it is known.
+        mapped: folders of the place where the agent works, and those of the project that they are.
+    """
+    is_raised = isinstance(output, BaseException)
+    if isinstance(output, BaseException):
+        output, ok = "".join(traceback.format_exception(output)), bool(ok)
+    if isinstance(output, str):
+        output, file = unframed(output)
+        call = in_file(call, file)
+    text = ends(output if isinstance(output, str) else output.decode("utf-8", "replace"))
+    runs = call.effect is Effect.RUN or call.is_check or call.also_runs
+    if exit_code is None and runs:
+        exit_code = exit_code_in(text)
+    if ok is None and exit_code is None and call.effect is not Effect.READ and is_wrong_form(text):
+        return Failed(replace(call, fits=False, talks=True), Failure.of(_refusal(text)))
+    said = outcome(text, exit_code)
+    if not call.is_check and knowledge().not_yet.search(text[:2000]):
+        call = replace(call, waits=call.waits or (ok is not False and not is_raised))
+    if call.stashes and "No local changes" in text:
+        call = replace(call, stashes=False)
+    ok = _went_well(call, said, text, ok, exit_code)
+    said = said.of(runs_tests=call.runs_tests)
+    if ok:
+        return Passed(call, said)
+    whole = mask_output(output) if isinstance(output, bytes) else mask_secrets(output)
+    text = whole if isinstance(whole, str) else whole.decode("utf-8", "replace")
+    failure = _failure(workspace, call, text, exit_code, mapped or {})
+    if ok is None and not _shows_failure(failure, said):
+        return Passed(call, said)
+    return Failed(call, bounded(failure), extent(text), said)
+
+
+def _went_well(
+    call: Known, said: Outcome, text: str, ok: bool | None, exit_code: int | None
+) -> bool | None:
+    """Whether a call went well, as far as that is told; None: what is recognized decides.
+
+    What a shell tells of `pytest | tail` is tail's: there the output decides, and so it does where nobody
+    tells anything.
+    """
+    if exit_code == 1 and call.asks:
+        return True
+    if ok is None and exit_code is not None:
+        ok = exit_code == 0
+    if ok and call.is_hidden:
+        ok = None
+    if ok is not None:
+        return ok
+    if said.is_red and (call.is_check or call.effect is Effect.RUN):
+        return False
+    if said.is_green:
+        return True
+    runs = call.effect is Effect.RUN or call.also_runs
+    changes = call.effect is Effect.WRITE and not call.also_runs
+    if exit_code is None and says_failed(
+        text, changes=changes, runs=runs, reads=call.effect is Effect.READ
+    ):
+        return False
+    return None if call.is_check else True
+
+
+def _shows_failure(failure: Failure, said: Outcome) -> bool:
+    """Whether what was recognized in a check's output says that it failed, where nobody else does."""
+    if not said.has_begun:
+        return True
+    known = bool(failure.error_type or failure.error_code or failure.path)
+    return bool(failure.tests) or (failure.is_specific and failure.confidence >= HIGH and known)
+
+
+def _failure(
+    workspace: Workspace,
+    call: Known,
+    text: str,
+    exit_code: int | None,
+    mapped: Mapping[str, str],
+) -> Failure:
+    """What failed. Of a tool that refuses what it is given it is what it says first."""
+    text = as_here(text, mapped)
+    failure = recognize(
+        text,
+        command=call.command or None,
+        exit_code=exit_code,
+        root=str(workspace.root),
+        patterns=workspace.patterns,
+        exists=path_exists(workspace.root),
+    )
+    is_known = failure.error_type or failure.error_code or failure.tool or failure.path
+    is_program = call.effect is Effect.RUN or call.also_runs or call.is_check
+    if is_program or is_known or (failure.match and failure.match.is_infrastructure):
+        return failure
+    said = error_in(text) or _refusal(text)
+    return failure if not said or said == failure.message else Failure.of(said)
+
+
+def _refusal(text: str) -> str:
+    """What a tool says first of what is wrong; without such words its first line that has any."""
+    lines = [_BLAMES.sub("", _TAG.sub("", line).strip()) for line in text.splitlines()[:40]]
+    told = [line for line in lines if any(c.isalpha() for c in line) and not line.endswith(":")]
+    said = next(filter(_COMPLAINS.search, told), told[0] if told else "")
+    found = _SENTENCE.match(said)
+    return found[0] if found else said[:300]
+
+
+def is_outside(call: Known, root: Path, mapped: Mapping[str, str] | None = None) -> bool:
+    """Whether a call changes a file that is not the project's: no check reads it, and it is no try.
+
+    Args:
+        call: the call.
+        root: the project's folder.
+        mapped: folders of the place where the agent works, and those of the project that they are. A
+            folder that this machine has not is taken for one of such a place.
+    """
+    if call.effect is not Effect.WRITE or not os.path.isabs(call.path):
+        return False
+    if any(_is_in(call.path, there) for there in mapped or ()):
+        return False
+    try:
+        path, folder = os.path.realpath(call.path), os.path.realpath(root)
+    except (OSError, ValueError):  # no file has such a name: NUL, half of a character
+        return False
+    if _is_in(path, folder):
+        return False
+    top = "/" + path.split("/", 2)[1]
+    return os.path.exists(top)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == os.path.normpath(folder)
+
+
+# --- Where the state of a monitored session is: in memory, or in a file that processes share ----------
+
+FOLDER = "state/sessions/"
+
+MOST_SESSIONS = 100
+"""Sessions that are kept, those written last. Chosen, not measured."""
+
+LONGEST_NAME = 100
+"""Characters of a session's file name. Chosen, not measured."""
+
+LARGEST = 256 * 1024
+"""Characters of a session's file: of a larger one the oldest sightings are dropped. Chosen."""
+
+T = TypeVar("T")
+Change = Callable[[MonitorState], tuple[MonitorState, T]]
+
+logger = logging.getLogger("loki")
+
+
+class Session(Protocol):
+    """The state of an agent's session."""
+
+    def change(self, change: Change[T]) -> T:
+        """Make one change; nobody's comes in between."""
+
+    def read(self) -> MonitorState:
+        """As it is now."""
+
+
+class LocalSession:
+    """A session of this process alone."""
+
+    def __init__(self) -> None:
+        self._state = MonitorState()
+        self._lock = threading.Lock()
+
+    def change(self, change: Change[T]) -> T:
+        """Make one change; nobody's comes in between."""
+        with self._lock:
+            self._state, answer = change(self._state)
+            return answer
+
+    def read(self) -> MonitorState:
+        """As it is now."""
+        return self._state
+
+
+class SharedSession:
+    """A session that processes share through a file of the workspace.
+
+    Args:
+        store: the workspace's.
+        name: of the session, any text.
+        rules: what counts.
+    """
+
+    def __init__(self, store: Store, name: str, rules: MonitorRules) -> None:
+        self._store, self._rules = store, rules
+        self.document = document_of(name)
+        self._lock = threading.Lock()
+        self._known: tuple[str, MonitorState] = ("", MonitorState())
+
+    def change(self, change: Change[T]) -> T:
+        """Make one change; nobody's comes in between."""
+        answers: list[T] = []
+        is_new = False
+
+        def rewrite(text: str | None) -> str:
+            nonlocal is_new
+            is_new = text is None
+            before = self._parsed(text, damaged=self._store.set_aside)
+            after, answer = change(before)
+            answers[:] = [answer]
+            if after is before and text is not None:
+                return Masked(text)
+            new = dumped(after)
+            self._known = new, after
+            return new
+
+        with self._lock:
+            # What a crash of the machine loses of it is seen again; the disk need not be waited for.
+            self._store.update(self.document, rewrite, durable=False)
+        if is_new:
+            self._sweep()
+        return answers[0]
+
+    def read(self) -> MonitorState:
+        """As it is now."""
+        return self._parsed(self._store.get(self.document))
+
+    def _parsed(
+        self, text: str | None, damaged: Callable[[str], None] = lambda _: None
+    ) -> MonitorState:
+        if text is None:
+            return MonitorState()
+        known, state = self._known
+        if text == known:
+            return state
+        try:
+            return MonitorState.from_dict(json.loads(text), self._rules.signs)
+        except (ValueError, TypeError, RecursionError) as error:
+            logger.warning("%s is damaged (%s): begun anew", self.document, error)
+            damaged(self.document)
+            return MonitorState()
+
+    def _sweep(self) -> None:
+        """Remove the sessions that were not written for the longest time."""
+        names = self._store.names(FOLDER)
+        if len(names) <= MOST_SESSIONS:
+            return
+        by_age = sorted(names, key=lambda name: self._store.written_at(name) or 0.0)
+        for name in by_age[:-MOST_SESSIONS]:
+            if name != self.document:
+                self._store.update(name, lambda _old: None, durable=False)
+
+
+def document_of(session: str) -> str:
+    """The file of a session, relative to ``.loki/``.
+
+    Example:
+        >>> document_of("0f3a-77"), document_of("../../x")
+        ('state/sessions/0f3a-77.json', 'state/sessions/%2E.%2F..%2Fx.json')
+    """
+    name = quote(session, safe="", errors="backslashreplace") or "%00"
+    if name.startswith("."):
+        name = f"%2E{name[1:]}"
+    if len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 17]}-{sha256(name.encode()).hexdigest()[:16]}"
+    return f"{FOLDER}{name}.json"
+
+
+def dumped(state: MonitorState) -> Masked:
+    """A state as text of a bounded size, secrets masked; without its oldest sightings where it is long."""
+    data = state.head()
+    lines = [sighting.line for sighting in state.seen.sightings]
+    left = LARGEST - len(json.dumps(data)) - sum(len(line) + 2 for line in lines)
+    for index, line in enumerate(lines):
+        if left >= 0:
+            lines = lines[index:]
+            break
+        left += len(line) + 2
+        name = state.seen.sightings[index].failure.fingerprint
+        if name in data["looks"]:
+            left += len(json.dumps({name: data["looks"].pop(name)}))
+    else:
+        lines = []
+    rest = json.dumps(masked(data))
+    return Masked(f'{rest[:-1]}, "sightings": [\n{_joined(lines)}\n]}}\n')
+
+
+def _joined(lines: list[str]) -> str:
+    return ",\n".join(lines)
+
+
+# --- Watches an agent's tool calls and model calls, and says something where they lead nowhere --------
 
 _Stepped: TypeAlias = tuple[MonitorState, MonitorState, Reaction]
 P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Monitor:
@@ -395,7 +811,7 @@ class Monitor:
 
     def fallback_calls(self) -> FallbackCalls:
         """One call of a model whose members are asked in turn by somebody else: each through its breaker."""
-        from loki.adapters.monitor.fallback_calls import FallbackCalls
+        from loki.adapters.monitor.breaker_call import FallbackCalls
 
         return FallbackCalls(self._ways, self.task, self.wait)
 

@@ -17,7 +17,7 @@ from loki.cli.common import Project, show_json, since_moment
 from loki.cli.show import find
 
 if TYPE_CHECKING:
-    from loki.memory.summary import Summary
+    from loki.memory.attempt_metrics import Summary
     from loki.workspace import Workspace
 
 HTML = (".html", ".htm")
@@ -78,7 +78,7 @@ def summarize(
         tasks: ids of the tasks; all where nothing is said.
         since: only executions whose last attempt began then or later.
     """
-    from loki.memory.summary import Summary
+    from loki.memory.attempt_metrics import Summary
 
     summary = Summary()
     for execution, attempts in workspace.executions(tasks):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from loki.base.html import escaped
-from loki.cli.report import chart
+from loki.base.markup import escaped
+from loki.cli.report import document
 from loki.cli.report.document import (
     Bars,
     Block,
@@ -120,10 +120,10 @@ def _block(block: Block, charts: Iterator[int]) -> str:
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Bars):
-        return _figure(block.title, chart.bars, block, charts)
+        return _figure(block.title, document.bars, block, charts)
     if isinstance(block, Stacks):
-        return _figure(block.title, chart.stacks, block, charts)
-    return _figure(block.title, chart.curve, block, charts)
+        return _figure(block.title, document.stacks, block, charts)
+    return _figure(block.title, document.curve, block, charts)
 
 
 def _figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loki.base.markdown import inline
+from loki.base.markup import inline
 from loki.cli.report.document import Block, Cell, Document, Facts, Link, Table, Text
 
 

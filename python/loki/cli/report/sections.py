@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loki.analysis.period import Axis, axis
+from loki.analysis.aggregates import Axis, axis
 from loki.base.text_format import amount, span
 from loki.cli.report.document import (
     Bars,
@@ -22,7 +22,7 @@ from loki.cli.report.document import (
     Table,
     Text,
 )
-from loki.memory.summary import (
+from loki.memory.attempt_metrics import (
     ENOUGH_USES,
     NO_PATTERN,
     RELIABLE,

@@ -1,23 +1,43 @@
 """Drift: a proposal that leaves what its task is about, seen before a byte of it is applied.
 
 What a proposal touches and runs is held against what is known of the task
-(`loki.decision.drift.change_relation`
+(`loki.decision.drift.task_relation`
 says which files it is about, and how far others are from them). Deterministic, total on any change,
 no model is asked; where nothing is known that a file could be far from, nothing is above ``low``.
 How well it does is measured: ``python -m benchmarks.drift``. Why it is so: ``docs/design/drift.md``.
+
+In this order:
+
+1. high or critical                          → pause: a person looks
+2. the same drift again                      → pass, or review where somebody can: it was told of it
+3. `MAX_RETURNS` returns in an execution    → pause: it does not come back to its task
+4. the third or more since the last clear    → back to reasoning, with a cleared context
+5. the second                                → review: approved it passes, else back to reasoning
+6. the first                                 → back to reasoning, and a warning
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from typing import Any, Literal
 
-from loki.decision.drift.change_relation import SHARE, SMALL, Goal, Relation, Touched, is_test
-from loki.decision.drift.path_kinds import kinds_of_path, stem_of
-from loki.decision.drift.task_vocabulary import known
+from loki.decision.drift.task_relation import (
+    SHARE,
+    SMALL,
+    Goal,
+    Relation,
+    Touched,
+    is_test,
+    kinds_of_path,
+    known,
+    stem_of,
+)
+
+# --- Drift: a proposal that leaves what its task is about, seen before a byte of it is applied --------
 
 Severity = Literal["low", "medium", "high", "critical"]
 
@@ -229,3 +249,183 @@ def _paths(paths: Sequence[str]) -> str:
     shown = sorted(paths)
     rest = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     return f"{', '.join(shown[:SHOWN])}{rest}"
+
+
+# ------------------------------------------------------------------------------------------------------
+# What follows from drift: pure, a table from (what drifted, how often, what was said before) to
+# effects.
+
+REVIEWED, CLEARED = 2, 3
+"""Drifts since the last clear from which on a task is reviewed, and its context cleared, as the
+specification has it."""
+
+MAX_RETURNS = 6
+"""Times that an execution is sent back at most: two whole rounds up to a clear. Chosen, not measured."""
+
+PAUSE_RANK = rank("high")
+
+
+class DriftResponse(str, Enum):
+    """What the loop does about drift."""
+
+    RETURN = "return"
+    REVIEW = "review"
+    PASS = "pass"  # noqa: S105 - no password
+    PAUSE = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeDrift:
+    """How a task has drifted in this execution.
+
+    Attributes:
+        told: what it was sent back for (`Drift.keys`).
+        returns: how often it was.
+    """
+
+    told: frozenset[str] = frozenset()
+    returns: int = 0
+
+    def sent_back(self, drifts: Sequence[Drift]) -> ScopeDrift:
+        """The same after it was sent back once more."""
+        keys = frozenset().union(*(drift.keys for drift in drifts))
+        return replace(self, told=self.told | keys, returns=self.returns + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftDecision:
+    """What is to be done, and why.
+
+    Attributes:
+        move: return, review, pass or pause.
+        reason: one sentence.
+    """
+
+    move: DriftResponse
+    reason: str
+
+
+def decide(
+    drifts: Sequence[Drift], count: int, before: ScopeDrift, *, has_reviewer: bool = False
+) -> DriftDecision:
+    """What to do about the drift of a proposal.
+
+    Args:
+        drifts: one or more.
+        count: drifts of the task since its context was cleared last, these included.
+        before: what it was told already.
+        has_reviewer: an agent can be asked.
+
+    Example:
+        >>> drift = Drift("fix a", "works on b.py", "medium", 2, ("b.py",))
+        >>> decide([drift], 1, ScopeDrift()).move.value
+        'return'
+        >>> decide([drift], 2, ScopeDrift().sent_back([drift])).move.value
+        'pass'
+    """
+    severity, said = worst(drifts) or "low", drifts[0].detected_drift
+    if rank(severity) >= PAUSE_RANK:
+        return DriftDecision(DriftResponse.PAUSE, f"drift of severity {severity}: {said}")
+    if all(drift.keys <= before.told for drift in drifts):
+        move, why = (
+            (DriftResponse.REVIEW, "the same drift again")
+            if has_reviewer
+            else (DriftResponse.PASS, "told of it once, it insists")
+        )
+    elif before.returns >= MAX_RETURNS:
+        move, why = DriftResponse.PAUSE, f"sent back {before.returns} times, it still drifts"
+    elif count >= CLEARED:
+        move, why = DriftResponse.RETURN, f"drift {count} since the last context clear"
+    elif count >= REVIEWED:
+        move, why = DriftResponse.REVIEW, f"drift {count} in this task"
+    else:
+        move, why = DriftResponse.RETURN, "drift"
+    return DriftDecision(move, f"{why}: {said}")
+
+
+# --- When a conversation is begun anew: one table; pure -----------------------------------------------
+
+ITERATIONS = 25
+CONVERSATION = 50 * 1024
+SAME_ERROR = 3
+"""Attempts, bytes of briefings and answers, and times of one error: as the specification has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What has come together since the context was cleared last.
+
+    Attributes:
+        drifts: lines of drift.
+        iterations: attempts of this session.
+        conversation: bytes of what was told and answered.
+        same_error: how often the most frequent error came.
+        requested: who asks for it, or "".
+    """
+
+    drifts: int = 0
+    iterations: int = 0
+    conversation: int = 0
+    same_error: int = 0
+    requested: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From where on it is cleared; 0 switches one off."""
+
+    drifts: int = CLEARED
+    iterations: int = ITERATIONS
+    conversation: int = CONVERSATION
+    same_error: int = SAME_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why a context is cleared: a short name, and a sentence."""
+
+    name: str
+    reason: str
+
+
+TRIGGERS: tuple[tuple[str, Callable[[Load, Limits], bool], str], ...] = (
+    ("requested", lambda load, _: bool(load.requested), "{load.requested} asks for it"),
+    (
+        "drifts",
+        lambda load, limits: 0 < limits.drifts <= load.drifts,
+        "{load.drifts} drifts since the last clear",
+    ),
+    (
+        "same_error",
+        lambda load, limits: 0 < limits.same_error <= load.same_error,
+        "the same error {load.same_error} times",
+    ),
+    (
+        "iterations",
+        lambda load, limits: 0 < limits.iterations <= load.iterations,
+        "{load.iterations} iterations",
+    ),
+    (
+        "conversation",
+        lambda load, limits: 0 < limits.conversation < load.conversation,
+        "{load.conversation} bytes of conversation",
+    ),
+)
+"""(Name, when, sentence), the most telling first."""
+
+
+def trigger(load: Load, limits: Limits = Limits()) -> Trigger | None:
+    """Why a context is to be cleared now; None: it is not.
+
+    Args:
+        load: what has come together.
+        limits: from where on.
+
+    Example:
+        >>> trigger(Load(iterations=24)) is None, trigger(Load(iterations=25)).name
+        (True, 'iterations')
+    """
+    for name, is_due, sentence in TRIGGERS:
+        if is_due(load, limits):
+            return Trigger(name, sentence.format(load=load))
+    return None

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from loki.decision.monitor.monitor_state import Evidence, MonitorState, RunningCall
-from loki.decision.monitor.output_outcome import Outcome
 from loki.decision.monitor.tool_call import Known
-from loki.decision.monitor.tool_knowledge import knowledge
+from loki.decision.monitor.tool_command import knowledge
+from loki.decision.monitor.tool_result import Outcome
 from loki.recognition.failure import Failure
 
 MOST_GOING = 16

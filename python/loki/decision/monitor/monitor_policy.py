@@ -46,24 +46,30 @@ from hashlib import sha256
 from typing import Any
 
 from loki.decision.monitor import check_evidence
-from loki.decision.monitor.attribution import changes_of_call, covers, is_waiting_for_service
-from loki.decision.monitor.monitor_events import NOTHING as NOTHING  # noqa: PLC0414 - names of this room
-from loki.decision.monitor.monitor_events import Ended as Ended  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Failed as Failed  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import FailuresReset as FailuresReset  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Finished as Finished  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import MonitorEvent as MonitorEvent  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Passed as Passed  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Reaction as Reaction  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Started as Started  # noqa: PLC0414
-from loki.decision.monitor.monitor_events import Step
-from loki.decision.monitor.monitor_state import MonitorRules, MonitorState
-from loki.decision.monitor.monitor_text import refusal_text
-from loki.decision.monitor.recurring_failure import on_old_failure, on_recurring_failure
+from loki.decision.monitor.monitor_state import (
+    NOTHING,
+    Ended,
+    Failed,
+    FailuresReset,
+    Finished,
+    MonitorEvent,
+    MonitorRules,
+    MonitorState,
+    Passed,
+    Reaction,
+    Started,
+    Step,
+)
 from loki.decision.monitor.repeated_action import (
+    changes_of_call,
+    covers,
+    is_waiting_for_service,
     on_broken_file,
+    on_old_failure,
     on_printing_command,
+    on_recurring_failure,
     on_refused_input,
+    refusal_text,
     repetition_key,
     same_call,
     same_change,
@@ -73,7 +79,8 @@ from loki.decision.monitor.repeated_action import (
     with_age,
     without_expired,
 )
-from loki.decision.monitor.tool_call import Effect, Known
+from loki.decision.monitor.tool_call import Known
+from loki.decision.monitor.tool_command import Effect
 from loki.memory.sign import Seen
 from loki.recognition.failure import Failure
 

@@ -1,30 +1,287 @@
 """What an agent does again, to the letter: a call, an answer, a change, an output, an error. Pure.
 
+A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
+
 Each rule takes the state and gives the state after it, with what is to be said; the table of all of them is
 `loki.decision.monitor.monitor_policy`. What a failure is that comes back after changes:
-`loki.decision.monitor.recurring_failure`.
+`loki.decision.monitor.repeated_action`.
+
+The table of all that a monitor says: `loki.decision.monitor.monitor_policy`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from loki.decision.monitor.attribution import TRIED, attempts_to_fix, names_in_failure
-from loki.decision.monitor.monitor_events import NOTHING, Failed, Passed, Reaction, Step
-from loki.decision.monitor.monitor_state import FIRST, MonitorRules, MonitorState, Repetition
-from loki.decision.monitor.monitor_text import (
-    broken_text,
-    call_text,
-    change_text,
-    error_text,
-    output_text,
-    talk_text,
-    time_text,
+from loki.decision.monitor.monitor_state import (
+    FIRST,
+    LATER,
+    NOTHING,
+    UNTOUCHED,
+    Failed,
+    Inspection,
+    Kind,
+    MadeChange,
+    MonitorRules,
+    MonitorState,
+    Passed,
+    Reaction,
+    Repetition,
+    Step,
 )
-from loki.decision.monitor.tool_call import Effect, Known
+from loki.decision.monitor.tool_call import Known
+from loki.decision.monitor.tool_command import Effect, knowledge
+from loki.memory.quote import one_line, quoted
+from loki.memory.sign import Seen, Sighting, observe, render_failure, render_sign
 from loki.recognition.failure import Failure
 from loki.recognition.signature import normalize
+from loki.recognition.similarity import same_failure
+
+# --- What an agent reads of what is said to it: a failure that came back, a call made again -----------
+
+_OFTEN = 2
+"""Times more than the first that something is named after which the words are plain. Chosen."""
+
+
+def repeat_text(sighting: Sighting, first: int, *, stops: bool = False) -> str:
+    """A failure that came back: the sign, and what it is for.
+
+    Args:
+        sighting: the failure.
+        first: at how many sightings it is named for the first time: the more, the plainer.
+        stops: the agent is stuck.
+    """
+    more = sighting.count - first
+    if stops:
+        head = "Stop here: this has led nowhere. Say what was tried and what a person must decide."
+    elif more <= 0:
+        head = "This failure came back, so what led to it did not mend it:"
+    elif more < _OFTEN:
+        head = (
+            f"The same failure for the {_th(sighting.count)} time. What you believe of its cause is not "
+            "so: before the next change, look at what the program really does there."
+        )
+    else:
+        head = (
+            f"The same failure for the {_th(sighting.count)} time. Nothing that was tried comes near it. "
+            "Take back what did not help, say what you know for certain, and go about it in another way, "
+            "or ask a person."
+        )
+    return f"{head}\n{render_sign(sighting)}"
+
+
+def call_text(call: Known, failure: Failure | None, count: int, *, stops: bool) -> str:
+    """A call that was made again, with the same result and nothing new between."""
+    said = f": {render_failure(failure)}" if failure is not None and failure.message else ""
+    if not call.fits:
+        head = (
+            f"What was given to {quoted(call.said)} was not accepted, {count} times for the same "
+            f"reason{said}."
+        )
+        return f"{head} Compare it with what is asked for, and change what is named there."
+    what = "failed the same way" if failure is not None else "gave the same answer"
+    head = f"{quoted(one_line(call.said))} {what} {count} times, with nothing new in between{said}."
+    if stops:
+        return (
+            f"Stop here: {head} It will not be different the next time. Say what was tried, and what a "
+            "person must decide."
+        )
+    if failure is None:
+        return f"{head} You have the answer already: go on with it."
+    return f"{head} Making the same call again does not help: change something first."
+
+
+def change_text(call: Known, count: int) -> str:
+    """A change that was made again."""
+    return (
+        f"{quoted(one_line(call.said))} is the very same change, made for the {_th(count)} time. It did "
+        "not lead where it was to before: find out why, or make another one."
+    )
+
+
+def output_text(call: Known, failure: Failure | None, count: int, tried: Sequence[str]) -> str:
+    """The same printed again, whatever was changed."""
+    said = f": {render_failure(failure)}" if failure is not None and failure.message else ""
+    changes = "; ".join(quoted(one_line(one, 80)) for one in tried[-3:])
+    after = f" Changed meanwhile: {changes}." if changes else ""
+    return (
+        f"{quoted(one_line(call.said))} printed the very same for the {_th(count)} time{said}, although "
+        f"files were changed in between.{after} If that is not what it should print, the changes do not "
+        "reach it: check that it runs the code that you change, and where that decides."
+    )
+
+
+def error_text(call: Known, failure: Failure, count: int) -> str:
+    """One error of a tool, whatever it is given."""
+    return (
+        f"{count} calls of {quoted(call.tool)} failed with one error: {render_failure(failure)}. Giving "
+        "it something "
+        "slightly different does not help: look at what the error says first, or take another way."
+    )
+
+
+def broken_text(file: str, count: int) -> str:
+    """A file that cannot be loaded since the agent changes it."""
+    return (
+        f"{quoted(file)} could not even be loaded in the last {count} runs, each time by another mistake of "
+        "the changes to it. Take it back to the last state that ran, read the part that is to change, and "
+        "change it in one piece."
+    )
+
+
+def talk_text(call: Known, count: int) -> str:
+    """Commands that print what their author says."""
+    said = quoted(one_line(call.said, 80))
+    return (
+        f"{count} commands in a row only printed what they say themselves ({said}). "
+        "Nobody answers there: go on with the task as far as it is known, or end with the question."
+    )
+
+
+def time_text(call: Known, count: int) -> str:
+    """Time was up, again."""
+    return (
+        f"{quoted(one_line(call.said))} ran out of time for the {_th(count)} time. Run a smaller part of it, "
+        "run it in the background, or find out what it waits for."
+    )
+
+
+def refusal_text(call: Known, seconds: float | None, said: str) -> str:
+    """A call whose breaker is open.
+
+    Args:
+        call: the call.
+        seconds: until it may be made again; None: a person has to close the breaker.
+        said: the error that was seen last.
+    """
+    when = f"for another {seconds:.0f} s" if seconds is not None else "until a person closes it"
+    last = f" The last error was: {quoted(said)}." if said else ""
+    return (
+        f"Not called: {quoted(one_line(call.said))} reaches what has failed again and again, so it is "
+        f"left alone {when} (circuit breaker {call.breaker}).{last} Do something else meanwhile."
+    )
+
+
+def _th(count: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(
+        count % 10 if count % 100 not in {11, 12, 13} else 0, "th"
+    )
+    return f"{count}{ending}"
+
+
+# ------------------------------------------------------------------------------------------------------
+# Whether a failure may come of a change, or of waiting, and whether a check shows that it is
+# gone. Pure.
+
+NOT_YOURS = (
+    "It was there before your first change, and none of your changes is in a file that it names. If it "
+    "is not your task, leave it as it is, go on, and say so at the end."
+)
+"""What is added where a failure may be nobody's doing of this session."""
+
+
+TRIED = 2
+"""What `attempted` says where something was changed that could have mended a failure."""
+
+
+def changes_of_call(call: Known, number: int) -> MadeChange:
+    """What is kept of a change.
+
+    Args:
+        call: what made it.
+        number: the how many-th it is.
+    """
+    file = call.path.replace("\\", "/").rpartition("/")[2]
+    return MadeChange(number, file, _stem(file), call.is_test or call.is_scratch)
+
+
+def attempts_to_fix(
+    made: Sequence[MadeChange], since: int, call: Known, failure: Failure | None = None
+) -> int:
+    """Whether anything was changed since that could have mended what a call shows: `TRIED`; 0: nothing.
+
+    1: only a test that fails, or a script that is there to show the failure, was changed. What a command
+    runs is no such script where the failure is in it.
+
+    Args:
+        made: changes, the newest last.
+        since: the number of the last change that was known before.
+        call: what shows it.
+        failure: what it shows; None: it only printed something.
+    """
+    words = {word.rpartition("/")[2] for program in call.programs for word in program[1:]} - {""}
+    place = (failure.path or "").rpartition("/")[2] if failure else ""
+    is_unread = failure is not None and failure.kind == "syntax-error"
+    found = 0
+    for one in reversed(made):
+        if one.number <= since:
+            break
+        is_own = one.is_test or one.file in words
+        if not is_own or (one.file == place and (is_unread or not one.is_test)):
+            return TRIED
+        found = 1
+    return found
+
+
+def is_touched(made: Sequence[MadeChange], names: frozenset[str]) -> bool:
+    """Whether any change may be in a file that a failure names; where it names none, or nobody knows what
+    was changed, it may be."""
+    return not names or any(not one.file or one.stem in names for one in made)
+
+
+def _stem(path: str) -> str:
+    """The name of a file without folders, endings and what makes it one of tests."""
+    stem = path.replace("\\", "/").rpartition("/")[2].split(".", 1)[0].casefold()
+    return stem.removeprefix("test_").removesuffix("_test").removesuffix("_tests")
+
+
+def is_waiting_for_service(call: Known, failure: Failure) -> bool:
+    """Whether a tool says that what it was asked for is not done yet: asking again is how one waits.
+
+    Example:
+        >>> from loki.decision.monitor.tool_call import ToolCall, known
+        >>> said = Failure.of("build 7 is still running")
+        >>> is_waiting_for_service(known(ToolCall("wait_for_build", {"id": 7})), said)
+        True
+    """
+    if call.command or call.effect is Effect.WRITE:
+        return False
+    if call.effect is Effect.RUN and (failure.tests or failure.error_type or failure.frames):
+        return False  # it ran, and says so of what it found
+    return knowledge().not_yet.search(failure.message) is not None
+
+
+def names_in_failure(failure: Failure) -> frozenset[str]:
+    """The stems of the files that a failure names: its place, its stack in the project, its tests."""
+    files = {failure.path or "", *(f.path for f in failure.frames if f.in_project)}
+    files |= {test.split("::", 1)[0] for test in failure.tests}
+    return frozenset(_stem(file) for file in files if file and not file.startswith("<"))
+
+
+def covers(call: Known, look: Inspection, failure: Failure | None) -> bool:
+    """Whether a call that went well shows that what another had shown is mended."""
+    if call.key in look.keys:
+        return True
+    if not call.is_check:
+        return False
+    named = _about(failure) if failure else frozenset()
+    for program, *words in call.programs:
+        for other, *others in look.calls:
+            if program == other and (set(words) <= set(others) or named & set(words)):
+                return True
+    return False
+
+
+def _about(failure: Failure) -> frozenset[str]:
+    """Files and tests that a failure names."""
+    files = {test.split("::", 1)[0] for test in failure.tests}
+    return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})
+
+
+# ------------------------------------------------------------------------------------------------------
+# What an agent does again, to the letter: a call, an answer, a change, an output, an error. Pure.
 
 MOST_AGAIN = 96
 """Calls, outputs and errors that are remembered for coming again, the newest. Chosen, not measured."""
@@ -244,3 +501,127 @@ def same_time_out(state: MonitorState, event: Failed) -> Step:
     if count < TIME_OUTS:
         return state, NOTHING
     return state, Reaction("nudge", time_text(call, count), "time-out", event.failure, count)
+
+
+# --- Failures that come back after changes: which sighting counts, and what is said to it. Pure -------
+
+MOST_LOOKS = 16
+"""Calls that showed one failure, remembered. Chosen, not measured."""
+
+
+def _known(state: MonitorState, failure: Failure) -> Sighting | None:
+    return next((s for s in state.seen.sightings if same_failure(s.failure, failure)), None)
+
+
+def on_old_failure(state: MonitorState, event: Failed) -> MonitorState:
+    """A failure that was there before the agent changed anything is none of its making."""
+    failure = event.failure
+    known = _known(state, failure)
+    if known is None:
+        seen, known = observe(state.seen, failure, "", "")
+        state = replace(state, seen=replace(seen, recent=state.seen.recent))
+    name = known.failure.fingerprint
+    look = state.looks.get(name) or Inspection(state.change, (), names=names_in_failure(failure))
+    looks = {**state.looks, name: replace(look, is_old=True)}
+    return replace(state, looks=_of_seen(looks, state.seen))
+
+
+def _of_seen(looks: Mapping[str, Inspection], seen: Seen) -> dict[str, Inspection]:
+    names = {one.failure.fingerprint for one in seen.sightings}
+    return {name: look for name, look in looks.items() if name in names}
+
+
+def on_recurring_failure(state: MonitorState, event: Failed, rules: MonitorRules) -> Step:
+    """The state after a specific failure, and what is to be said where it has come back.
+
+    Args:
+        state: the state before.
+        event: what something that ran showed.
+        rules: what counts.
+    """
+    failure = event.failure
+    known = _known(state, failure)
+    name = known.failure.fingerprint if known else failure.fingerprint
+    look = state.looks.get(name) if known else None
+    if look is not None and attempts_to_fix(state.made, look.change, event.call, failure) == 1:
+        state, count = count_occurrence(state, f"own:{name}", "", 0, goes_on=True)
+        if count % OWN:
+            looks = {**state.looks, name: _looked(look, event, state.change)}
+            return replace(state, looks=looks), NOTHING
+    if look is not None and _is_news(state, look, event):
+        looks = {**state.looks, name: _looked(look, event, state.change)}
+        return replace(state, looks=looks), NOTHING
+    seen, sighting = observe(state.seen, failure, "; ".join(state.tried), "", rules.signs)
+    first = Inspection(state.change, (), names=names_in_failure(failure))
+    looks = {**_of_seen(state.looks, seen), name: _looked(look or first, event, state.change)}
+    state = replace(state, seen=seen, looks=looks, tried=())
+    reaction = _answer(state, event, sighting, looks[name], rules)
+    if reaction:
+        looks = {**looks, name: replace(looks[name], told=True)}
+    return replace(state, looks=looks), reaction
+
+
+def _is_news(state: MonitorState, look: Inspection, event: Failed) -> bool:
+    """Whether a known failure says nothing against what was done."""
+    if look.is_old or not attempts_to_fix(state.made, look.change, event.call, event.failure):
+        return True  # not theirs; another look at it: nothing was tried
+    if look.numbers != numbers_in(event.failure):
+        return True  # what was changed has shown
+    most = max(look.extents.values(), default=0)
+    fewest = look.extents.get(event.call.key, most)
+    # Others beside it are mended, or what was being made works: the failure was there before.
+    return 0 < event.extent < fewest or event.outcome.passed > look.passes > 0
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w])")
+_PLACES = re.compile(
+    r"0x[0-9a-fA-F]+|:\d+(?::\d+)?\b|\bline \d+|\d+(?:\.\d+)? ?(?:s|ms|seconds?)\b"
+)
+
+
+def numbers_in(failure: Failure) -> str:
+    """The numbers that a message has, but for places and durations: what a program found instead.
+
+    Example:
+        >>> numbers_in(Failure.of("assert 30 == 27")), numbers_in(Failure.of("bad at a.py:3 in 0.2 s"))
+        ('30 27', '')
+    """
+    return " ".join(_NUMBER.findall(_PLACES.sub(" ", failure.message)))[:200]
+
+
+def _looked(look: Inspection, event: Failed, change: int) -> Inspection:
+    """Who has shown a failure, after one more."""
+    key, programs = event.call.key, event.call.programs
+    shown = look.keys if look.change == change else ()
+    keys = (*(known for known in shown if known != key), key)[-MOST_LOOKS:]
+    calls = tuple(dict.fromkeys((*look.calls, *programs)))[-MOST_LOOKS:]
+    fewest = min(event.extent, look.extents.get(key, event.extent))
+    extents = {**{k: n for k, n in look.extents.items() if k != key}, key: fewest}
+    return replace(
+        look,
+        change=change,
+        keys=keys,
+        calls=calls,
+        extents=dict(list(extents.items())[-MOST_LOOKS:]),
+        passes=max(look.passes, event.outcome.passed),
+        numbers=numbers_in(event.failure),
+    )
+
+
+def _answer(
+    state: MonitorState, event: Failed, sighting: Sighting, look: Inspection, rules: MonitorRules
+) -> Reaction:
+    """What is said to a failure that counts."""
+    is_theirs = is_touched(state.made, look.names)
+    least = FIRST if event.call.is_harness else LATER if is_theirs else UNTOUCHED
+    first = sighting.threshold + least - FIRST
+    if sighting.count < first:
+        return NOTHING
+    if not is_theirs and sighting.count > first:
+        return NOTHING  # they have been told, and leave it
+    stops = is_theirs and sighting.count >= rules.far
+    text = repeat_text(sighting, first, stops=stops)
+    if not is_theirs:
+        text = f"{text}\n{NOT_YOURS}"
+    kind: Kind = "stop" if stops else "nudge"
+    return Reaction(kind, text, "repeat", sighting.failure, sighting.count)

@@ -1,29 +1,200 @@
 """A call of an agent's tool: what it does, whether it checks, and which other call it is the same as.
 
+Data in ``tool-call.yml`` says it. Pure and total.
+
 What tools and programs do is data, in ``tool-call.yml``. Pure and total.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from loki.decision.monitor import tool_command
-from loki.decision.monitor.shell_line import simple_commands
-from loki.decision.monitor.tool_change import is_of_tests, is_probe, is_prose, is_scratch
-from loki.decision.monitor.tool_knowledge import Effect as Effect  # noqa: PLC0414 - a name of this room
-from loki.decision.monitor.tool_knowledge import knowledge
-from loki.decision.monitor.tool_target import asks_whether_up, breaker
-from loki.decision.monitor.value_text import any_repr, any_text
+from loki.decision.monitor.tool_command import Effect, Simple, knowledge, simple_commands
+from loki.decision.monitor.tool_result import any_repr, any_text
 from loki.memory.quote import one_line
 
+# ------------------------------------------------------------------------------------------------------
+# What a change of a file is, by its text and its file's name: a probe, one of tests, one of the
+# agent's own.
+
 LONGEST = 200_000
-"""Characters of a call's arguments that are looked at; chosen, not measured."""
+"""Characters of a text that are looked at; chosen, not measured."""
+
+MOST_EDITS = 100
+"""Edits of one call that are looked at; chosen, not measured."""
+
+_PATCH = "*** Begin Patch"
+
+
+def is_probe(arguments: Mapping[str, Any], *, inserts: bool = False) -> bool:
+    """Whether a change only adds or removes lines that look into a program, or remarks.
+
+    Args:
+        arguments: what an editing tool was called with.
+        inserts: it takes nothing out, by its name.
+
+    Example:
+        >>> is_probe({"old_string": "x = f()", "new_string": "x = f()\\nprint(x)"})
+        True
+    """
+    changed = [
+        line for old, new in _changes(arguments, inserts=inserts) for line in _differs(old, new)
+    ]
+    return bool(changed) and all(map(knowledge().probe.match, _whole(changed)))
+
+
+def _changes(arguments: Mapping[str, Any], *, inserts: bool) -> list[tuple[str, str]]:
+    """What a call takes out of a file, and what it puts in; of a file written anew nothing is known."""
+    parts = arguments.get("edits")
+    if isinstance(parts, (list, tuple)):
+        plain = [part for part in parts[:MOST_EDITS] if isinstance(part, Mapping)]
+        return [
+            pair
+            for part in plain
+            if "edits" not in part
+            for pair in _changes(part, inserts=inserts)
+        ]
+    old = _text_in(arguments, knowledge().old_arguments)
+    new = _text_in(arguments, knowledge().new_arguments)
+    if old is None and inserts:
+        old = ""
+    if old is not None and new is not None:
+        return [(old, new)]
+    patches = (v for v in arguments.values() if isinstance(v, str) and _PATCH in v[:LONGEST])
+    lines = next(patches, "")[:LONGEST].splitlines()
+    if any(line.startswith("*** Add File") for line in lines):
+        return []
+    removed = [line[1:] for line in lines if line[:1] == "-"]
+    added = [line[1:] for line in lines if line[:1] == "+"]
+    return [("\n".join(removed), "\n".join(added))] if lines else []
+
+
+def _differs(old: str, new: str) -> list[str]:
+    before, after = old.splitlines(), new.splitlines()
+    return [*_more(after, before), *_more(before, after)]
+
+
+def _whole(lines: Sequence[str]) -> list[str]:
+    """Statements, each in one line, as far as round brackets tell where one ends."""
+    whole: list[str] = []
+    is_open = 0
+    for line in lines:
+        if is_open <= 0:
+            whole.append(line)
+            is_open = 0
+        is_open += line.count("(") - line.count(")")
+    return whole
+
+
+def _more(lines: Sequence[str], than: Sequence[str]) -> list[str]:
+    """Lines that say something, and that another text has not."""
+    known = {line.strip() for line in than}
+    return [line for line in lines if line.strip() and line.strip() not in known]
+
+
+def _text_in(arguments: Mapping[str, Any], names: frozenset[str]) -> str | None:
+    for name, value in arguments.items():
+        if str(name).casefold() in names and isinstance(value, str):
+            return value[:LONGEST]
+    return None
+
+
+def is_of_tests(path: str) -> bool:
+    """Whether a file is one of tests, by its place and its name."""
+    plain = posixpath.normpath(path.replace("\\", "/")) if path else ""
+    return knowledge().tests.search(plain) is not None
+
+
+def is_scratch(path: str) -> bool:
+    """Whether a file is one of the agent's own, by its name."""
+    return knowledge().scratch.match(path.replace("\\", "/").rpartition("/")[2]) is not None
+
+
+def is_prose(path: str) -> bool:
+    """Whether a file is none that checks read, by its name."""
+    file = PurePosixPath(path.replace("\\", "/").casefold())
+    return file.suffix[1:] in knowledge().prose or file.name in knowledge().prose_names
+
+
+# ------------------------------------------------------------------------------------------------------
+# What a call of a tool reaches: the name of a circuit breaker; whether it asks if a server is up.
+# Pure.
+
+_URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
+_NAMED = re.compile(r"^(?:[\w-]+\.)*[\w-]+(?::\d+)?(?:/|$)")
+_HERE = re.compile(
+    r"(?i)^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1?\]?|.*\.(?:localhost|local))$"
+)
+
+
+def breaker(tool: str, arguments: Mapping[str, Any], line: str, commands: Sequence[Simple]) -> str:
+    """Name of the breaker of what a call reaches; "" where that is this machine.
+
+    Args:
+        tool: its name; arguments: what it was called with.
+        line: the command line that it runs, or "".
+        commands: of that line.
+    """
+    host = _host_of(arguments, line, commands)
+    if host:
+        return "" if _HERE.match(host) else f"tool/{_safe(host)}"
+    if not line:
+        return f"tool/{_safe(tool)}"
+    program = next((c.program for c in commands if not tool_command.looks(c)), "")
+    return f"tool/{_safe(program)}" if program else ""
+
+
+def _host_of(arguments: Mapping[str, Any], line: str, commands: Sequence[Simple]) -> str:
+    return _host_in(line or next((v for v in arguments.values() if _is_url(v)), ""), commands)
+
+
+def _host_in(text: str, commands: Sequence[Simple]) -> str:
+    url = _URL.search(text[:LONGEST])
+    if url:
+        return _host(url[0])
+    words = (word for c in commands if c.program in knowledge().fetchers for word in c.arguments)
+    return next((_host(f"//{word}") for word in words if _is_host(word)), "")
+
+
+def asks_whether_up(line: str, commands: Sequence[Simple]) -> bool:
+    """Whether it asks a server on this machine, or any server for its health."""
+    here = bool(_HERE.match(_host_in(line, commands)))
+    return here or knowledge().waits_at.search(line[:LONGEST]) is not None
+
+
+def _is_host(word: str) -> bool:
+    host = re.split(r"[:/]", word, maxsplit=1)[0]
+    return bool(_NAMED.match(word)) and ("." in host or bool(_HERE.match(host)))
+
+
+def _is_url(value: object) -> bool:
+    return isinstance(value, str) and value[:8].startswith(("http://", "https://"))
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").casefold()
+    except ValueError:
+        return ""
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.:-]+", "-", name.encode("utf-8", "replace").decode())[:80]
+
+
+# ------------------------------------------------------------------------------------------------------
+# A call of an agent's tool: what it does, whether it checks, and which other call it is the same
+# as.
 
 SAID = 200
 """Characters of a call in a line of ours; chosen, not measured."""

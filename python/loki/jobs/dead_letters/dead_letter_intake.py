@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loki.action.checks.check import EVIDENCE
-from loki.action.loop import task_specification
+from loki.action.loop import recorder
 from loki.base.error import StoreError, UsageError
 from loki.base.time import isoformat
 from loki.jobs.dead_letters import dead_letter_form
 from loki.jobs.dead_letters.dead_letter_review import strategy_for
 from loki.jobs.dead_letters.fact_finder import FactFinder
 from loki.jobs.queue import queued_task_format
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.memory import dead_letter_page, task_record
+from loki.memory import dead_letter, task_record
 from loki.memory.dead_letter import HUMAN, DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.task_record import TaskRecord
@@ -27,7 +27,7 @@ from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
     from loki.action.task import TaskSpec
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
 
 
@@ -107,7 +107,7 @@ def _end(workspace: Workspace, record: TaskRecord, reason: str) -> DeadLetter:
     made = [one for one in history.attempts() if one.execution == record.execution]
     found = (one.recognized() for one in reversed(made))
     failure = next(filter(None, found), None) or Failure.of(reason, tool="loki")
-    files, page = workspace.journal(task_id).changes(), dead_letter_page.name(task_id)
+    files, page = workspace.journal(task_id).changes(), dead_letter.page_name(task_id)
     source = source_of(workspace, task_id, record.run)
     letter = DeadLetter.of(
         task_id, title, made, failure, blocked_reason(EXPIRED), now, files, source
@@ -171,9 +171,9 @@ def _was_given_up(record: TaskRecord) -> bool:
 
 def _spec(record: TaskRecord) -> TaskSpec:
     try:
-        return task_specification.spec_of(record)
+        return recorder.spec_of(record)
     except UsageError:  # a check held a secret: whoever tries it again says its checks again
-        return task_specification.spec_of(record, ())
+        return recorder.spec_of(record, ())
 
 
 def _asked_of(record: TaskRecord, task_id: str, title: str) -> QueuedTask:

@@ -12,29 +12,127 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loki.action.question_protocol import Question
-from loki.base.error import AgentError, BreakerOpen, UsageError
+from loki.action.agent_protocol import Question
+from loki.base.error import AgentError, BreakerOpen, LokiError, UsageError
 from loki.base.log import log_event
 from loki.execution.resilience import ways
-from loki.jobs.dead_letters import dead_letter_escalation_page
-from loki.jobs.dead_letters.dead_letter_question import INSTRUCTIONS, answers, question
 from loki.jobs.dead_letters.dead_letter_review import (
+    INSTRUCTIONS,
     Answers,
     Decision,
     Facts,
     Scope,
+    answers,
     decide,
     is_due,
+    review_question,
 )
 from loki.jobs.dead_letters.fact_finder import FactFinder
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
+from loki.jobs.queue.queue_lists import document
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.memory.dead_letter import HUMAN, DeadLetter
+from loki.memory.attempt import Attempt
+from loki.memory.dead_letter import HUMAN, DeadLetter, PastAttempt
+from loki.memory.dead_letter_log import LETTERS
+from loki.people.escalation import Escalation, options
 from loki.people.escalations import Escalations
+from loki.people.request import Option
 
 if TYPE_CHECKING:
     from loki.settings import NotificationKind
     from loki.workspace import Workspace
+
+
+# --- The page by which a review asks a person about a dead letter -------------------------------------
+
+
+def dead_letter_escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
+    """What a person is asked about a dead letter that shows a trigger.
+
+    Args:
+        workspace: the project.
+        looked: the dead letter, and what was found about it.
+    """
+    letter, decision = looked.letter, looked.decision
+    finder = FactFinder(workspace, queue_of(workspace).lists())
+    life = finder.life(letter.task_id) or list(map(_told, letter.attempts))
+    others = decision.trigger.others if decision.trigger else ()
+    return Escalation(
+        letter.task_id,
+        letter.title,
+        decision.rule,
+        decision.reason,
+        looked.facts.case.failure,
+        life,
+        tuple(dict.fromkeys(path for one in life for path in one.files_modified)),
+        others=others,
+        evidence=decision.evidence,
+        ways=escalation_ways(letter.task_id, tuple(one for one in others if one in finder.letters))
+        + tuple(_go_on(one) for one in others if one not in finder.letters),
+        failures=letter.failure_count,
+    )
+
+
+def escalation_ways(task_id: str, others: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    """How a person can go on with a dead letter, with what speaks for and against each.
+
+    Args:
+        task_id: the task.
+        others: further dead letters with the same root cause.
+
+    Example:
+        >>> ways("fix-login")[0].command
+        'loki dead-letters retry fix-login --fixed-by COMMIT'
+    """
+    ids = shlex.join([task_id, *others])
+    retry, abandon = f"loki dead-letters retry {ids}", f"loki dead-letters abandon {ids}"
+    return (
+        Option(
+            "Mend the cause, then retry",
+            f"{retry} --fixed-by COMMIT",
+            "Costs your time; most certain where rights, credentials, data or a design are concerned. "
+            "The retries begin anew, with everything on record that was tried.",
+        ),
+        Option(
+            "Retry with another approach",
+            f'{retry} --approach "…"',
+            "Cheapest where you know what the agent does not. It stands in the task's description; may "
+            "end here again where knowledge was not what is missing.",
+        ),
+        Option(
+            "Reduce the scope",
+            f'loki dead-letters retry {shlex.quote(task_id)} --simpler "…"',
+            "Gets you a part soon: a new, smaller task is queued that names this one. What it leaves "
+            "out is not done; this task stays here until the smaller one is completed.",
+        ),
+        Option(
+            "Abandon",
+            f'{abandon} --reason "…"',
+            "Costs nothing more. The task moves to abandoned.json with your reason; its attempts, "
+            "pages and edits stay, and `loki undo` restores the files.",
+        ),
+    )
+
+
+def _go_on(task_id: str) -> Option:
+    """A task that stopped for the same reason, and is no dead letter."""
+    by_hand, *_ = options(task_id)
+    return Option(f"Go on with {task_id}", by_hand.command, "It stopped for the same reason.")
+
+
+def _told(one: PastAttempt) -> Attempt:
+    """An attempt that another program told of, as loki's own pages show attempts."""
+    return Attempt(
+        one.attempt_number,
+        one.timestamp,
+        one.approach,
+        "failed",
+        one.error_message.partition("\n")[0][:300] or one.error_type,
+        agent=one.agent_id,
+    )
+
+
+# --- The review of a project's dead letters, joined: facts in, decisions out, and what they change ----
 
 logger = logging.getLogger("loki")
 
@@ -225,7 +323,7 @@ class DeadLetters:
         id_, workspace = letter.task_id, self.workspace
         name = ", ".join(str(getattr(one, "name", "a reviewer")) for one in self._reviewers)
         asked = Question(
-            question(letter, facts.dependencies),
+            review_question(letter, facts.dependencies),
             id_,
             workspace.root,
             instructions=INSTRUCTIONS,
@@ -293,7 +391,7 @@ class DeadLetters:
         if is_told and needed <= set(looked.asked):
             return looked
         before = self.escalations.of(looked.task_id)
-        name = self.escalations.ask(dead_letter_escalation_page.escalation(self.workspace, looked))
+        name = self.escalations.ask(dead_letter_escalation(self.workspace, looked))
         self.queue.dead_letter(
             {"task_id": looked.task_id, "recovery_strategy": HUMAN, "escalation": name}
         )
@@ -312,8 +410,8 @@ class DeadLetters:
 
         Of a loop's own end they are told where it ends (`loki.jobs.inbox.human_review_answers.ended`).
         """
-        from loki.execution.notify_channels import notifier
-        from loki.jobs.inbox.escalation_requests import id_for
+        from loki.execution.assembly import notifier
+        from loki.jobs.inbox.task_requests import id_for
 
         about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
         if kind == "escalation":
@@ -324,3 +422,67 @@ class DeadLetters:
 def _with_approach(letter: DeadLetter, approach: str) -> str:
     how = f"Go about it in this way, which was not tried yet: {approach.strip()}"
     return "\n\n".join(filter(None, (letter.description.strip(), how)))
+
+
+# ------------------------------------------------------------------------------------------------------
+# The review of the dead letters where it is due: for whoever starts work, and for who goes on
+# with it.
+
+LOOK = 600.0
+"""Seconds between two looks at whether a review is due, which it is once a day. Chosen."""
+
+
+def review_when_due(
+    workspace: Workspace,
+    reviewers: Sequence[object] = (),
+    notify: Callable[[Reviewed], object] = lambda _: None,
+) -> list[Reviewed]:
+    """Review the dead letters before new work, where the last review is over 24 hours old.
+
+    Args:
+        workspace: the project.
+        reviewers: agents that answer what no fact decides; none: nobody does.
+        notify: told of each dead letter as it is done.
+
+    Returns:
+        What was reviewed; none where it is not due, or nothing was ever given up.
+
+    Raises:
+        StoreError: what was decided could not be kept.
+
+    Example:
+        >>> import tempfile
+        >>> from loki.workspace import Workspace
+        >>> review_when_due(Workspace(tempfile.mkdtemp()))
+        []
+    """
+    store = workspace.store
+    if store.get(document("dead-letter")) is None and not any(store.scan(LETTERS)):
+        return []  # as nearly always, and quick
+
+    letters = DeadLetters(workspace, reviewers)
+    return letters.review(notify=notify) if letters.is_due() else []
+
+
+class Daily:
+    """Reviews the dead letters for whoever works on for days; called as often as is convenient.
+
+    Args:
+        workspace: the project.
+        notify: told of each dead letter as it is done.
+    """
+
+    def __init__(self, workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
+        self._workspace, self._notify = workspace, notify
+        self._looked = workspace.clock.monotonic()
+
+    def __call__(self, *_: object) -> None:
+        """Review them where that is due; nothing, and at once, where that was looked at just now."""
+        now = self._workspace.clock.monotonic()
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        try:
+            review_when_due(self._workspace, notify=self._notify)
+        except LokiError as error:  # the other work goes on, and this is tried again
+            logger.warning("the dead letters could not be reviewed: %s", error)

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING
 
 from loki.action.changes.git import git, git_folder
 from loki.action.processes.command_line import find_program
-from loki.action.strategies.dependency.ecosystem import Missing, ecosystems, missing_in, of_language
 from loki.action.strategies.dependency.installed import Environment
+from loki.action.strategies.dependency.manifest_requirements import (
+    Missing,
+    ecosystems,
+    missing_in,
+    of_language,
+)
 from loki.base.time import isoformat, moment
 from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.dead_letters.dead_letter_review import Answers, Commit, Dependency, Facts
@@ -20,7 +25,7 @@ from loki.memory import task_record
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.history import History
-from loki.people.escalation_trigger import Case, shared_causes
+from loki.people.escalation import Case, shared_causes
 from loki.people.escalations import Escalations, OpenEscalation
 from loki.recognition.failure import Failure, recognize
 

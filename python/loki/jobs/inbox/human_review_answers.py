@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
-from loki.execution.human_answers import human_reviews
+from loki.execution.task_session import human_reviews
 from loki.jobs.inbox.request_kind import Kind, Result, Said
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.people.approval import Approvals
 from loki.people.human_review import (
+    IRREVERSIBLE,
     Answered,
     Asked,
     Block,
@@ -27,17 +28,16 @@ from loki.people.human_review import (
     Resume,
     ReviewStatus,
     TimePassed,
+    is_about_done,
     step,
 )
 from loki.people.human_review_store import Decision
-from loki.people.request import Evidence, Request
-from loki.people.request_page import options_of
-from loki.people.review_trigger import IRREVERSIBLE, is_about_done
+from loki.people.request import Evidence, Request, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loki.jobs.inbox.project_snapshot import ProjectSnapshot
+    from loki.jobs.inbox.request_kind import ProjectSnapshot
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")
@@ -282,7 +282,7 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
         assert isinstance(effect, Notify)
         kind: Any = effect.kind
         command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
-        from loki.execution.notify_channels import notifier
+        from loki.execution.assembly import notifier
 
         notifier(workspace).notify(
             kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command

@@ -12,20 +12,11 @@ from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
 from loki.execution.resilience import breakers as breakers_of
-from loki.jobs.inbox import (
-    approvals,
-    escalation_requests,
-    human_review_answers,
-    inbox_numbers,
-    queue_requests,
-    recurring_requests,
-)
-from loki.jobs.inbox.project_snapshot import ProjectSnapshot
-from loki.jobs.inbox.request_kind import Answer, Kind, Result, Said
-from loki.jobs.inbox.rule_changes import RULE
-from loki.jobs.inbox.stopped_tasks import STOPPED
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.signals import branch_merge, signals_of
+from loki.jobs.inbox import human_review_answers, queue_requests, request_kind, task_requests
+from loki.jobs.inbox.request_kind import Answer, Kind, ProjectSnapshot, Result, Said
+from loki.jobs.inbox.task_requests import RULE, STOPPED
+from loki.jobs.queue.queue import queue_of
+from loki.jobs.signals import signal_consumers, signals_of
 from loki.memory import task_record
 from loki.people.request import Evidence, Option, Request, RequestKind, yes_or_no
 from loki.people.signal import MERGE_REQUESTED
@@ -88,7 +79,7 @@ def _close(workspace: Workspace, one: Request, _said: Said) -> Result:
 def _merge(workspace: Workspace, one: Request, _said: Said) -> Result:
     from loki.jobs.signals.signal_handling import handle  # running is much to load
 
-    known = {MERGE_REQUESTED: partial(branch_merge.merge, allowed=True)}
+    known = {MERGE_REQUESTED: partial(signal_consumers.merge_branch, allowed=True)}
     for handled in handle(workspace, known=known, only=lambda signal: signal.id == one.id):
         if handled.done:
             return Result(handled.told)
@@ -107,18 +98,18 @@ def _clear(workspace: Workspace, one: Request, _said: Said) -> Result:
 KINDS: Mapping[RequestKind, Kind] = {
     "rule": RULE,
     "human_review": human_review_answers.HUMAN_REVIEW_KIND,
-    "approval": approvals.CRITERION,
-    "command": approvals.COMMAND,
-    "stage": approvals.STAGE,
-    "escalation": escalation_requests.ESCALATION,
+    "approval": task_requests.CRITERION,
+    "command": task_requests.COMMAND,
+    "stage": task_requests.STAGE,
+    "escalation": task_requests.ESCALATION,
     "dead_letter": queue_requests.DEAD_LETTER,
-    "recurring": recurring_requests.RECURRING,
+    "recurring": queue_requests.RECURRING,
     "candidate": Kind("to be learned", _candidates, _learn, _not_learned, asks=True),
     "blocked": queue_requests.BLOCKED,
     "stuck": queue_requests.STUCK,
-    "signal": Kind("signal", branch_merge.requests, _merge, _clear),
+    "signal": Kind("signal", signal_consumers.merge_requests, _merge, _clear),
     "stopped": STOPPED,
-    "breaker": Kind("circuit breaker", _breakers, _close, inbox_numbers.leave),
+    "breaker": Kind("circuit breaker", _breakers, _close, request_kind.leave_numbers),
 }
 """Every kind of request, the most urgent first."""
 
@@ -139,7 +130,7 @@ def requests(workspace: Workspace, look: ProjectSnapshot | None = None) -> list[
         >>> requests(Workspace(tempfile.mkdtemp()))
         []
     """
-    look, left = look or ProjectSnapshot(workspace), inbox_numbers.log_of(workspace).left()
+    look, left = look or ProjectSnapshot(workspace), request_kind.numbers_log(workspace).left()
     found: list[Request] = []
     for kind in KINDS.values():
         new = sorted(kind.find(workspace, look), key=lambda one: (one.since, one.id))
@@ -179,7 +170,7 @@ def find_shown(workspace: Workspace, there: Sequence[Request], wanted: str) -> R
         UsageError: there is none, or several; or the number was another's.
     """
     if wanted.isdecimal() and not any(one.id == wanted for one in there):
-        return inbox_numbers.of_number(workspace, there, int(wanted))
+        return request_kind.of_number(workspace, there, int(wanted))
     return find(there, wanted)
 
 
@@ -230,7 +221,7 @@ def wants_why(one: Request) -> bool:
 def _answered(workspace: Workspace, one: Request, said: Said, how: str, does: Answer) -> Result:
     result = does(workspace, one, said)
     if one.kind != "human_review":  # whose decision stands there before anything follows from it
-        inbox_numbers.log_of(workspace).add(
+        request_kind.numbers_log(workspace).add(
             "answered",
             one.id,
             kind=one.kind,

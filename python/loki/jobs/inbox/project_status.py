@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.inbox.inbox_numbers import numbered
-from loki.jobs.inbox.project_snapshot import ProjectSnapshot
-from loki.jobs.inbox.recurring_requests import summary
+from loki.jobs.inbox.queue_requests import summary
+from loki.jobs.inbox.request_kind import ProjectSnapshot, numbered
 from loki.memory.task_record import TaskRecord
 from loki.people.request import Request
 

@@ -7,21 +7,270 @@ test: ``tests/py/jobs/queue/test_queue*.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import atexit
+import logging
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from loki.action.task import safe_id
+from loki.base.error import StoreError, UsageError
 from loki.base.log import log_event
-from loki.base.secret import mask_secrets, masked
+from loki.base.secret import holds_mask, holds_secret, mask_secrets, masked
 from loki.base.time import Clock, isoformat
-from loki.jobs.queue import lifetime_attempts, queue_lists, queue_operations
-from loki.jobs.queue.lease import Capacity, LeasedTask
-from loki.jobs.queue.queue_lists import Lists
-from loki.jobs.queue.queue_shared import QueueStore, Shared
+from loki.jobs.queue import queue_lists, queue_operations
+from loki.jobs.queue.queue_file_sync import DELAY, QueueFileSync, Writing
+from loki.jobs.queue.queue_index import Database, Index, copied, in_memory
+from loki.jobs.queue.queue_list_file import Unreadable
+from loki.jobs.queue.queue_lists import Capacity, LeasedTask, Lists
 from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker, is_over
+from loki.memory.history import log_name
+from loki.memory.store import Store
+
+if TYPE_CHECKING:
+    from loki.workspace import Workspace
+
+
+# --- How often a task was attempted over its life, whoever worked on it -------------------------------
+
+
+def lifetime_attempts(store: Store, task: QueuedTask, made: int | None = None) -> int:
+    """Attempts over a task's life.
+
+    Args:
+        store: where its attempts are kept.
+        task: the task, with those that are known.
+        made: attempts since; None: as its history says. A worker that died reported none.
+    """
+    if made is not None:
+        return task.lifetime_attempts + made
+    return max(task.lifetime_attempts, _last(store, task.id))
+
+
+def _last(store: Store, id_: str) -> int:
+    try:
+        numbers = (record.get("attempt") for record in store.scan(log_name(safe_id(id_))))
+        return max((number for number in numbers if isinstance(number, int)), default=0)
+    except (UsageError, StoreError):  # it cannot have a folder, or nobody can tell
+        return 0
+
+
+# ------------------------------------------------------------------------------------------------------
+# One queue that processes share: the lock, the index in a transaction, and the lists that follow
+# it.
+
+LOCK = "queue"
+
+PATIENCE, POLL = 5.0, 0.05
+"""Seconds to wait for a list that somebody is writing, and between two looks. Chosen."""
+
+ROUNDS = 5
+"""How often lists are written that other programs write at the same time; chosen."""
+
+logger = logging.getLogger("loki")
+
+
+class QueueStore(Store, Protocol):
+    """A store in a folder, where a database can stand beside its documents."""
+
+    @property
+    def folder(self) -> Path:
+        """The workspace's folder."""
+
+
+class Shared:
+    """The queue's lists, for whoever changes or looks at them.
+
+    Args:
+        store: where they are kept.
+        clock: where time comes from.
+    """
+
+    def __init__(self, store: QueueStore, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._database, self._outside = Database(store.folder), QueueFileSync(store.folder)
+        self._follower: threading.Thread | None = None
+        self._pid = 0
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def copy(self) -> Lists:
+        """All lists at one moment."""
+        copies: list[Index] = []
+        with self.looking(lambda index: copies.append(copied(index))) as lists:
+            pass
+        return Lists(copies[0]) if copies else lists
+
+    @contextmanager
+    def looking(self, then: Callable[[Index], object] = id) -> Iterator[Lists]:
+        """The lists, to look at inside ``with``.
+
+        Args:
+            then: is shown the index afterwards, if there is one.
+
+        Raises:
+            StoreError: one of them cannot be read; says where.
+        """
+        with ExitStack() as stack:
+            if not self._is_there():  # a look alone makes no folder
+                lists = self._read_only()
+            else:
+                try:
+                    lists = stack.enter_context(self.changing(then))
+                except Unreadable:
+                    raise
+                except StoreError:
+                    # Where nothing can be written there is no index either, and nobody moves anything.
+                    lists = self._read_only()
+            yield lists
+
+    def _is_there(self) -> bool:
+        return self._database.path.exists() or bool(self._store.names("queue/"))
+
+    def _read_only(self) -> Lists:
+        lists = Lists(in_memory(), self._now())
+        self._outside.take_in(lists, self._now())
+        self._complain(lists)
+        return lists
+
+    # --- changing --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def changing(self, then: Callable[[Index], object] = id) -> Iterator[Lists]:
+        """The lists, to be changed; kept at the end, unless something went wrong.
+
+        Args:
+            then: is shown the index after it was kept, still under the lock.
+
+        Raises:
+            StoreError: they cannot be read or written; nothing has changed then.
+        """
+        waited = 0.0
+        while True:
+            with self._store.lock(LOCK):
+                try:
+                    lists = self._begin()
+                except Unreadable:
+                    if waited >= PATIENCE:
+                        raise
+                else:
+                    yield from self._change(lists)
+                    then(lists.index)
+                    return
+            waited += POLL
+            self._clock.wait(POLL, threading.Event())  # somebody may be writing it just now
+
+    def _begin(self) -> Lists:
+        index = self._database.begin()
+        try:
+            lists = Lists(index, self._now())
+            self._outside.take_in(lists, self._now())
+            self._complain(lists)
+        except sqlite3.Error as error:
+            self._database.roll_back(index)
+            raise self._database.error(error) from error
+        except BaseException:
+            self._database.roll_back(index)
+            raise
+        return lists
+
+    def _change(self, lists: Lists) -> Iterator[Lists]:
+        try:
+            yield lists
+            writings = self._outside.due(lists.index, self._now())
+        except sqlite3.Error as error:
+            self._database.roll_back(lists.index)
+            raise self._database.error(error) from error
+        except BaseException:
+            self._database.roll_back(lists.index)
+            raise
+        self._database.commit(lists.index)
+        self._write(lists, writings)
+
+    # --- the lists follow ------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Write out now what the lists lack, if they can be written."""
+        if not self._database.path.exists():  # somebody has removed it all meanwhile
+            return
+        try:
+            with self._store.lock(LOCK):
+                self._round(ROUNDS)
+        except StoreError as error:
+            self._tell(f"{error}. The queue goes on; its lists follow once they can be written")
+
+    def _round(self, left: int) -> None:
+        lists = self._begin()
+        writings = self._outside.due(lists.index, self._now(), at_once=True)
+        self._database.commit(lists.index)
+        self._write(lists, writings, left)
+
+    def _write(self, lists: Lists, writings: Sequence[Writing], left: int = ROUNDS) -> None:
+        """Write lists after their change was kept; that one fails loses nothing."""
+        try:
+            is_done = self._outside.write(writings)
+            if any(one.name == "in-progress" for one in writings):
+                self._outside.show_current(lists)
+            else:
+                self._outside.mend_current(lists)
+            if not is_done and left:
+                self._round(left - 1)
+        except StoreError as error:
+            self._tell(f"{error}. The queue goes on; its lists follow once they can be written")
+        if not writings and lists.has_changed:
+            self._follow_later()
+
+    def _follow_later(self) -> None:
+        if self._follower is None or not self._follower.is_alive() or self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._follower = threading.Thread(target=self._follow_soon, daemon=True)
+            self._follower.start()
+            _behind.add(self)
+
+    def _follow_soon(self) -> None:
+        time.sleep(DELAY)
+        self._follower = None
+        self.follow()
+        _behind.discard(self)
+
+    # --- the edge --------------------------------------------------------------------------------------
+
+    def _complain(self, lists: Lists) -> None:
+        for complaint in lists.complaints():
+            self._tell(complaint)
+
+    def _tell(self, what: str) -> None:
+        if (said := f"{self._store.folder}: {what}") not in _told:
+            _told.add(said)
+            logger.warning("%s", what)
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+_behind: weakref.WeakSet[Shared] = weakref.WeakSet()
+_told: set[str] = set()  # by this process, however many look at the queue in it
+
+
+def _at_exit() -> None:
+    for shared in list(_behind):
+        if shared._pid == os.getpid():
+            shared.follow()
+
+
+atexit.register(_at_exit)
+
+
+# --- The queue of tasks, shared by all workers of a project -------------------------------------------
 
 LEASE = 60.0
 """Seconds that a claim holds, for workers of other machines. Chosen, not measured."""
@@ -382,6 +631,111 @@ class Queue:
         return isoformat(now + timedelta(seconds=self._lease))
 
     def _lived(self, task: QueuedTask, attempts: int | None) -> QueuedTask:
-        return replace(
-            task, lifetime_attempts=lifetime_attempts.attempts(self._store, task, attempts)
-        )
+        return replace(task, lifetime_attempts=lifetime_attempts(self._store, task, attempts))
+
+
+# --- The queue of a project: joins it with the project's files, clock, checks and agents --------------
+
+
+def queue_of(workspace: Workspace) -> Queue:
+    """The queue of tasks that all workers of a project share.
+
+    Example:
+        >>> import tempfile
+        >>> from loki.workspace import Workspace
+        >>> queue_of(Workspace(tempfile.mkdtemp())).tasks()
+        []
+    """
+    # Not the store that goes on in memory: a claim that is not kept is none.
+    return Queue(workspace.strict_store, workspace.clock)
+
+
+def submit(
+    workspace: Workspace, tasks: Sequence[QueuedTask], *, validate: bool = True
+) -> list[QueuedTask]:
+    """Queue tasks, all or none.
+
+    Args:
+        workspace: the project.
+        tasks: they may depend on each other in any order.
+        validate: look now whether each could begin as it is: its checks and its agent are there.
+
+    Raises:
+        UsageError: one could not begin, a command holds a secret, an id is taken, or tasks would
+            wait for each other.
+    """
+    for task in tasks:
+        try:
+            _keep_no_secret(task)
+            if validate:
+                _must_be_workable(workspace, task)
+        except UsageError as error:
+            where = f"task {task.id}: " if len(tasks) > 1 else ""
+            raise UsageError(f"{where}{error}") from error
+    return queue_of(workspace).submit_all(tasks)
+
+
+def edit(workspace: Workspace, id_: str, changes: Mapping[str, Any]) -> tuple[QueuedTask, bool]:
+    """Change what a task of the queue asks for.
+
+    Args:
+        workspace: the project.
+        id_: its id.
+        changes: fields of `loki.jobs.queue.queued_task.QueuedTask`.
+
+    Returns:
+        The task; whether it was blocked because it could not be worked on, and no longer is.
+
+    Raises:
+        UsageError: it could not begin so, a command holds a secret, or it is completed or unknown.
+    """
+    from loki.jobs.dead_letters import dead_letter_form
+    from loki.jobs.work.finish import CANNOT
+
+    queue = queue_of(workspace)
+    if (known := queue.find(id_)) is not None:
+        wanted = replace(dead_letter_form.task_of(known), **changes)
+        _keep_no_secret(wanted)
+        _must_be_workable(workspace, wanted, begins=False)
+    task = queue.edit(id_, **changes)
+    if task.blocked is None or not task.blocked.reason.startswith(CANNOT):
+        return task, False
+    return queue.unblock(id_), True
+
+
+def must_be_whole(task: QueuedTask) -> None:
+    """Refuse a task whose commands cannot be run as they were kept.
+
+    Raises:
+        UsageError: one of them held a secret.
+    """
+    for command in _commands(task):
+        if holds_mask(command):
+            raise UsageError(
+                f"`{command}` held a secret, which loki does not keep: submit the task again, with a "
+                "program that takes it from its environment"
+            )
+
+
+def _must_be_workable(workspace: Workspace, task: QueuedTask, *, begins: bool = True) -> None:
+    from loki.jobs.work import queued_task_spec
+
+    if task.agent and task.agent_command:
+        raise UsageError("who works? Expected --agent or --agent-command, not both")
+    queued_task_spec.must_be_workable(workspace, task, asks=not begins)
+    if task.agent or task.agent_command:
+        queued_task_spec.agent_of(workspace, task, queued_task_spec.DefaultAgent())
+
+
+def _commands(task: QueuedTask) -> Iterator[str]:
+    yield from task.checks
+    yield from (task.agent_command, task.reviewer_command)
+
+
+def _keep_no_secret(task: QueuedTask) -> None:
+    for command in _commands(task):
+        if holds_secret(command):
+            raise UsageError(
+                "a command holds a secret, which loki does not keep: expected a program that takes "
+                f"it from its environment. It was `{mask_secrets(command)}`"
+            )

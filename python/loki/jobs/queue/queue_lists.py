@@ -3,13 +3,65 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from loki.jobs.queue.queue_index import Index, Row
 from loki.jobs.queue.queue_list_file import Entry, dump
-from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask
+from loki.jobs.queue.queued_task import LISTS, Lease, ListName, QueuedTask
 from loki.jobs.queue.queued_task_format import digest, fresh
+
+# --- A worker's claim of a task, and how much may be claimed at a time --------------------------------
+
+
+class Capacity(Protocol):
+    """How much work may be out, and which."""
+
+    @property
+    def slots(self) -> int:
+        """Claims that may be out at a time, over all workers."""
+
+    def admits(self, task: QueuedTask) -> bool:
+        """Whether a task may be claimed now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """A capacity that is known beforehand.
+
+    Attributes:
+        slots: claims that may be out at a time, over all workers.
+        allowed: whether a task may be claimed now.
+    """
+
+    slots: int
+    allowed: Callable[[QueuedTask], bool] = lambda _: True
+
+    def admits(self, task: QueuedTask) -> bool:
+        """Whether a task may be claimed now."""
+        return self.allowed(task)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedTask:
+    """A task that a worker has.
+
+    Attributes:
+        task: as it stood when it was claimed.
+        lease: who has it, since when, until when.
+    """
+
+    task: QueuedTask
+    lease: Lease
+
+    @property
+    def id(self) -> str:
+        """Id of the task."""
+        return self.task.id
+
+
+# --- The lists of the queue as its verbs see them: what stands where, moved between -------------------
 
 _OTHER = "give it another id, or take it out"
 

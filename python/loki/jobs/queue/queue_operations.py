@@ -31,10 +31,8 @@ from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.jobs.dead_letters import dead_letter_form
 from loki.jobs.queue import queued_task_format
-from loki.jobs.queue.lease import Capacity, LeasedTask
-from loki.jobs.queue.queue_dependency import cycle
-from loki.jobs.queue.queue_lists import Lists, metadata
-from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask
+from loki.jobs.queue.queue_lists import Capacity, LeasedTask, Lists, metadata
+from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, Lease, ListName, QueuedTask, cycle
 
 EDITED = "edited_at"
 """Field of a task that a person has changed: when, ISO 8601 UTC."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from loki.base.time import moment
+
+# --- A task that stands in the queue: what is asked, before what, and who works on it. Pure -----------
 
 ListName: TypeAlias = Literal[
     "pending", "in-progress", "completed", "failed", "dead-letter", "abandoned"
@@ -165,3 +167,67 @@ def rank(priority: str | float) -> float:
     except (ValueError, OverflowError):
         return MEDIUM
     return number if math.isfinite(number) else MEDIUM
+
+
+# --- What tasks wait for: other tasks, or a person. Pure ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """A dependency that is not completed.
+
+    Attributes:
+        id: the task that is waited for.
+        where: the list that it stands in; None: nobody knows it.
+    """
+
+    id: str
+    where: ListName | None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing that is queued will end the wait: somebody has to look."""
+        return self.where not in {"pending", "in-progress"}
+
+
+def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tuple[InboxItem, ...]:
+    """The dependencies of a task that are not completed.
+
+    Example:
+        >>> task = QueuedTask("b", "B", dependencies=("a", "x"))
+        >>> [one.id for one in waits_for(task, {"a": "completed"}.get)]
+        ['x']
+    """
+    found = ((id_, where(id_)) for id_ in task.dependencies)
+    return tuple(InboxItem(id_, place) for id_, place in found if place != "completed")
+
+
+def cycle(dependencies: Mapping[str, Iterable[str]], starts: Iterable[str]) -> Sequence[str]:
+    """Tasks that wait for each other, the first also at the end; empty where there are none.
+
+    Args:
+        dependencies: by task, those it waits for.
+        starts: tasks to look from.
+
+    Example:
+        >>> cycle({"a": ["b"], "b": ["c"], "c": ["a"]}, ["a"])
+        ['a', 'b', 'c', 'a']
+    """
+    done: set[str] = set()
+    for start in starts:
+        path: dict[str, None] = {start: None}
+        stack = [(start, iter(dependencies.get(start, ())))]
+        while stack:
+            task, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                stack.pop()
+                path.pop(task)
+                done.add(task)
+            elif following in path:
+                names = list(path)
+                return [*names[names.index(following) :], following]
+            elif following not in done:
+                path[following] = None
+                stack.append((following, iter(dependencies.get(following, ()))))
+    return []

@@ -17,8 +17,8 @@ from types import TracebackType
 
 from loki.base import atomic_file, locks, path_containment
 from loki.base.error import StoreError, UsageError
+from loki.base.locks import boot_id
 from loki.base.path_containment import is_part, parent
-from loki.base.process_owner import boot_id
 from loki.base.time import isoformat
 from loki.jobs.queue.queued_task import Lease, QueuedTask
 

@@ -1,6 +1,6 @@
 """Who runs recurring tasks when they are due, each in one process at a time.
 
-What is due stands in `loki.jobs.recurring.recurring_due`, which is pure; the dispatcher performs. A run
+What is due stands in `loki.jobs.recurring.recurring_outcome`, which is pure; the dispatcher performs. A run
 holds its
 task's lock, which the system takes from a dispatcher that dies: the next one records what it left as
 cancelled, and counts no failure.
@@ -19,8 +19,18 @@ from functools import partial
 
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
-from loki.jobs.recurring.recurring_due import Due, due, is_ready, next_time, run_of
-from loki.jobs.recurring.recurring_outcome import Notice, RecurrenceSettings, Step, begun, recorded
+from loki.jobs.recurring.recurring_outcome import (
+    Due,
+    Notice,
+    RecurrenceSettings,
+    Step,
+    begun,
+    due,
+    is_ready,
+    next_time,
+    recorded,
+    run_of,
+)
 from loki.jobs.recurring.recurring_run import Runner, RunPostponed, RunRecord, RunResult, Start
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from loki.execution.task_session import Task
     from loki.jobs.recurring.recurring_task import AgentPart, RecurringTask
     from loki.memory.attempt import Attempt
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
 
 BUSY = timedelta(minutes=1)

@@ -6,10 +6,19 @@ cycles alike.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from loki.action.processes.command_line import split_command_line, why_not_runnable
+from loki.action.task import safe_id, task_id
+from loki.base.error import UsageError
+from loki.base.secret import mask_secrets
 from loki.decision.backoff import Backoff
 from loki.jobs.recurring.recurring_run import RunRecord, Start
 from loki.jobs.recurring.recurring_task import (
@@ -20,6 +29,8 @@ from loki.jobs.recurring.recurring_task import (
     Running,
 )
 from loki.jobs.recurring.schedule import Cron
+
+# --- What becomes of a recurring task when something happens to it; pure, the time comes in -----------
 
 STOPPED = "stopped"
 """The event of a cycle that failed once more than it may."""
@@ -201,3 +212,159 @@ def _rounded(moment: datetime) -> datetime:
     """Up to the next millisecond: what files keep, so that a restart finds the same."""
     rest = -moment.microsecond % 1000
     return moment.astimezone(timezone.utc) + timedelta(microseconds=rest)
+
+
+# --- Which recurring tasks are to run now; pure, the time comes in ------------------------------------
+
+
+@dataclass(frozen=True)
+class Due:
+    """A task that is to run now.
+
+    Attributes:
+        scheduled_at: since when it is due; of several times that were missed the last one.
+        missed: scheduled times before that one that nobody was there for.
+    """
+
+    task: RecurringTask
+    scheduled_at: datetime
+    missed: int = 0
+
+
+def due(tasks: Iterable[RecurringTask], now: datetime) -> list[Due]:
+    """The tasks that are to run now, the longest waiting first: one run each, whatever was missed.
+
+    Args:
+        tasks: all of them.
+        now: the time.
+    """
+    found = [run_of(task, now) for task in tasks if is_ready(task, now)]
+    return sorted(found, key=lambda one: (one.task.next_run_at or now, one.task.id))
+
+
+def is_ready(task: RecurringTask, now: datetime) -> bool:
+    """Whether a task is to run now."""
+    if task.paused is not None or task.stopped is not None or task.running is not None:
+        return False
+    if task.next_run_at is None or task.next_run_at > now:
+        return False
+    return task.not_before is None or task.not_before <= now
+
+
+def run_of(task: RecurringTask, now: datetime) -> Due:
+    """The run that a task is due for: one, for all times that it missed."""
+    first = task.next_run_at or now
+    timing = task.timing()
+    if task.consecutive_failures or not isinstance(timing, Cron):
+        return Due(task, first)
+    last = timing.latest(first, now)
+    return Due(task, first) if last is None else Due(task, last, timing.count(first, last))
+
+
+def next_time(tasks: Iterable[RecurringTask]) -> datetime | None:
+    """When the next task is due; None where none ever is."""
+    times = [
+        max(filter(None, (task.next_run_at, task.not_before)))
+        for task in tasks
+        if task.next_run_at and not (task.paused or task.stopped or task.running)
+    ]
+    return min(times, default=None)
+
+
+# --- A new recurring task, from what a person says of it ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task does: the words of a command, or what an agent works on, as its file says it."""
+
+    command: tuple[str, ...] = ()
+    agent: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of_command(cls, words: Sequence[str], shell: str | None, root: Path) -> Work:
+        """A command, by its words, by one text that is split as a shell would, or for a shell.
+
+        Raises:
+            UsageError: there is none or both, or its program does not exist.
+        """
+        if bool(words) == bool(shell):
+            raise UsageError(
+                "what is to run? Expected one of these: a command after --, --shell 'a | b', "
+                "--task for an agent"
+            )
+        if shell:
+            return cls(("sh", "-c", shell))
+        command = split_command_line(words[0]) if len(words) == 1 else tuple(words)
+        if problem := why_not_runnable(command, root, may_come=False):
+            raise UsageError(problem)
+        return cls(command)
+
+    @property
+    def title(self) -> str:
+        """What it is called where nobody says."""
+        if self.agent is not None:
+            return str(self.agent["task"])
+        is_shell = self.command[:2] == ("sh", "-c")
+        return self.command[2] if is_shell else shlex.join(self.command)
+
+
+def defined(
+    work: Work,
+    *,
+    id_: str | None,
+    title: str,
+    schedule: Mapping[str, Any],
+    timeout: float | None,
+    tags: tuple[str, ...],
+    pass_environment: tuple[str, ...],
+    now: datetime,
+) -> RecurringTask:
+    """A task that has not run yet.
+
+    Args:
+        work: what it does.
+        id_: names it; made from its title where nothing is said.
+        title: in a person's words.
+        schedule: as its file has it.
+        timeout: seconds that a command may take.
+        tags, pass_environment: as in `RecurringTask`.
+        now: when it is added: a cycle begins at once, a cron schedule at its next time.
+
+    Raises:
+        UsageError: something is outside its range, or holds a secret.
+    """
+    named = title or work.title
+    data = {
+        "id": safe_id(id_) if id_ else task_id(named),
+        "title": named,
+        "schedule": dict(schedule),
+        "command": list(work.command),
+        "agent": work.agent,
+        "tags": tags,
+        "pass_environment": pass_environment,
+        "created_at": now,
+    }
+    task = checked(data).with_(timeout=timeout)
+    return replanned(task, now, RecurrenceSettings())
+
+
+def checked(data: Mapping[str, Any]) -> RecurringTask:
+    """A task of what its file would say.
+
+    Raises:
+        UsageError: it cannot be used, or a secret would be kept in it.
+    """
+    try:
+        task = RecurringTask.model_validate(data)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(key) for key in problem["loc"])
+        raise UsageError(f"{where}: {problem['msg'].removeprefix('Value error, ')}") from error
+    text = task.to_text()
+    if mask_secrets(text) != text:
+        raise UsageError(
+            "a secret would be kept in the task's file: put it into an environment variable, and "
+            "name that with --pass-env"
+        )
+    return task

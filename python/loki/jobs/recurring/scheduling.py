@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loki.base import atomic_file, locks, path_containment
 from loki.base.manual_clock import ManualClock
-from loki.jobs.recurring import command_run, recurring_agent_run, recurring_notifications
+from loki.jobs.recurring import command_run, recurring_agent_run
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import RecurrenceSettings
+from loki.jobs.recurring.recurring_outcome import STOPPED, RecurrenceSettings
 from loki.jobs.recurring.recurring_run import RunResult
 from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks
 from loki.jobs.triage.triaging import Triages
@@ -21,9 +23,46 @@ if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
+    from loki.jobs.recurring.recurring_outcome import Notice
     from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, Start, Verdict
     from loki.jobs.recurring.recurring_task import RecurringTask
+    from loki.settings import NotificationKind
     from loki.workspace import Workspace
+
+
+# --- Tells the people of a project what happened to its recurring tasks -------------------------------
+
+logger = logging.getLogger("loki")
+
+
+def paused(workspace: Workspace) -> Callable[[str, str], None]:
+    """Tells that a task was paused: its id, and why."""
+
+    def tell(id_: str, text: str) -> None:
+        _tell(workspace, "recurring_paused", id_, text)
+
+    return tell
+
+
+def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
+    """Tells that a task stopped by itself; what else happens to it stands in the scheduler's log."""
+
+    def tell(id_: str, notice: Notice) -> None:
+        if notice.event == STOPPED:
+            _tell(workspace, "recurring_stopped", id_, f"stopped: {notice.text}")
+
+    return tell
+
+
+def _tell(workspace: Workspace, kind: NotificationKind, id_: str, text: str) -> None:
+    from loki.execution.assembly import notifier  # few tasks ever stop
+
+    said, answer = f"The recurring task {id_} {text}", f"loki resume {shlex.quote(id_)}"
+    logger.warning("[recurrence] %s; %s", said, answer)
+    notifier(workspace).notify(kind, said, task_id=id_, id=id_, answer=answer)
+
+
+# --- Joins recurring tasks with a workspace: who performs their runs, and where they are kept ---------
 
 
 def recurring_tasks(workspace: Workspace) -> RecurringTasks:
@@ -48,8 +87,8 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
         recurrence_settings(workspace),
         workspace.config.recurrence.parallel,
     )
-    found.tell = recurring_notifications.noticed(workspace)
-    waits, tell = is_simulated(workspace), recurring_notifications.paused(workspace)
+    found.tell = noticed(workspace)
+    waits, tell = is_simulated(workspace), paused(workspace)
     triages = Triages(workspace, tasks, found.cancelled, waits=waits, tell=tell)
     found.after_round.append(triages.tick)
     found.closing.append(triages.close)

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.base import atomic_file, locks
+from loki.base import atomic_file, locks, path_containment
+from loki.base.atomic_file import make_folder
 from loki.base.error import LokiError
+from loki.base.threads import in_background
+from loki.jobs.inbox import human_review_answers
 from loki.jobs.signals import signals_of
-from loki.jobs.signals.signal_consumer import Dispatch, Done, Waits
+from loki.jobs.signals.signal_consumers import CONSUMERS, Dispatch, Done, Waits
+from loki.people.signal import FOLDER
 
 if TYPE_CHECKING:
-    from loki.jobs.signals.signal_consumer import Consumer
+    from loki.jobs.signals.signal_consumers import Consumer
     from loki.people.signal import Signal
     from loki.workspace import Workspace
+
+
+# --- Finds the signals that wait, and calls the one consumer of each kind -----------------------------
 
 ROUNDS = 5
 """How often is looked again where a consumer has given something to another. Chosen, not measured."""
@@ -44,31 +55,12 @@ class Handled:
         return {**self.signal.to_dict(), "done": self.done, "told": self.told}
 
 
-def consumers() -> Mapping[str, Consumer]:
-    """Who acts on which kind; the others are acted on by the loop, and by people."""
-    from loki.jobs.signals import (
-        approval_consumer,
-        branch_merge,
-        feature_consumer,
-        plan_consumer,
-        queue_consumer,
-    )
-
-    return {
-        **feature_consumer.CONSUMERS,
-        **queue_consumer.CONSUMERS,
-        **branch_merge.CONSUMERS,
-        **plan_consumer.CONSUMERS,
-        **approval_consumer.CONSUMERS,
-    }
-
-
 def handle(
     workspace: Workspace,
     *,
     cancelled: threading.Event | None = None,
     has_project: bool = False,
-    known: Mapping[str, Consumer] | None = None,
+    known: Mapping[str, Consumer] = CONSUMERS,
     only: Callable[[Signal], bool] = lambda _signal: True,
 ) -> list[Handled]:
     """Act on the signals that wait, also on those that doing so gives.
@@ -80,7 +72,7 @@ def handle(
         workspace: the project.
         cancelled: ends whatever runs when set.
         has_project: whoever calls holds the project already.
-        known: who acts on which kind; None: `consumers`.
+        known: who acts on which kind.
         only: which signals are acted on.
 
     Returns:
@@ -96,11 +88,10 @@ def handle(
     """
     signals = signals_of(workspace)
     dispatch = Dispatch(workspace, signals, cancelled or threading.Event(), has_project)
-    table = consumers() if known is None else known
     signals.sweep()
     done: list[Handled] = []
     for _ in range(ROUNDS):
-        round_ = [one for kind in table for one in _kind(dispatch, kind, table[kind], only)]
+        round_ = [one for kind in known for one in _kind(dispatch, kind, known[kind], only)]
         done += [one for one in round_ if one.done]
         if not any(one.done for one in round_) or dispatch.cancelled.is_set():
             break
@@ -138,3 +129,130 @@ def _alone(workspace: Workspace, kind: str) -> AbstractContextManager[bool]:
     folder = workspace.folder / "state"
     atomic_file.make_folder(folder)
     return locks.hold_if_free(folder / f"signal-{kind.lower()}")
+
+
+# ------------------------------------------------------------------------------------------------------
+# Says at once when something among the signals has changed: by the system's own notice, or by
+# looking.
+
+LOOK = 0.2
+"""Seconds between two looks where the system gives no notice. Chosen, not measured."""
+
+NOTICE = 1_000
+"""Milliseconds after which is looked at a folder that gave no notice. Chosen, not measured."""
+
+EVERY = 10.0
+"""Seconds after which signals that wait for something else are looked at again. Chosen."""
+
+Wait = Callable[[], object]
+
+
+def changes(
+    folder: Path,
+    cancelled: threading.Event,
+    *,
+    every: float = EVERY,
+    notice: bool | None = None,
+) -> Iterator[None]:
+    """Yield at once, then whenever something in a folder has changed, until it is cancelled.
+
+    Args:
+        folder: what is watched; made where it is missing.
+        cancelled: ends it at once when set.
+        every: seconds after which it yields although nothing has changed.
+        notice: whether the system is asked for notice (inotify and the like), for which the extra
+            ``watch`` is needed; False: it looks every `LOOK` seconds. None: as it can.
+
+    Raises:
+        StoreError: the folder cannot be made.
+        ImportError: notice is asked for, and the extra is not installed.
+
+    What happens while whoever asks is at work is told with the next step: nothing is missed.
+    """
+    make_folder(folder)
+    wait = _wait(folder, cancelled, notice)
+    seen: frozenset[tuple[str, int, int]] | None = None
+    told = 0.0
+    while not cancelled.is_set():
+        there = _look(folder)
+        if there != seen or time.monotonic() - told >= every:
+            seen, told = there, time.monotonic()
+            yield
+        else:
+            wait()
+
+
+def _look(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """The files below a folder, each with when it was written and how large it is."""
+    found = set()
+    for path in path_containment.files(folder):
+        try:
+            status = os.lstat(os.path.join(folder, path))
+        except OSError:
+            continue  # gone since
+        found.add((path, status.st_mtime_ns, status.st_size))
+    return frozenset(found)
+
+
+def _wait(folder: Path, cancelled: threading.Event, notice: bool | None) -> Wait:
+    if notice is not False:
+        try:
+            return _notified(folder, cancelled)
+        except ImportError:
+            if notice:
+                raise
+    return lambda: cancelled.wait(LOOK)
+
+
+def _notified(folder: Path, cancelled: threading.Event) -> Wait:
+    from watchfiles import watch
+
+    notices = watch(
+        folder,
+        watch_filter=None,
+        debounce=50,
+        step=10,
+        stop_event=cancelled,
+        rust_timeout=NOTICE,
+        yield_on_timeout=True,
+        raise_interrupt=True,
+    )
+    return lambda: next(notices, None)
+
+
+# --- Acts on signals, and on what people decided, as they come, beside other work ---------------------
+
+
+def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> None:
+    """Act on the signals that wait, do what people decided, and give up what nobody answered in time.
+
+    Args:
+        workspace: the project.
+        cancelled: ends whatever runs for a signal when set.
+    """
+    human_review_answers.finish_reviews(workspace)
+    handle(workspace, cancelled=cancelled)
+
+
+def followed(
+    workspace: Workspace, also: Callable[[], object] = lambda: None
+) -> AbstractContextManager[None]:
+    """Inside, signals are acted on as soon as they come, in a thread of its own.
+
+    What runs for one at the end is ended; the signal waits for the next dispatcher.
+
+    Args:
+        workspace: the project.
+        also: called after each look, every few seconds: what is done now and then beside work.
+    """
+    follow = partial(_follow, workspace, also)
+    return in_background(follow, "loki-signals", daemon=False)
+
+
+def _follow(workspace: Workspace, also: Callable[[], object], over: threading.Event) -> None:
+    try:
+        for _ in changes(workspace.folder / FOLDER, over):
+            attend(workspace, over)
+            also()
+    except (LokiError, OSError) as error:
+        logger.warning("signals are not acted on any more: %s", error)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from loki.base.path_containment import is_part
 from loki.base.time import isoformat
 from loki.jobs.triage import triage_verdict as verdicts
-from loki.jobs.triage.triage_record import TriageRecord
-from loki.jobs.triage.triage_verdict import Verdict
+from loki.jobs.triage.triage_verdict import TriageRecord, Verdict
 from loki.memory.quote import block, quoted, whole
 from loki.recognition.similarity import overlap
 

@@ -1,29 +1,362 @@
-"""One triage, from its lock to its record: evidence, question, verdict, and what the program does."""
+"""One triage, from its lock to its record: evidence, question, verdict, and what the program does.
+
+nobody can tell.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from loki.action.agent_protocol import Question, Said
+from loki.action.loop.agent_call import breaker_of, name_of
+from loki.agents.fallback_agent import FallbackAgent, ask
 from loki.base import atomic_file, locks, path_containment
-from loki.base.error import LokiError, StoreError
+from loki.base.error import BreakerOpen, LokiError, StoreError, UsageError
+from loki.base.secret import holds_secret, mask_secrets
+from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resilience import ways
+from loki.execution.resolve import named_agent, program
+from loki.jobs.queue.queue import queue_of
+from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_task import RecurringTask
-from loki.jobs.triage import triage_audit, triage_policy, triage_prompt
-from loki.jobs.triage.triage_actions import Tell, act
-from loki.jobs.triage.triage_agents import NotBegun, TriageAgents, Way
-from loki.jobs.triage.triage_evidence import began, gather, records
-from loki.jobs.triage.triage_policy import TriageRules
-from loki.jobs.triage.triage_record import Refusal, TriageRecord, document
-from loki.jobs.triage.triage_verdict import LONGEST, parse
-from loki.memory.store import Masked
+from loki.jobs.triage import triage_policy, triage_prompt
+from loki.jobs.triage.triage_policy import Conclusion, Fix, TriageRules
+from loki.jobs.triage.triage_prompt import INSTRUCTIONS, began, gather, records
+from loki.jobs.triage.triage_verdict import LONGEST, Refusal, TriageRecord, Verdict, document, parse
+from loki.memory.store import Masked, Store
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
     from loki.workspace import Workspace
+
+
+# ------------------------------------------------------------------------------------------------------
+# What changes while a triage agent works: what it tried and was refused; and what somebody did,
+# by whom.
+
+REFUSED = ".refused.jsonl"
+"""Ends the name of the log of what a triage agent was refused."""
+
+COUNTED = frozenset(
+    [
+        "runs",
+        "iterations",
+        "consecutive_failures",
+        "total_failures",
+        "failure_restarts",
+        "next_run_at",
+        "not_before",
+        "put_off",
+        "last_scheduled_at",
+        "last_failure_at",
+        "last_success_at",
+        "last_status",
+        "last_triaged_at",
+        "triages",
+        "running",
+        "pending",
+        "stopped",
+    ]
+)
+"""Fields of a recurring task that the dispatcher itself writes."""
+
+SHOWN_CHANGES = 10
+"""Changes that are told, the others are counted; chosen, not measured."""
+
+
+def refused_commands_log(task: str, number: int) -> str:
+    """The name of the log of what the agent of a triage was refused."""
+    return document(task, number, REFUSED)
+
+
+def audited_definitions(store: Store) -> dict[str, str]:
+    """What people decide, as it stands now: recurring tasks without their counters, queued tasks.
+
+    Args:
+        store: of the workspace.
+    """
+    found: dict[str, str] = {}
+    for name in store.names("recurring/"):
+        if name.split("/")[2:] == ["task.json"]:
+            data = _parsed(store.get(name))
+            said = (
+                {key: value for key, value in data.items() if key not in COUNTED}
+                if isinstance(data, Mapping)
+                else data
+            )
+            found[name] = json.dumps(said, sort_keys=True, default=str)
+    for name in store.names("queue/"):
+        if name.endswith(".json"):
+            for id_, title in _queued(_parsed(store.get(name))):
+                found[f"queued task {id_}"] = title
+    return found
+
+
+def audited_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """What differs between two looks at `definitions`.
+
+    Example:
+        >>> audited_changes({"a": "1", "b": "2"}, {"a": "3", "c": "4"})
+        ('a was changed', 'b is gone', 'c is new')
+    """
+    told = [
+        f"{name} {'is new' if name not in before else 'is gone' if name not in after else 'was changed'}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    rest = len(told) - SHOWN_CHANGES
+    return tuple(told[:SHOWN_CHANGES] + ([f"and {rest} more"] if rest > 0 else []))
+
+
+def refused_commands(store: Store, task: str, number: int) -> Iterator[Refusal]:
+    """What the agent of a triage tried and was refused."""
+    for record in store.scan(refused_commands_log(task, number)):
+        try:
+            yield Refusal.model_validate(record)
+        except ValueError:
+            yield Refusal(what=str(record.get("what", ""))[:500])
+
+
+def _queued(data: Any) -> Iterator[tuple[str, str]]:
+    tasks = data.get("tasks") if isinstance(data, Mapping) else data
+    for one in tasks if isinstance(tasks, list) else []:
+        if isinstance(one, Mapping):
+            title = one.get("title") or (one.get("task_data") or {}).get("title")
+            yield str(one.get("id") or one.get("task_id")), str(title)
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return text
+
+
+# --- Whom a workspace's triages ask, and whether that may be now --------------------------------------
+
+VARIABLE, PROJECT_VARIABLE = "LOKI_TRIAGE", "LOKI_TRIAGE_PROJECT"
+"""A triage agent's environment: the id of the triage, and the project's folder. Where the first is set,
+the ``loki`` command only reads."""
+
+ANSWER_TOKENS = 4_000
+"""Tokens of a model's answer, thinking included. Chosen, not measured."""
+
+_COMMAND = "command "
+
+
+class NotBegun(Exception):
+    """A circuit breaker stood in the way before anybody was asked."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a triage's agent is asked.
+
+    Attributes:
+        agent: who; name: what people call it.
+        breakers: names of the circuit breakers that calls may go through: any one is enough.
+    """
+
+    agent: object
+    name: str
+    breakers: tuple[str, ...]
+
+
+class TriageAgents:
+    """The agents of a workspace, as far as triages ask them.
+
+    Args:
+        workspace: the project.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._ways: dict[str, Way | str] = {}
+
+    def of(self, task: RecurringTask) -> str | None:
+        """What stands for the agent that is asked about a task: ``[recurrence] triage_agent``, else its own.
+
+        Returns:
+            A name for `way`; None: there is nobody, or it cannot be started.
+        """
+        wanted = self._wanted(task)
+        return wanted if wanted and isinstance(self.way(wanted), Way) else None
+
+    def problem(self, task: RecurringTask) -> str:
+        """Why the agent that was to be asked about a task cannot be, or ""."""
+        wanted = self._wanted(task)
+        found = self.way(wanted) if wanted else ""
+        return found if isinstance(found, str) else ""
+
+    def _wanted(self, task: RecurringTask) -> str | None:
+        own = task.agent
+        if name := self._workspace.config.recurrence.triage_agent or (own and own.agent):
+            return name
+        return f"{_COMMAND}{own.agent_command}" if own and own.agent_command else None
+
+    def way(self, name: str) -> Way | str:
+        """How an agent is asked, or why it cannot be."""
+        if name not in self._ways:
+            try:
+                if name.startswith(_COMMAND):
+                    agent: object = program(self._workspace, name.removeprefix(_COMMAND))
+                else:
+                    agent = named_agent(self._workspace, name)
+            except UsageError as error:
+                self._ways[name] = mask_secrets(str(error))
+            else:
+                shown = name_of(agent)  # type: ignore[arg-type]
+                self._ways[name] = Way(agent, shown, _breakers_of(agent))
+        return self._ways[name]
+
+    def open_breaker(self, name: str) -> str | None:
+        """The breaker that keeps an agent from being asked now; None: nothing does."""
+        way = self.way(name)
+        if not isinstance(way, Way):
+            return None
+        breakers = breakers_of(self._workspace)
+        left = [breakers[one].snapshot().retry_after for one in way.breakers]
+        return way.breakers[0] if all(one is None or one > 0 for one in left) else None
+
+    def ask(self, name: str, record: TriageRecord, prompt: str, cancelled: threading.Event) -> Said:
+        """What an agent says of a task that keeps failing.
+
+        Raises:
+            NotBegun: its circuit breaker was open before anything was asked.
+            LokiError: it could not be asked, or did not answer.
+        """
+        way = self.way(name)
+        if not isinstance(way, Way):
+            raise UsageError(way)
+        root = self._workspace.root
+        question = Question(
+            prompt,
+            record.id,
+            root,
+            record.number,
+            cancelled,
+            INSTRUCTIONS,
+            ANSWER_TOKENS,
+            sees_project=True,
+            environment={VARIABLE: record.id, PROJECT_VARIABLE: str(root)},
+        )
+        try:
+            return ask([way.agent], question, self._workspace.once(ways))
+        except BreakerOpen as error:
+            if not getattr(error, "calls", 0):
+                raise NotBegun from error
+            raise
+
+
+def _breakers_of(agent: object) -> tuple[str, ...]:
+    """Names of the circuit breakers that calls of an agent may go through: any one is enough."""
+    if isinstance(agent, FallbackAgent):
+        return tuple(name for one in agent.agents for name in _breakers_of(one))
+    llms = getattr(getattr(agent, "llm", None), "llms", ())
+    return tuple(one.breaker for one in llms) or (breaker_of(agent),)  # type: ignore[arg-type]
+
+
+# --- Does what a verdict of a triage leads to: the program's part, never the agent's ------------------
+
+Tell = Callable[[str, str], None]
+"""Tells people: id of a recurring task, and what happened to it."""
+
+
+def act(
+    workspace: Workspace,
+    tasks: RecurringTasks,
+    record: TriageRecord,
+    verdict: Verdict,
+    tell: Tell,
+) -> TriageRecord:
+    """Do what a verdict leads to.
+
+    Args:
+        workspace: the project.
+        tasks: its recurring tasks.
+        record: of the triage.
+        verdict: its agent's.
+        tell: tells people that the task was paused.
+
+    Returns:
+        The record with what was done.
+    """
+    found = tasks.find(record.task_id)
+    task = found if isinstance(found, RecurringTask) else None
+    fixes = _open_fixes(workspace, record.task_id)
+    conclusion = triage_policy.conclude(verdict, record, task, fixes)
+    said, fix = conclusion.said, ""
+    if conclusion.act == "submit" and conclusion.fix is not None:
+        said, fix = _submit(workspace, conclusion.fix)
+    elif conclusion.act == "pause":
+        said = _pause(workspace, tasks, record, conclusion, tell)
+    return record.with_(
+        verdict=verdict.kind,
+        root_cause=verdict.root_cause,
+        evidence=verdict.evidence,
+        action_taken=verdict.action,
+        problem=verdict.problem,
+        acted=said,
+        fix=fix,
+        recommendation=conclusion.recommendation,
+    )
+
+
+def _open_fixes(workspace: Workspace, task: str) -> list[tuple[str, str]]:
+    """Fixes that triages of a task asked for and nobody has done."""
+    queue = queue_of(workspace)
+    waiting = [one for name in ("pending", "in-progress") for one in queue.tasks(name)]
+    return [
+        (one.id, one.title) for one in waiting if one.after == task and "triage-fix" in one.tags
+    ]
+
+
+def _submit(workspace: Workspace, fix: Fix) -> tuple[str, str]:
+    """What was done about a fix, and its id."""
+    is_kept = not any(map(holds_secret, (*fix.checks, fix.reviewer_command)))
+    task = QueuedTask(
+        fix.id,
+        fix.title,
+        description=fix.description,
+        checks=fix.checks if is_kept else (),  # else a person says when it is done
+        reviewer_command=fix.reviewer_command if is_kept else "",
+        after=fix.after,
+        tags=fix.tags,
+    )
+    try:
+        queue_of(workspace).submit(task)
+    except UsageError as error:  # a crash came between the submission and the record of it
+        return f"no task was submitted: {error}", ""
+    return f"the task {fix.id} was submitted", fix.id
+
+
+def _pause(
+    workspace: Workspace,
+    tasks: RecurringTasks,
+    record: TriageRecord,
+    conclusion: Conclusion,
+    tell: Tell,
+) -> str:
+    now = workspace.clock.now()
+    tasks.update(
+        record.task_id,
+        lambda task: recurring_outcome.paused(task, now, conclusion.reason, f"triage {record.id}"),
+    )
+    tasks.log(now, "paused", record.task_id, by=record.id, reason=conclusion.reason)
+    tell(record.task_id, f"was paused by its triage {record.id}: {conclusion.reason}")
+    return conclusion.said
+
+
+# ------------------------------------------------------------------------------------------------------
+# One triage, from its lock to its record: evidence, question, verdict, and what the program does.
 
 logger = logging.getLogger("loki")
 
@@ -101,7 +434,7 @@ class TriageRunner:
         prompt = triage_prompt.prompt(evidence)
         record = record.with_(prompt=document(task.id, record.number, ".prompt.md"))
         store.put(record.prompt, Masked(prompt))
-        stood = triage_audit.audited_definitions(store)
+        stood = audited_definitions(store)
         try:
             said = self._agents.ask(agent, record, prompt, self._cancelled)
         except LokiError as error:
@@ -124,11 +457,11 @@ class TriageRunner:
     ) -> TriageRecord:
         """The record with what the agent tried, and what changed while it worked."""
         store, number = self._workspace.store, record.number
-        tried = [*triage_audit.refused_commands(store, record.task_id, number)]
+        tried = [*refused_commands(store, record.task_id, number)]
         tried += [Refusal(what=f"changed {path} in its copy") for path in changed]
-        meanwhile = triage_audit.audited_changes(stood, triage_audit.audited_definitions(store))
+        meanwhile = audited_changes(stood, audited_definitions(store))
         if tried:
-            shown = "; ".join(one.what for one in tried[: triage_audit.SHOWN])
+            shown = "; ".join(one.what for one in tried[:SHOWN_CHANGES])
             logger.warning("[triage] %s may only read and was refused: %s", record.id, shown)
         if meanwhile:
             shown = "; ".join(meanwhile)
@@ -182,9 +515,7 @@ class TriageRunner:
             if record.status == "running":
                 after = task.with_(last_triaged_at=record.started_at, triages=record.number)
                 self._tasks.update(id_, partial(_marked, begun=after))
-                tried = tuple(
-                    triage_audit.refused_commands(self._workspace.store, id_, record.number)
-                )
+                tried = tuple(refused_commands(self._workspace.store, id_, record.number))
                 reason = "its dispatcher ended in the middle of it"
                 self._save(self._failed(record.with_(refused=tried), reason))
 

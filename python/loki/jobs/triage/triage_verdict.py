@@ -5,12 +5,79 @@ How it is read, and what an echo is: ``docs/design/triage.md``.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from loki.jobs.triage.json_in_text import named, objects, told
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from loki.jobs.recurring.recurring_run import Moment
 from loki.memory.quote import one_line, plain
+
+# --- JSON objects in a text that anybody wrote, in time linear in its length --------------------------
+
+MOST = 20
+"""Objects of a text that are looked at, the last ones; chosen, not measured."""
+
+LONGEST_JSON = 20_000
+"""Characters of one; chosen, not measured."""
+
+_START = re.compile(r"^[ \t]{0,20}\{", re.MULTILINE)
+
+
+def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The last objects of a text, each of which begins a line: start, end and what it says.
+
+    Example:
+        >>> [said for _, _, said in objects('So:\\n```json\\n{"a": 1}\\n```')]
+        [{'a': 1}]
+    """
+    decoder = json.JSONDecoder()
+    starts = [match.end() - 1 for match in _START.finditer(text)][-MOST:]
+    done = 0
+    for start in starts:
+        if start < done:
+            continue
+        try:
+            said, length = decoder.raw_decode(text[start : start + LONGEST_JSON])
+        except (ValueError, RecursionError):
+            continue
+        done = start + length
+        yield start, done, said
+
+
+def told(said: Mapping[str, Any], name: str) -> str:
+    """What an object says under a name in any spelling, as text; a list as lines.
+
+    Example:
+        >>> told({"Root Cause": ["a", "b"]}, "root_cause")
+        'a\\nb'
+    """
+    for key, value in said.items():
+        if _name(key) == name:
+            values = value if isinstance(value, list) else [value]
+            return "\n".join(_text(one) for one in values[:100])
+    return ""
+
+
+def named(said: Mapping[str, Any]) -> set[str]:
+    """The names that an object says something under, in one spelling."""
+    return {_name(key) for key in said}
+
+
+def _name(key: str) -> str:
+    return re.sub(r"[^a-z]", "_", key.strip().casefold()[:40])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# --- What a triage agent's answer means: its verdict, whatever stands round it. Pure, and total -------
 
 NOOP, FILE_FIX, PAUSE, RECOMMEND_CONFIG = "NOOP", "FILE-FIX", "PAUSE", "RECOMMEND-CONFIG"
 
@@ -268,3 +335,107 @@ def _verdict(kind: str, root_cause: str, evidence: str, action: str) -> Verdict:
 
 def _unstressed(text: str) -> str:
     return text.strip().strip("*`").strip()
+
+
+# ------------------------------------------------------------------------------------------------------
+# What is kept of a triage: ``recurring/<id>/triage/<n>.json``, with its prompt and answer beside
+# it.
+
+Status: TypeAlias = Literal["running", "done", "failed"]
+
+
+class Refusal(BaseModel):
+    """Something that a triage agent tried and was not let.
+
+    Attributes:
+        at: when; None where nobody knows.
+        what: the command, with secrets masked, or what it changed.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    at: Moment | None = None
+    what: str = ""
+
+
+class TriageRecord(BaseModel):
+    """A triage; unknown fields are kept.
+
+    Attributes:
+        id: ``.triage-<task>-<number>``; title, tags: as of any task.
+        task_id: the recurring task; number: 1, 2, … of it.
+        agent: who is asked; model, tokens, cost: what it took, cost in US dollars, where known.
+        status: running, done, or failed: it came to no answer; reason: why it failed.
+        failures: the task's failures in a row when it began.
+        verdict, root_cause, evidence, action_taken: what the agent said.
+        problem: why nothing could be read of its answer.
+        acted: what loki did about the verdict, in a sentence; fix: id of the task that it submitted.
+        recommendation: what the agent asks for and loki does not do.
+        refused: what it tried to change and could not.
+        meanwhile: definitions and queue entries that changed while it ran, by whom nobody can tell.
+        prompt, answer: names of the documents that hold them.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    id: str
+    number: int = Field(ge=1)
+    task_id: str
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    agent: str = ""
+    model: str = ""
+    tokens: int | None = None
+    cost: float | None = None
+    status: Status
+    started_at: Moment
+    ended_at: Moment | None = None
+    reason: str = ""
+    failures: int = 0
+    verdict: str = ""
+    root_cause: str = ""
+    evidence: str = ""
+    action_taken: str = ""
+    problem: str = ""
+    acted: str = ""
+    fix: str = ""
+    recommendation: str = ""
+    refused: tuple[Refusal, ...] = ()
+    meanwhile: tuple[str, ...] = ()
+    prompt: str = ""
+    answer: str = ""
+
+    def with_(self, **changes: Any) -> TriageRecord:
+        """The same with some fields changed."""
+        return self.model_copy(update=changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is kept, JSON-able."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def to_text(self) -> str:
+        """What its file says."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_triage(text: str) -> TriageRecord | None:
+    """A record from its file; None: it is none.
+
+    Example:
+        >>> read("[]") is None
+        True
+    """
+    try:
+        return TriageRecord.model_validate(json.loads(text))
+    except (ValidationError, ValueError, RecursionError):
+        return None
+
+
+def document(task: str, number: int, suffix: str = ".json") -> str:
+    """The name of a document of a triage.
+
+    Example:
+        >>> document("backup", 1, ".prompt.md")
+        'recurring/backup/triage/1.prompt.md'
+    """
+    return f"recurring/{task}/triage/{number}{suffix}"

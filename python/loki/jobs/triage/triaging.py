@@ -19,9 +19,7 @@ from loki.jobs.triage.triage_policy import TriageRules
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
-    from loki.jobs.triage.triage_actions import Tell
-    from loki.jobs.triage.triage_agents import TriageAgents
-    from loki.jobs.triage.triage_runner import TriageRunner
+    from loki.jobs.triage.triage_runner import Tell, TriageAgents, TriageRunner
     from loki.workspace import Workspace
 
 PARALLEL = 2
@@ -71,7 +69,7 @@ class Triages:
 
     @cached_property
     def _agents(self) -> TriageAgents:
-        from loki.jobs.triage.triage_agents import TriageAgents
+        from loki.jobs.triage.triage_runner import TriageAgents
 
         return TriageAgents(self._workspace)
 
@@ -110,7 +108,7 @@ class Triages:
 
     def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> bool:
         """Begin what may begin; whether a circuit breaker holds something up."""
-        from loki.jobs.triage.triage_evidence import began
+        from loki.jobs.triage.triage_prompt import began
 
         agents, running = self._agents, self._running
         since = partial(began, self._workspace)

@@ -9,25 +9,115 @@ second time on the checks run while the project is held.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.changes.change import Change
 from loki.action.changes.journal import undo_journal
 from loki.action.changes.merge import Merged
+from loki.action.changes.project_copies import change_in, forget, keep_patch, move_over, work_folder
+from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
 from loki.action.changes.transaction import ApplyError, Conflict, EditConflict
-from loki.action.changes.unfinished_work import change_in, move_over, work_folder
+from loki.action.changes.tree import Tree
+from loki.action.checks.task_changes import link_dependency_folders
 from loki.base.log import log_event
+from loki.execution.assembly import performer as performer_of
 from loki.execution.stop_request import is_cancelled
+from loki.jobs.task_listener import attach
+from loki.memory import task_record
 from loki.recognition.failure import Failure
 from loki.stores.project_lock import Stopped, hold_project, merging
+from loki.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import threading
+    from collections.abc import Iterator
 
     from loki.action.loop.performer import Performer
-    from loki.jobs.work.task_copy import Copy
+    from loki.action.task import TaskSpec
+    from loki.execution.task_session import AgentLike, Task
+    from loki.memory.task_record import Outcome
+
+
+# --- A copy of the project for one task: taken whole, begun afresh when the project moves on ----------
+
+
+class Copy:
+    """The project as it was at one moment, in a folder of its own.
+
+    Attributes:
+        root: where the project is in it.
+        base: its files as they were taken.
+    """
+
+    def __init__(self, project: Path, destination: str) -> None:
+        """Take it; whoever does holds the project.
+
+        Args:
+            project: the project's folder.
+            destination: a folder that does not exist.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        self.project = project
+        self._destination = destination
+        self._seen: Tree | None = None
+        self._take()
+
+    def _take(self) -> None:
+        self.base = self.now().copy_to(self._destination)
+        self.root = Path(self.base.root)
+        link_dependency_folders(self.project, self.root)
+
+    def now(self) -> Tree:
+        """The project as it is now."""
+        self._seen = Tree.scan(self.project, self._seen)
+        return self._seen
+
+    def catch_up(self) -> None:
+        """What has changed in the project comes into the copy; what was done there stays.
+
+        Needs the project, and that nothing of it was done to the same paths.
+
+        Raises:
+            OSError: it could not be written; the copy is of no use then.
+        """
+        self.base = update(self.base, self.now())
+
+    def begin_again(self) -> None:
+        """The project as it is now, in the same place. Needs the project.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        remove_folder(self._destination)
+        self._take()
+
+
+@contextmanager
+def copy_of(project: Path, folder: Path, cancelled: threading.Event) -> Iterator[Copy]:
+    """A copy of a project; gone afterwards, or, after a crash, when the next one is made.
+
+    Args:
+        project: the project's folder; folder: its ``.loki``.
+        cancelled: ends the wait for the project.
+
+    Raises:
+        Stopped: the wait was ended.
+        OSError: it could not be written.
+    """
+    with scratch_folder() as place:
+        with hold_project(folder, cancelled):
+            copy = Copy(project, os.path.join(place, project.name or "project"))
+        yield copy
+
+
+# --- Brings what succeeded in a copy into the project: all or none, and never what fails together -----
 
 FREE_ROUNDS = 1
 """How often the checks run on a newer project that nobody holds meanwhile. Chosen, not measured."""
@@ -163,3 +253,68 @@ class CopyMerger:
             excerpt=f"Your change was not applied. It was:\n{work[:MOST_SHOWN]}",
         )
         return Merged(failure=failure)
+
+
+# --- One task, from a copy of the project to its landing in it ----------------------------------------
+
+KEPT = ("success", "unverified")
+"""Statuses after which nothing is left unfinished."""
+
+
+def run_in_copy(
+    project: Workspace,
+    make_task: Callable[[Workspace], Task],
+    make_agent: Callable[[Workspace], AgentLike],
+    cancelled: threading.Event,
+    may_land: Callable[[], bool] = lambda: True,
+) -> Outcome:
+    """Work on a task in a copy of the project, and land in the project what succeeds.
+
+    What does not succeed leaves the project as it is; its change is kept as a patch.
+
+    Args:
+        project: the project.
+        make_task: the task of a workspace, which is the copy's.
+        make_agent: who works on it there.
+        cancelled: ends all of it, as Ctrl-C does.
+        may_land: whether the task is still this worker's.
+
+    Returns:
+        How it ended.
+
+    Raises:
+        Stopped: it was ended before it began.
+        LeaseLost: the task is somebody else's by now; nothing has landed.
+        LokiError: it cannot be worked on.
+        OSError: the copy could not be made.
+    """
+    with copy_of(project.project, project.folder, cancelled) as copy:
+        workspace = Workspace(copy.root, clock=project.clock, folder=project.folder)
+        attach(workspace)
+        task = make_task(workspace)
+        agent = make_agent(workspace)
+        task.has_project = True
+        task.make_performer = _performer(workspace, copy, cancelled, may_land)
+        try:
+            with task as entered:
+                outcome = entered.run(agent)
+        finally:
+            if task_record.load(project.store, task.spec.id).status in KEPT:
+                forget(project.folder, project.store, task.spec.id)
+            else:
+                keep_patch(project.folder, project.store, task.spec.id, copy.root)
+    return outcome
+
+
+def _performer(
+    workspace: Workspace,
+    copy: Copy,
+    cancelled: threading.Event,
+    may_land: Callable[[], bool],
+) -> Callable[[TaskSpec, int, threading.Event], Performer]:
+    def make(spec: TaskSpec, execution: int, _own: threading.Event) -> Performer:
+        performer = performer_of(workspace, spec, execution, cancelled)
+        performer.land = CopyMerger(performer, copy, workspace.folder, may_land)
+        return performer
+
+    return make

@@ -9,9 +9,9 @@ from loki.base.time import isoformat
 from loki.memory.attempt import DRIFT
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.lease import LeasedTask
     from loki.jobs.queue.queue import Queue
-    from loki.memory.task_outcome import Outcome
+    from loki.jobs.queue.queue_lists import LeasedTask
+    from loki.memory.task_record import Outcome
 
 Place: TypeAlias = Literal[
     "completed", "failed", "dead-letter", "blocked", "paused", "interrupted", "cancelled", "lost"

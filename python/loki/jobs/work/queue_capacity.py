@@ -28,7 +28,7 @@ from loki.decision.recovery import (
 
 if TYPE_CHECKING:
     from loki.base.time import Clock
-    from loki.decision.breaker_snapshot import BreakerSnapshot
+    from loki.decision.breaker import BreakerSnapshot
     from loki.decision.recovery import Event
     from loki.jobs.queue.queued_task import QueuedTask
 
@@ -44,7 +44,7 @@ class Looked(Protocol):
 
 
 class Capacity:
-    """What a queue may hand out now; a `loki.jobs.queue.lease.Capacity`.
+    """What a queue may hand out now; a `loki.jobs.queue.queue_lists.Capacity`.
 
     While nothing is broken, each worker says for itself how much it takes. Else so many claims may be
     out over all of them as `Recovery` says of ``parallel``.

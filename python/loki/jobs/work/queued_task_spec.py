@@ -11,15 +11,13 @@ from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.execution import assembly, resolve
 from loki.execution.assembly import default_checks
-from loki.execution.human_answers import human_reviews
-from loki.execution.task_session import new_task
-from loki.jobs.queue.project_queue import must_be_whole
+from loki.execution.task_session import human_reviews, new_task
+from loki.jobs.queue.queue import must_be_whole
 from loki.jobs.queue.queue_operations import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.task_interventions import resume
 from loki.memory import task_record
-from loki.memory.task_outcome import Outcome
-from loki.memory.task_record import TaskRecord
+from loki.memory.task_record import Outcome, TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -215,7 +213,7 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     is_of_now = record.updated_at >= queued.submitted_at
     if not queued.lost or record.status != "success" or not is_of_now:
         return None
-    from loki.action.changes.unfinished_work import forget  # how work is done is much to load
+    from loki.action.changes.project_copies import forget  # how work is done is much to load
 
     forget(workspace.folder, workspace.store, queued.id)
     return record.outcome

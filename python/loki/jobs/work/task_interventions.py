@@ -3,30 +3,277 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
-from collections.abc import Sequence
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from loki.action.loop import resumption, task_specification
+from loki.action.changes.journal import UndoResult
+from loki.action.changes.project_copies import forget
+from loki.action.loop import recorder, resumption
+from loki.action.loop.recorder import forget_refused
+from loki.action.pipelines import pipeline_record
+from loki.action.pipelines.pipeline_state import OVER
+from loki.action.processes.process import outlived_by_commands
 from loki.action.task import limited, retries_of
+from loki.base import atomic_file
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.execution import human_answers
+from loki.execution import task_session
+from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, released
 from loki.jobs.inbox import human_review_answers
+from loki.jobs.queue import worker_lock
+from loki.jobs.queue.queue import queue_of
+from loki.jobs.queue.queue_lists import Slots
+from loki.jobs.queue.worker_lock import Worker
+from loki.jobs.work.finish import finish, give_back
 from loki.memory import task_record
-from loki.memory.intervention import Intervention, intervention_text
-from loki.memory.task_record import Awaited, TaskRecord
+from loki.memory.task_record import Awaited, Intervention, TaskRecord, intervention_text
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
-    from loki.action.changes.undo import UndoResult
     from loki.action.checks.check import Check
     from loki.base.time import Duration
     from loki.execution.task_session import Task
+    from loki.jobs.queue.queue import Queue
+    from loki.jobs.queue.queue_lists import LeasedTask
+    from loki.memory.task_record import Outcome
     from loki.people.approval import Approval
     from loki.workspace import Workspace
+
+
+# ------------------------------------------------------------------------------------------------------
+# Ends what is under way, whichever process has it: a task of the queue, a run, all of a project's
+# work.
+
+
+@contextmanager
+def given_up(workspace: Workspace, task: str, by: str) -> Iterator[None]:
+    """End whoever works on a task; inside, nobody does, and no worker takes it up.
+
+    Args:
+        workspace: the project.
+        task: its id.
+        by: who gives it up.
+
+    Raises:
+        UsageError: it had not ended in time; it is blocked, and ends as soon as it can.
+    """
+    queue = queue_of(workspace)
+    _block(queue, task, f"{by} gives it up")
+    with released(workspace.folder, home(task), lambda: _holder(workspace, queue, task)):
+        yield
+
+
+@contextmanager
+def run_given_up(workspace: Workspace, run: str) -> Iterator[None]:
+    """End whoever works on a run of a pipeline; inside, nobody does. As `given_up`."""
+
+    def holder() -> str:
+        is_running = pipeline_record.load(workspace.store, run).get("status") == "running"
+        return "a run" if is_running and is_at_work(workspace.folder) else ""
+
+    with released(workspace.folder, home("", run), holder):
+        yield
+
+
+def _block(queue: Queue, task: str, reason: str) -> None:
+    """From here on no worker takes it; it stays so where giving it up fails, for a person to see."""
+    known = queue.find(task)
+    if known is not None and known.blocked is None:
+        with suppress(UsageError):
+            queue.block(task, reason)
+
+
+def _holder(workspace: Workspace, queue: Queue, task: str) -> str:
+    """Who works on a task just now; "": nobody."""
+    known = queue.find(task)
+    if known is not None and known.claim is not None and queue.where(task) == "in-progress":
+        if not queue.is_lost(known):
+            return f"the worker {known.claim.worker}"
+        queue.reap()
+    record = task_record.load(workspace.store, task)
+    if not record or record.outcome:
+        return ""
+    return "a run" if is_at_work(workspace.folder) else ""
+
+
+def broadcast(folder: Path, word: Word, patience: float) -> list[str]:
+    """End all that is at work on a project.
+
+    Args:
+        folder: the workspace's folder.
+        word: ``drain``: what is in hand is done; ``stop``: it is ended, to be gone on with later.
+        patience: seconds to wait for that.
+
+    Returns:
+        Who is still at work.
+
+    Raises:
+        StoreError: it could not be said.
+    """
+    said = {"word": word, "id": secrets.token_hex(8), "at": time.time()}
+    atomic_file.make_folder((folder / ALL).parent)
+    atomic_file.write_atomic(folder / ALL, json.dumps(said).encode() + b"\n")
+    end = time.monotonic() + patience
+    while (there := at_work(folder)) and time.monotonic() < end:
+        time.sleep(LOOK)
+    return there
+
+
+def at_work(folder: Path) -> list[str]:
+    """Who works on a project just now: ids of workers, and ``a run`` where one has the project."""
+    locks = sorted((folder / worker_lock.FOLDER).glob("*.lock"))
+    found = [lock.stem for lock in locks if worker_lock.is_alive(folder, lock.stem)]
+    return [*found, *(["a run"] if is_at_work(folder) else [])]
+
+
+# ------------------------------------------------------------------------------------------------------
+# A person gives a run of a pipeline up: whoever works on it ends, and what it changed is undone.
+
+
+def give_up(
+    workspace: Workspace, run: str, by: str, why: str = "", *, force: bool = False
+) -> UndoResult:
+    """Give a run up, wherever it stands, in whichever process; its stages are undone, the last first.
+
+    Args:
+        workspace: the project.
+        run: its id.
+        by: who gives it up; why: for whoever wonders later.
+        force: restore also files that somebody changed since.
+
+    Returns:
+        What was restored; where there are conflicts and no ``force``, the run stays as it is.
+
+    Raises:
+        UsageError: there is no such run, it has ended, or whoever works on it does not end.
+    """
+    _run_must_be_open(workspace, run)
+    with run_given_up(workspace, run), workspace.exclusive():
+        data = _run_must_be_open(workspace, run)
+        begun = [one for one in data["stages"] if one.get("tries")]
+        restored: list[str] = []
+        for stage in reversed(begun):
+            undone = workspace.journal(str(stage["task"])).undo(force=force)
+            restored += [path for path in undone.restored if path not in restored]
+            if undone.conflicts and not force:
+                return UndoResult(tuple(restored), undone.conflicts, undone.damaged)
+            forget_refused(workspace.store, str(stage["task"]))
+        now, ids = workspace.clock.now(), [str(one["id"]) for one in begun]
+        after = pipeline_record.given_up(data, by, why, ids, now)
+        line = {"timestamp": isoformat(now), "event": "GivenUp", "by": by, "note": why}
+        where = {"phase": after["phase"], "stage": after["at"]}
+        workspace.store.append(f"{pipeline_record.folder(run)}/events.jsonl", {**line, **where})
+        pipeline_record.save(workspace.store, after)
+    for stage in begun:
+        human_review_answers.given_up(workspace, str(stage["task"]), by)
+    return UndoResult(tuple(restored))
+
+
+def _run_must_be_open(workspace: Workspace, run: str) -> dict[str, Any]:
+    data = pipeline_record.load(workspace.store, run)
+    if data.get("phase") in {phase.value for phase in OVER}:
+        raise UsageError(f"run {run} has ended: {data.get('status')}: {data.get('reason')}")
+    return data
+
+
+# ------------------------------------------------------------------------------------------------------
+# A person goes on with a task of the queue: no worker takes it meanwhile, and its end is the
+# queue's.
+
+
+@contextmanager
+def take_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], object]]:
+    """Hold a task of the queue, if it is one, while a person works on it.
+
+    Args:
+        workspace: the project.
+        task: its id.
+
+    Yields:
+        To be called with how it ended; where it is not, the task waits for a person as before.
+
+    Raises:
+        UsageError: a worker is at work on it.
+        StoreError: the queue cannot be read or written.
+    """
+    queue = queue_of(workspace)
+    waited = _make_ready(queue, task)
+    if waited is None:
+        yield lambda _: None
+        return
+    with Worker(workspace.folder) as worker, outlived_by_commands(worker.fileno()):
+        claim = queue.lease(worker, Slots(sys.maxsize, lambda queued: queued.id == task))
+        if claim is None and queue.where(task) == "in-progress":
+            raise UsageError(
+                f"a worker has just begun {task}: wait for it, or end `loki work` first"
+            )
+        finished = []
+
+        def ended(outcome: Outcome) -> None:
+            if claim is not None:
+                finished.append(finish(queue, claim, outcome))
+
+        try:
+            yield ended
+        finally:
+            if claim is not None and not finished:
+                _as_before(queue, claim, waited)
+
+
+def drop_takeover(workspace: Workspace, task: str, why: str) -> None:
+    """A person gave a task up: what is left of it lands nowhere, and the queue knows.
+
+    Args:
+        workspace: the project.
+        task: its id.
+        why: for whoever wonders later.
+    """
+    queue = queue_of(workspace)
+    if queue.where(task) == "in-progress":  # another program has it, or left it there
+        queue.take_back(task)
+    if queue.where(task) in {"pending", "failed", "dead-letter"}:
+        queue.abandon(task, why)
+    forget(workspace.folder, workspace.store, task)
+
+
+def _make_ready(queue: Queue, task: str) -> str | None:
+    """Let a task be claimed; why it was blocked, or None where it is no task to claim."""
+    where, queued = queue.where(task), queue.find(task)
+    if queued is None or where in {None, "completed"}:
+        return None
+    if where == "in-progress":
+        if not queue.is_lost(queued):
+            raise UsageError(
+                f"a worker is at work on {task}: wait for it, or end `loki work` first"
+            )
+        queue.reap()
+    elif where != "pending":
+        queued = queue.requeue(task)
+    if queued.blocked is None:
+        return ""
+    queue.unblock(task)
+    return queued.blocked.reason
+
+
+def _as_before(queue: Queue, claim: LeasedTask, waited: str) -> None:
+    if waited:
+        give_back(queue, claim, "blocked", waited)
+    else:
+        give_back(queue, claim, "interrupted", "")
+
+
+# ------------------------------------------------------------------------------------------------------
+# What a person says to a task that waits for them, joined: yes or no, what they know, or give it
+# up.
 
 
 def record_of(workspace: Workspace, task: str) -> TaskRecord:
@@ -59,7 +306,7 @@ def resume(
 
     record = record_of(workspace, task)
     resumption.must_be_resumable(record)
-    spec = task_specification.spec_of(record, None if checks is None else ())
+    spec = recorder.spec_of(record, None if checks is None else ())
     spec = replace(
         spec,
         checks=resolved(workspace, spec.checks if checks is None else checks, reviewer),
@@ -77,9 +324,7 @@ def resume(
 
 def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> UndoResult:
     """Give a task up, wherever it stands; `loki.Workspace.abort` says more."""
-    from loki.action.changes.undo import UndoResult
-    from loki.jobs.work.takeover import drop_takeover
-    from loki.jobs.work.task_stop import given_up
+    from loki.action.changes.journal import UndoResult
 
     _must_be_open(workspace, task_id)
     with given_up(workspace, task_id, user()):
@@ -117,8 +362,8 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
 
 def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> UndoResult:
     """Undo what a task changed, and note on its pages that it is given up."""
-    from loki.action.loop.refused_proposal_store import forget
-    from loki.people.escalation_answer import answer_sentence, with_answer
+    from loki.action.loop.recorder import forget_refused
+    from loki.people.escalation import answer_sentence, with_answer
     from loki.people.escalations import Escalations
 
     journal = workspace.journal(record.id)
@@ -126,7 +371,7 @@ def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) ->
     undone = journal.undo(force=force)
     if undone.conflicts and not force:
         return undone
-    forget(workspace.store, record.id)
+    forget_refused(workspace.store, record.id)
     after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
     answer = answer_sentence(after.interventions[-1])
     Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
@@ -170,7 +415,7 @@ def approve(
 
 def with_commands(workspace: Workspace, record: TaskRecord, context: str) -> str:
     """What people said, and which commands they approved since the task stopped."""
-    answers = human_answers.answers(workspace, record.id, record.updated_at)
+    answers = task_session.human_answers(workspace, record.id, record.updated_at)
     return "\n".join(filter(None, (context, *answers)))
 
 

@@ -24,14 +24,12 @@ from loki.base import path_containment
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import begins, is_cancelled, listening
-from loki.jobs.queue.lease import Slots
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import LEASE
+from loki.jobs.queue.queue import LEASE, queue_of
 from loki.jobs.queue.queue_list_file import Unreadable
+from loki.jobs.queue.queue_lists import Slots
 from loki.jobs.queue.queue_operations import leasable
 from loki.jobs.queue.worker_lock import Worker
-from loki.jobs.work.copy_merger import LeaseLost
-from loki.jobs.work.copy_run import run_in_copy
+from loki.jobs.work.copy_merger import LeaseLost, run_in_copy
 from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
 from loki.jobs.work.queue_capacity import Capacity
 from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
@@ -39,10 +37,34 @@ from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
-    from loki.jobs.queue.lease import LeasedTask
+    from loki.jobs.dead_letters.dead_letters import Reviewed
+    from loki.jobs.queue.queue_lists import LeasedTask
     from loki.jobs.queue.queued_task import QueuedTask
-    from loki.memory.task_outcome import Outcome
+    from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
+
+
+# --- What is done before new work: dead letters that are due for a review, answers, signals -----------
+
+
+def run_maintenance(workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
+    """Review the dead letters where that is due, and act on answers and signals that wait.
+
+    Args:
+        workspace: the project.
+        notify: told of each dead letter as it is done.
+
+    Raises:
+        StoreError: they cannot be read or written.
+    """
+    from loki.jobs.dead_letters.dead_letters import review_when_due
+    from loki.jobs.signals.signal_handling import attend
+
+    review_when_due(workspace, notify=notify)
+    attend(workspace)
+
+
+# --- Workers of one process on a project's queue: they claim, work in copies, and say how it ended ----
 
 IDLE = 1.0
 """Seconds between two looks at a queue that has nothing to claim. Chosen."""

@@ -1,20 +1,37 @@
 """Learned rules: what people approved, or wrote themselves, for every task to come.
 
 Each is a page in ``.loki/memory/learned/``. The head is optional; the rule is what stands below it.
+
+A thin join: candidates, dead letters, and the project's pattern file. One decision at a time; the
+pattern file is written only with what loads.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.base.token_estimate import tokens
+from loki.base import atomic_file, locks
+from loki.base.time import moment
+from loki.base.tokens import tokens
 from loki.memory import front_matter
+from loki.memory.dead_letter import DeadLetter
+from loki.memory.dead_letter_log import DeadLetterLog
+from loki.memory.learning.candidate import APPROVED, Candidate, Candidates
+from loki.recognition.definition_file import content
+from loki.recognition.pattern_file_edit import add_pattern
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
+
+
+# --- Learned rules: what people approved, or wrote themselves, for every task to come -----------------
 
 FOLDER = "memory/learned/"
 
@@ -108,3 +125,113 @@ class Learned:
                     self._told.add(name)
                     logger.warning("%s: skipped: %s", name, error)
         return found
+
+
+# --- The weekly review: what a person decides on, and what follows from it ----------------------------
+
+AT_MOST = 10
+"""Candidates of one review."""
+
+EVERY = timedelta(days=7)
+"""From one review to the next."""
+
+OFTEN = 3
+"""Deferrals beyond which a candidate is pointed out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """What there is to decide.
+
+    Attributes:
+        candidates: those of this review, longest waiting first.
+        waiting: how many wait in all.
+        last: when the last decision was made, ISO 8601 UTC, or None.
+        is_due: something waits, and nobody decided on anything for a week.
+    """
+
+    candidates: tuple[Candidate, ...]
+    waiting: int
+    last: str | None
+    is_due: bool
+
+
+class Review:
+    """What a person decides, carried out.
+
+    Args:
+        candidates: what is decided on.
+        letters: the dead letters that a pattern is tried with.
+        pattern_file: the project's failure-patterns.yml, which need not be there.
+    """
+
+    def __init__(self, candidates: Candidates, letters: DeadLetterLog, pattern_file: Path) -> None:
+        self._candidates = candidates
+        self._letters = letters
+        self.pattern_file = pattern_file
+
+    def agenda(self, now: datetime) -> Agenda:
+        """What there is to decide now."""
+        waiting, last = self._candidates.open(), self._candidates.last_review()
+        then = moment(last) if last else None
+        # A decision of tomorrow, by a clock that was wrong, does not put the next review off.
+        late = then is None or not timedelta(0) <= now - then < EVERY
+        return Agenda(tuple(waiting[:AT_MOST]), len(waiting), last, bool(waiting) and late)
+
+    def would_match(self, candidate: Candidate) -> list[DeadLetter]:
+        """The dead letters kept here that a candidate's pattern would be the best match of."""
+        if candidate.kind != "pattern":
+            return []
+        return self._letters.matched_by(candidate.content)
+
+    def approve(self, id_: str, by: str, now: datetime) -> Candidate:
+        """Learn it: a rule goes to ``memory/learned/``, a pattern to the project's pattern file.
+
+        What a person wrote in that file stays as it is, comments and all.
+
+        Args:
+            id_: of the candidate, or how that begins.
+            by: who decided.
+            now: the time.
+
+        Raises:
+            UsageError: there is no such candidate, or it was rejected.
+            ConfigError: the pattern file would not load; it is as it was, and the candidate open.
+            StoreError: something could not be written.
+        """
+        with self._alone():
+            candidate = self._candidates.get(id_)
+            if candidate.kind == "pattern" and (candidate.is_open or candidate.status == APPROVED):
+                self._add(candidate)
+            return self._candidates.approve(candidate.id, by, now)
+
+    def reject(self, id_: str, reason: str, by: str, now: datetime) -> Candidate:
+        """Do not learn it; see `Candidates.reject`."""
+        with self._alone():
+            return self._candidates.reject(id_, reason, by, now)
+
+    def defer(self, id_: str, by: str, now: datetime) -> Candidate:
+        """Put it off; see `Candidates.defer`."""
+        with self._alone():
+            return self._candidates.defer(id_, by, now)
+
+    def _add(self, candidate: Candidate) -> None:
+        path = self.pattern_file.resolve()  # a link stays one
+        there = path.exists()
+        old = content(path) if there else None
+        new = add_pattern(old, candidate.content, str(self.pattern_file))
+        if new == old:
+            return
+        mode = stat.S_IMODE(path.stat().st_mode) if there else 0o600
+        atomic_file.write_atomic(path, new, mode)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        atomic_file.make_folder(self.pattern_file.parent)
+        with locks.hold(self.pattern_file):
+            yield
+
+
+def is_put_off(candidate: Candidate) -> bool:
+    """Whether it was deferred more often than is good."""
+    return candidate.deferrals > OFTEN

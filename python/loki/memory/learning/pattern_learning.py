@@ -16,7 +16,7 @@ from typing import Any
 
 from loki.base.error import ConfigError
 from loki.base.yaml_dump import dump
-from loki.memory.learning.candidate_page import digest
+from loki.memory.learning.candidate import digest
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import DEFAULT_STRATEGY, MEDIUM, PatternSet
 from loki.recognition.signature import normalize

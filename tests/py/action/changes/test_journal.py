@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from loki.action.changes.change import Change, Edit
-from loki.action.changes.disk_journal_storage import LARGE, DiskJournalStorage
 from loki.action.changes.journal import ApplyError, EditConflict, Journal
+from loki.action.changes.journal_storage import LARGE, DiskJournalStorage
 from loki.action.changes.tree import Tree
 from loki.base.error import StoreError
 from support.journal import CHANGE, around, journal, make_project, picture
@@ -217,7 +217,7 @@ def test_a_journal_that_cannot_be_written(project: Path) -> None:
 
 def test_one_loki_at_a_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody undoes, or recovers, what is just being done."""
-    monkeypatch.setattr("loki.action.changes.disk_journal_storage.LOCK_TIMEOUT", 0.01)
+    monkeypatch.setattr("loki.action.changes.journal_storage.LOCK_TIMEOUT", 0.01)
     with around(journal(project)), pytest.raises(StoreError, match="another process"):
         journal(project).undo()
 

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.action.changes.disk_journal_storage import LARGE, DiskJournalStorage
-from loki.action.changes.journal_record import Record, Step
-from loki.action.changes.journal_storage import JournalStorage, MemoryJournalStorage
+from loki.action.changes.journal_storage import (
+    LARGE,
+    DiskJournalStorage,
+    JournalStorage,
+    MemoryJournalStorage,
+    Record,
+    Step,
+)
 from loki.action.changes.safe_path import PathState
 
 

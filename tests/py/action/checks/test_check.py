@@ -11,7 +11,7 @@ import pytest
 
 from loki.action.checks.check import Check, CheckResult, Report, missing_programs
 from loki.action.checks.check_runner import CheckRunner
-from loki.action.checks.missing_tests import missing_tests, missing_tests_failure
+from loki.action.checks.regression import missing_tests, missing_tests_failure
 from loki.base.error import UsageError
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet

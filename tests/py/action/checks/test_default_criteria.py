@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks.command_detection import Command
-from loki.action.checks.default_criteria import default_criteria
+from loki.action.checks.command_detection import Command, default_criteria
 from loki.recognition.pattern import Criterion, PatternSet
 
 TESTS = {"test": Command("test", ("true",), "Makefile: test")}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.checks.import_graph import ImportGraph
-from loki.action.checks.import_words import RELATIVE, words_of
+from loki.action.checks.import_graph import RELATIVE, ImportGraph, words_of
 from loki.action.checks.imports import Files
 
 PYTHON = {

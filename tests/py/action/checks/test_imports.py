@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.action.checks.imports import Import, imports_of, language_of
-from loki.action.gates import jsonc
+from loki.action.gates import data_parsers
 
 PYTHON = '''\
 """Doc: import nothing."""
@@ -245,7 +245,7 @@ def test_deep_python_ends_well(depth: int) -> None:
 
 @given(st.text(alphabet='{}[],:"\\/* \n1a', max_size=60))
 def test_comments_become_blanks_and_nothing_moves(text: str) -> None:
-    plain = jsonc.plain(text)
+    plain = data_parsers.plain_json(text)
     assert len(plain) == len(text)
     assert plain.count("\n") == text.count("\n")
     assert all(a in {b, " "} for a, b in zip(plain, text, strict=True))
@@ -253,4 +253,4 @@ def test_comments_become_blanks_and_nothing_moves(text: str) -> None:
 
 def test_comments_in_strings_stay() -> None:
     text = '{"a": "//no", /* yes ,} */ "b": ["/*", ], // ]\n}'
-    assert jsonc.plain(text) == '{"a": "//no",              "b": ["/*"  ]      \n}'
+    assert data_parsers.plain_json(text) == '{"a": "//no",              "b": ["/*"  ]      \n}'

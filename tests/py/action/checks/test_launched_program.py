@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks.launched_program import Invocation
+from loki.action.checks.command_detection import Invocation
 from loki.action.processes.command_line import split_command_line
 
 SCRIPTS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks.narrowed_checks import Narrowed
+from loki.action.checks.check_runner import Narrowed
 from loki.action.processes.command_line import split_command_line
 
 FILES = ["a/test_x.py", "a/b/test_y.py"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks import results_reporter
+from loki.action.checks import check_runner
 from loki.action.processes.command_line import split_command_line
 
 
@@ -24,14 +24,14 @@ from loki.action.processes.command_line import split_command_line
     ],
 )
 def test_how_a_command_is_asked(project: Path, command: str, asked: str) -> None:
-    words = results_reporter.ask(split_command_line(command), project, Path("/r")).command
+    words = check_runner.ask_for_results(split_command_line(command), project, Path("/r")).command
     assert " ".join(words) == asked
 
 
 def test_pytest_is_asked_by_its_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that it also works behind `make test`."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-x")
-    options = results_reporter.ask(("make", "test"), project, Path("/r")).environment[
+    options = check_runner.ask_for_results(("make", "test"), project, Path("/r")).environment[
         "PYTEST_ADDOPTS"
     ]
     assert options.split()[:2] == ["-x", "--junitxml=/r/pytest.report"]

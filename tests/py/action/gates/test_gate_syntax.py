@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loki.action.gates import syntax_check, toolchain, tree_sitter_syntax
+from loki.action.gates import syntax_check
 from loki.action.gates.gate import ADVISORY, BLOCKING
 from support.gate_syntax import RIGHT, check, subject
 
@@ -17,7 +17,7 @@ from support.gate_syntax import RIGHT, check, subject
 @pytest.fixture
 def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any of the languages' own tools."""
-    monkeypatch.setattr(toolchain, "is_there", lambda _command, _root: False)
+    monkeypatch.setattr(syntax_check, "is_there", lambda _command, _root: False)
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without the extra."""
 
     def missing(package: str, function: str) -> None:
-        raise tree_sitter_syntax.NoGrammar(package)
+        raise syntax_check.NoGrammar(package)
 
-    tree_sitter_syntax._parser.cache_clear()
+    syntax_check._parser.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(tree_sitter_syntax, "_parser", missing)
+        patch.setattr(syntax_check, "_parser", missing)
         yield
 
 

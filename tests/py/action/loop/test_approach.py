@@ -8,7 +8,7 @@ import pytest
 
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.loop.approach import approach
+from loki.action.loop.agent_call import approach
 
 CODE = "def add(a, b):\n    return a - b\n\n\ndef sub(a, b):\n    return a - b\n"
 

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.action.loop.briefing import CONTEXT_TOKENS, ERROR_TOKENS, Facts, compose
-from loki.base.token_estimate import tokens
-from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import MOST, AttemptSummary
+from loki.base.tokens import tokens
+from loki.memory.attempt import MOST, Attempt, AttemptSummary
 from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting
-from loki.people.agent_signal import signal_instructions, why_refused
+from loki.people.signal import signal_instructions, why_signal_refused
 from loki.recognition.failure import Failure, recognize
 from support.briefing_page import HEADINGS, headings, parsed
 from support.loop import MakeFailure
@@ -331,4 +330,4 @@ def test_how_to_ask_for_a_person_is_told_in_a_few_words_and_dropped_first(
     assert headings(compose(facts, size + 10)) == HEADINGS
     for path in re.findall(r"`(\.loki/[^`]*)`", signal_instructions(kind)):
         content = b'{"reason": "x"}' if "REVIEW" in path else b""
-        assert why_refused(path.replace("<name>", "x"), content) == ""
+        assert why_signal_refused(path.replace("<name>", "x"), content) == ""

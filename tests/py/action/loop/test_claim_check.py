@@ -7,9 +7,8 @@ import pytest
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.checks.check import Check, CheckResult, Report
-from loki.action.loop.claim_check import LONGEST, MOST, findings, message_of
-from loki.action.loop.honesty_feedback import COUNTER_TOKENS, counter
-from loki.base.token_estimate import tokens
+from loki.action.loop.agent_call import COUNTER_TOKENS, LONGEST, MOST, counter, findings, message_of
+from loki.base.tokens import tokens
 from loki.recognition.failure import Failure
 
 TESTS = Check(("pytest", "-q"), "test", "pytest -q")

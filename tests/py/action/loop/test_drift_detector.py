@@ -11,7 +11,7 @@ from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.loop.drift_detector import DriftDetector, Settings, goal_of, touched
-from loki.action.loop.drift_event import ReportDrift
+from loki.action.loop.loop_events import ReportDrift
 from loki.action.task import TaskSpec
 from loki.people.signals import Signals
 from loki.recognition.failure import Failure

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from loki.action.loop.agent_call import as_failure_of
-from loki.action.loop.exception_analysis import is_outage
+from loki.action.loop.agent_call import as_failure_of, is_outage
 from loki.action.loop.loop_events import AgentFailed
 
 

@@ -10,8 +10,7 @@ from loki.action.loop.resumption import aborted, is_help, must_be_resumable, res
 from loki.base import codec
 from loki.base.error import UsageError
 from loki.memory.attempt import Attempt
-from loki.memory.intervention import Intervention, intervention_text
-from loki.memory.task_record import TaskRecord
+from loki.memory.task_record import Intervention, TaskRecord, intervention_text
 from loki.recognition.failure import Failure
 from support.task import task_of
 

@@ -15,12 +15,12 @@ from loki.action.loop.loop_events import (
     Execute,
     Finish,
     Keep,
+    ReviewNeeded,
     RunChecks,
     Validate,
     Validated,
 )
 from loki.action.loop.loop_state import Phase, State
-from loki.action.loop.review_event import ReviewNeeded
 from support.loop import NOON, MakeFailure, World, change, fail, setting
 
 NEEDED = ReviewNeeded("review-1", "Decide whether it goes on.")

@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from loki.action.loop.drift_event import Drifted, DriftReviewed, ReportDrift, ReviewDrift
 from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Answered,
     Ask,
     Begin,
     Checked,
+    Drifted,
+    DriftReviewed,
     Event,
     Finish,
     Keep,
+    ReportDrift,
+    ReviewDrift,
     Validate,
 )
 from loki.action.loop.loop_state import Phase, State

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from loki.action.checks.check import Check
-from loki.action.loop.task_specification import kept_command, record_of, spec_of
+from loki.action.loop.recorder import kept_command, record_of, spec_of
 from loki.action.task import TaskSpec
 from loki.base import codec
 from loki.base.error import UsageError

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.action.pipelines.pipeline_file import inspect, read
-from loki.action.pipelines.pipeline_spec import Output, Retry
+from loki.action.pipelines.pipeline_state import Output, Retry
 from loki.base.error import ConfigError
-from loki.recognition.definition_source import MAX_BYTES
+from loki.recognition.definition_file import MAX_BYTES
 from support.paths import ROOT
 
 WHOLE = """\

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.action.pipelines.pipeline_machine import step
-from loki.action.pipelines.pipeline_outcome import outcome_of
-from loki.action.pipelines.pipeline_spec import Retry
+from loki.action.pipelines.pipeline_machine import delay, step
 from loki.action.pipelines.pipeline_state import (
     Approved,
     AskApproval,
@@ -22,14 +20,15 @@ from loki.action.pipelines.pipeline_state import (
     Redo,
     Rejected,
     Resumed,
+    Retry,
     RollBack,
     RolledBack,
     RunStage,
     Say,
     Wait,
     Waited,
+    outcome_of,
 )
-from loki.action.pipelines.pipeline_transitions import delay
 from support.examples import examples
 from support.loop import NOON
 from support.pipeline import FAILED, RETRY, PipelineWorld, at, begun, ended

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.action.pipelines.stage_condition import (
+from loki.action.pipelines.pipeline_file import (
     MAX_LENGTH,
     Condition,
     ConditionError,

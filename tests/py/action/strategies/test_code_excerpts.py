@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.action.strategies.code_excerpts import BUDGET, around, definition, fitted, merged
+from loki.action.strategies.context_expand import BUDGET, around, definition, fitted, merged
 
 LINES = [f"line {number}" for number in range(1, 101)]
 

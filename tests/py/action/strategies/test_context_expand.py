@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.strategies.code_excerpts import BUDGET
-from loki.action.strategies.context_expand import context_expand
-from loki.action.strategies.definition_search import defined_in, definitions, names_in
+from loki.action.strategies.context_expand import (
+    BUDGET,
+    context_expand,
+    defined_in,
+    definitions,
+    names_in,
+)
 from loki.action.strategies.strategy_context import Project, StrategyNotApplicable
 from loki.recognition.failure import Failure
 from support.strategy import situation, write

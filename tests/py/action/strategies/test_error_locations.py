@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.strategies.error_locations import locations
+from loki.action.strategies.context_expand import locations
 from support.strategy import situation, write
 
 

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.adapters.hooks.hook_entry import Entry, commands, installed, is_ours, removed
-from loki.adapters.hooks.json_text import add, cut, read
+from loki.adapters.hooks.hook_installation import (
+    Entry,
+    add,
+    commands,
+    cut,
+    installed,
+    is_ours,
+    read,
+    removed,
+)
 from loki.base.error import ConfigError
 
 LINE = "test ! -x /v/bin/loki || /v/bin/loki hook claude-code || true"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import loki
-from loki.adapters.monitor.fallback_calls import FallbackCalls
+from loki.adapters.monitor.breaker_call import FallbackCalls
 from loki.base.error import BreakerOpen
-from loki.decision.breaker_presets import CALLS
+from loki.decision.breaker import CALLS
 from loki.testing import ManualClock
 
 A, B = "api/a/large", "api/b/small"

@@ -9,16 +9,24 @@ from pathlib import Path
 import pytest
 
 from loki import Monitor, ToolCall, Workspace
-from loki.adapters.monitor.monitor_sessions import (
+from loki.adapters.monitor.monitor import (
     LARGEST,
     MOST_SESSIONS,
     SharedSession,
     document_of,
     dumped,
+    known_call,
+    received_call,
 )
-from loki.adapters.monitor.received_call import known_call, received_call
-from loki.decision.monitor.monitor_policy import Ended, Finished, Passed, step
-from loki.decision.monitor.monitor_state import Inspection, MonitorRules, MonitorState
+from loki.decision.monitor.monitor_policy import step
+from loki.decision.monitor.monitor_state import (
+    Ended,
+    Finished,
+    Inspection,
+    MonitorRules,
+    MonitorState,
+    Passed,
+)
 from loki.memory.sign import Seen, Sighting
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loki import Monitor, ToolCall
-from loki.adapters.monitor.path_mapping import as_here
+from loki.adapters.monitor.monitor import as_here
 from loki.base.error import UsageError
 
 

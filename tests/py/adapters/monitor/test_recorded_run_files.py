@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from loki.adapters.monitor.recorded_run import Ends, Made
-from loki.adapters.monitor.recorded_run_files import Read, as_steps, recorded_runs
-from loki.adapters.monitor.replay import remarks
+from loki.adapters.monitor.recorded_run import Ends, Made, Read, as_steps, recorded_runs, remarks
 from loki.base.error import UsageError
 from support.wrong_types import changed
 
@@ -216,7 +214,7 @@ def test_deep_arguments_and_odd_exit_codes_are_replayed(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loki.adapters.monitor.recorded_run_files.LONGEST_LINE", 40)
+    monkeypatch.setattr("loki.adapters.monitor.recorded_run.LONGEST_LINE", 40)
     file = tmp_path / "x.jsonl"
     file.write_bytes(b" " * 41 + b'\n\n{"steps": [], "id": "good"}\n')
     read = Read()

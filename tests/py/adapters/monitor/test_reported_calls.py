@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.adapters.monitor.reported_calls import ReportedCalls
+from loki.adapters.monitor.breaker_call import ReportedCalls
 from loki.testing import ManualClock
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loki import Monitor, ToolCall
 from loki.decision.monitor.tool_call import known
-from loki.decision.monitor.value_text import any_repr, any_text, short
+from loki.decision.monitor.tool_result import any_repr, any_text, short
 from support.examples import examples
 
 ODD = "ab/.-'\" \n\\\0\ud800\udcff€:;|&$(=1"

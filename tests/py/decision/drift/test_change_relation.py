@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.change_relation import Goal, Relation, Touched, is_test
+from loki.decision.drift.task_relation import Goal, Relation, Touched, is_test
 
 LOGIN = Goal(
     "fix the login",

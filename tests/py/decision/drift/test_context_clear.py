@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.context_clear import TRIGGERS, Limits, Load, trigger
+from loki.decision.drift.drift import TRIGGERS, Limits, Load, trigger
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.drift import PARTS, interrupts, load, main, rates
-from loki.decision.drift.change_relation import Goal, Touched
 from loki.decision.drift.drift import Drift, Proposed, detect, rank, worst
+from loki.decision.drift.task_relation import Goal, Touched
 from support.examples import examples
 
 FLOORS = {"tuning": (0.95, 0.95), "kept_back": (0.95, 0.9), "kept_back_second": (0.95, 0.9)}

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.drift import Drift, Severity
-from loki.decision.drift.drift_policy import MAX_RETURNS, DriftResponse, ScopeDrift, decide
+from loki.decision.drift.drift import (
+    MAX_RETURNS,
+    Drift,
+    DriftResponse,
+    ScopeDrift,
+    Severity,
+    decide,
+)
 
 
 def drift(severity: Severity = "medium", path: str = "b.py") -> Drift:

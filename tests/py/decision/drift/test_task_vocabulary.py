@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.task_vocabulary import (
+from loki.decision.drift.task_relation import (
     alike,
     defined_in,
     imported_in,

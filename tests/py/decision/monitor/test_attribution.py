@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.attribution import (
+from loki.decision.monitor.repeated_action import (
     TRIED,
     attempts_to_fix,
     changes_of_call,

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from loki.decision.monitor.completion_check import MOST_REFUSALS, objection
-from loki.decision.monitor.monitor_policy import Ended, MonitorEvent, Passed, Reaction, step
-from loki.decision.monitor.monitor_state import Evidence, MonitorState
+from loki.decision.monitor.monitor_policy import step
+from loki.decision.monitor.monitor_state import (
+    Ended,
+    Evidence,
+    MonitorEvent,
+    MonitorState,
+    Passed,
+    Reaction,
+)
 from loki.decision.monitor.tool_call import ToolCall, known
 
 EDIT = Passed(known(ToolCall("Edit", {"file_path": "calc.py"})))

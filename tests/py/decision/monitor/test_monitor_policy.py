@@ -10,19 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.base.error import AgentStuck
-from loki.decision.monitor.monitor_policy import (
+from loki.decision.monitor.monitor_policy import step
+from loki.decision.monitor.monitor_state import (
     Ended,
     Failed,
     FailuresReset,
     MonitorEvent,
+    MonitorRules,
+    MonitorState,
     Passed,
     Reaction,
     Started,
-    step,
 )
-from loki.decision.monitor.monitor_state import MonitorRules, MonitorState
-from loki.decision.monitor.output_outcome import outcome
-from loki.decision.monitor.tool_call import Effect, Known, ToolCall, known
+from loki.decision.monitor.tool_call import Known, ToolCall, known
+from loki.decision.monitor.tool_command import Effect
+from loki.decision.monitor.tool_result import outcome
 from loki.memory.sign import SignRules
 from loki.recognition.failure import Failure
 from support.examples import examples

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from loki.decision.monitor.monitor_policy import Failed, MonitorEvent, Passed, Reaction, step
-from loki.decision.monitor.monitor_state import MonitorState
-from loki.decision.monitor.output_outcome import outcome
+from loki.decision.monitor.monitor_policy import step
+from loki.decision.monitor.monitor_state import Failed, MonitorEvent, MonitorState, Passed, Reaction
 from loki.decision.monitor.tool_call import ToolCall, known
+from loki.decision.monitor.tool_result import outcome
 from loki.recognition.failure import Failure
 
 CHECK = known(ToolCall("Bash", {"command": "pytest -q"}))

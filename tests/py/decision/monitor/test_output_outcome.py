@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.decision.monitor.output_outcome import exit_code_in, extent, outcome, said_by, says_failed
+from loki.decision.monitor.tool_result import exit_code_in, extent, outcome, said_by, says_failed
 from support.examples import examples
 from support.tool_calls import mypy_fails, pytest_fails
 

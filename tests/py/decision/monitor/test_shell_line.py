@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.shell_line import Words, simple_commands
+from loki.decision.monitor.tool_command import Words, simple_commands
 
 WORDS = Words(
     frozenset({"sudo", "env", "timeout", "xargs"}),

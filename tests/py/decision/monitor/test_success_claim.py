@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.decision.monitor.success_claim import admits, claims
+from loki.decision.monitor.completion_check import admits, claims
 from support.examples import examples
 
 

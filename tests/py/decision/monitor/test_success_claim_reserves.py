@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.completion_check import objection
+from loki.decision.monitor.completion_check import admits, claims, objection
 from loki.decision.monitor.monitor_state import Evidence, MonitorState
-from loki.decision.monitor.success_claim import admits, claims
 
 CHANGED = MonitorState(evidence=Evidence(edits=1))
 FAILED = MonitorState(evidence=Evidence(edits=1, tests=1, failed=2, command="pytest -q"))

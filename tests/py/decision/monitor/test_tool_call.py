@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.decision.monitor.tool_call import (
-    Effect,
-    ToolCall,
-    is_steering,
-    known,
-)
+from loki.decision.monitor.tool_call import ToolCall, is_steering, known
+from loki.decision.monitor.tool_command import Effect
 from support.examples import examples
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from loki import Workspace
-from loki.adapters.monitor.received_call import received_call
-from loki.decision.monitor.monitor_policy import Passed
-from loki.decision.monitor.tool_call import Effect, ToolCall, known
+from loki.adapters.monitor.monitor import received_call
+from loki.decision.monitor.monitor_state import Passed
+from loki.decision.monitor.tool_call import ToolCall, known
+from loki.decision.monitor.tool_command import Effect
 
 
 def went_well(project: Path, command: str, output: str, code: int) -> bool:

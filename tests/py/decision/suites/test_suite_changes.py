@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.decision.suites.suite_changes import COMMITS, MOST, with_changes
-from loki.decision.suites.suite_summary import summarize
-from loki.memory.suites.suite_history import SuiteHistory
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-from loki.recognition.failure import Failure, recognize
-from loki.recognition.stack_frame import Frame
+from loki.decision.suites.suite_summary import COMMITS, MOST, summarize, with_changes
+from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
+from loki.recognition.failure import Failure, Frame, recognize
 from loki.stores.file_store import FileStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="tests/test_a.py", line=3)

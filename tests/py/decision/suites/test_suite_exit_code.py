@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.suites.suite_exit_code import excused, exit_code
-from loki.decision.suites.suite_labels import Label, LabelName
-from loki.decision.suites.suite_summary import Cause, Member, SuiteSummary
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.decision.suites.suite_summary import (
+    Cause,
+    Label,
+    LabelName,
+    Member,
+    SuiteSummary,
+    excused,
+    exit_code,
+)
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
 WRONG = Failure.of("assert 1 == 2")

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from loki.decision.suites.suite_labels import Label, label_of, rescued
-from loki.memory.suites.suite_past_runs import SuitePastRuns
-from loki.memory.suites.suite_run import Outcome, Phase, SuiteFailure, SuiteRun
+from loki.decision.suites.suite_summary import Label, label_of, rescued
+from loki.memory.suites.suite_history import Outcome, Phase, SuiteFailure, SuitePastRuns, SuiteRun
 from loki.recognition.failure import Failure, recognize
 
 TEST = "tests/test_a.py::test_x"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from loki.decision.suites.suite_labels import Label
 from loki.decision.suites.suite_summary import (
+    Label,
     Member,
     cause_label,
     next_step,
@@ -14,10 +14,8 @@ from loki.decision.suites.suite_summary import (
     to_dict,
     where_of,
 )
-from loki.memory.suites.suite_history import SuiteHistory
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-from loki.recognition.failure import Failure, recognize
-from loki.recognition.stack_frame import Frame
+from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
+from loki.recognition.failure import Failure, Frame, recognize
 from loki.stores.file_store import FileStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="tests/test_a.py", line=3)

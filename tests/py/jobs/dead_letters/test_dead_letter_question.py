@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from loki.jobs.dead_letters.dead_letter_question import answers, question
-from loki.jobs.dead_letters.dead_letter_review import Answers, Dependency, Scope
+from loki.jobs.dead_letters.dead_letter_review import (
+    Answers,
+    Dependency,
+    Scope,
+    answers,
+    review_question,
+)
 from loki.memory.dead_letter import DeadLetter, PastAttempt
 from support.hostile import HOSTILE, headings_of
 
@@ -21,7 +26,7 @@ def test_the_question_shows_what_was_tried_and_needed() -> None:
         PastAttempt(n, "", f"approach {n}", "timeout", f"error {n}") for n in range(1, 11)
     )
     letter = DeadLetter("a", "Add a column", "As asked.", failure_count=10, attempts=tried)
-    text = question(letter, [Dependency("numpy", "missing")])
+    text = review_question(letter, [Dependency("numpy", "missing")])
     assert "`Add a column`" in text
     assert "approach 10" in text
     assert "approach 2" not in text
@@ -30,7 +35,7 @@ def test_the_question_shows_what_was_tried_and_needed() -> None:
 
 
 def test_nothing_that_others_said_breaks_out_of_its_place() -> None:
-    plain = question(DeadLetter("a", "A", "b", attempts=(PastAttempt(1),)), [])
+    plain = review_question(DeadLetter("a", "A", "b", attempts=(PastAttempt(1),)), [])
     hostile = DeadLetter(
         "a",
         HOSTILE,
@@ -38,7 +43,7 @@ def test_nothing_that_others_said_breaks_out_of_its_place() -> None:
         error_summary=HOSTILE,
         attempts=(PastAttempt(1, "", HOSTILE, "validation", HOSTILE),),
     )
-    text = question(hostile, [Dependency(HOSTILE, "missing")])
+    text = review_question(hostile, [Dependency(HOSTILE, "missing")])
     assert headings_of(text) == headings_of(plain)
 
 

@@ -23,7 +23,7 @@ from loki.jobs.dead_letters.dead_letter_review import (
     strategy_for,
 )
 from loki.memory.dead_letter import DeadLetter, PastAttempt
-from loki.people.escalation_trigger import Case
+from loki.people.escalation import Case
 
 NOW = datetime(2026, 1, 26, 8, 0, tzinfo=timezone.utc)
 LAST = "2026-01-25T14:30:00Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.execution.notify_channels import Command, notifier
+from loki.execution.assembly import NotifyCommand, notifier
 
 
 def test_a_copy_is_not_what_people_are_told_of(tmp_path: Path) -> None:
@@ -16,5 +16,5 @@ def test_a_copy_is_not_what_people_are_told_of(tmp_path: Path) -> None:
     told = notifier(loki.Workspace(copy, folder=project / ".loki"))
     assert told.project == str(project)
     (channel,) = told.channels
-    assert isinstance(channel, Command)
+    assert isinstance(channel, NotifyCommand)
     assert channel.root == project

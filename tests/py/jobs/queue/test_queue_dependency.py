@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.jobs.queue.queue_dependency import InboxItem, cycle, waits_for
-from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue.queued_task import InboxItem, QueuedTask, cycle, waits_for
 
 NAMES = st.sampled_from("abcdef")
 GRAPHS = st.dictionaries(NAMES, st.lists(NAMES, max_size=3))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
-from loki.base.process_owner import boot_id
+from loki.base.locks import boot_id
 from loki.jobs.queue import worker_lock as workers
 from loki.jobs.queue.queued_task import Lease
 from loki.jobs.queue.worker_lock import Worker, is_alive, is_over, lock_path

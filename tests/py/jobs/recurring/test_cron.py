@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loki
-from loki.jobs.recurring.cron import MACROS, fields
+from loki.jobs.recurring.schedule import MACROS, fields
 
 
 @pytest.mark.parametrize(

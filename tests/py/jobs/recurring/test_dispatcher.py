@@ -10,11 +10,12 @@ from typing import Any
 
 from loki.base.error import UsageError
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_due import due, next_time
 from loki.jobs.recurring.recurring_outcome import (
     Notice,
     RecurrenceSettings,
     begun,
+    due,
+    next_time,
     paused,
     replanned,
 )

@@ -10,7 +10,7 @@ import pytest
 import loki
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.signals.signal_follower import followed
+from loki.jobs.signals.signal_handling import followed
 from support.signals import give, queued, waiting
 
 LONG = 30.0

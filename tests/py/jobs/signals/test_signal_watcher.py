@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.jobs.signals.signal_watcher import changes
+from loki.jobs.signals.signal_handling import changes
 
 LONG = 30.0
 """Seconds after which a test gives up; nothing waits that long."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.base.token_estimate import tokens
+from loki.base.tokens import tokens
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.triage.triage_prompt import BUDGET, Evidence, data, prompt

@@ -11,7 +11,7 @@ from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

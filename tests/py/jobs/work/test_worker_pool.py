@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.jobs.queue import queue_shared
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue import queue
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.queued_task_spec import DefaultAgent
@@ -43,7 +43,7 @@ def test_a_task_that_is_claimed_again_at_once_is_not_forgotten(
 def test_a_list_that_cannot_be_read_is_waited_for_by_whoever_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(queue_shared, "PATIENCE", 0.1)
+    monkeypatch.setattr(queue, "PATIENCE", 0.1)
     workspace = loki.Workspace(tmp_path)
     queue_of(workspace).submit(QueuedTask("a", "do it"))
     path = workspace.folder / "queue" / "pending.json"

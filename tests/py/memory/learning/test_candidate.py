@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import UsageError
 from loki.memory.front_matter import parse
-from loki.memory.learning.candidate import Candidate, Candidates, Source
-from loki.memory.learning.candidate_page import read, render
+from loki.memory.learning.candidate import Candidate, Candidates, Source, read, render_candidate
 from loki.memory.store import ForgivingStore, Store
 from loki.stores.file_store import FileStore
 
@@ -216,7 +215,7 @@ def test_no_text_breaks_a_page(text: str, error: str, task: str, reason: str) ->
         decided_at=AT,
         decided_by="ada",
     )
-    page = render(candidate)
+    page = render_candidate(candidate)
     back = read(page)
     assert back.content == text
     assert [(s.task, s.error) for s in back.sources] == [(task, error)]
@@ -228,7 +227,7 @@ def test_no_text_breaks_a_page(text: str, error: str, task: str, reason: str) ->
 @given(hostile.filter(str.strip))
 def test_no_signal_breaks_the_fence_of_what_would_be_added(text: str) -> None:
     candidate = pattern(text)
-    _, body = parse(render(candidate))
+    _, body = parse(render_candidate(candidate))
     ticks = body.split("## What would be added\n\n")[1].split("yaml\n")[0]
     inside = body.split(f"{ticks}yaml\n")[1].split(f"\n{ticks}\n")[0]
     assert yaml.safe_load(inside) == [candidate.content]

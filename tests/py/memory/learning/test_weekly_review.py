@@ -15,7 +15,7 @@ from loki.base.error import ConfigError, UsageError
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.learning.candidate import DECISIONS, Candidate, Candidates, Source
-from loki.memory.learning.weekly_review import AT_MOST, Review, is_put_off
+from loki.memory.learning.learned_rules import AT_MOST, Review, is_put_off
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 from loki.stores.file_store import FileStore

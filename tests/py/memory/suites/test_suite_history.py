@@ -9,10 +9,16 @@ import pytest
 
 from loki.memory.store import ForgivingStore
 from loki.memory.suites import suite_history as history_room
-from loki.memory.suites import suite_past_runs as past_room
-from loki.memory.suites.suite_history import DOCUMENT, LOG, MOST, SuiteHistory
-from loki.memory.suites.suite_past_runs import SuitePastRuns
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites import suite_history as past_room
+from loki.memory.suites.suite_history import (
+    DOCUMENT,
+    LOG,
+    MOST,
+    SuiteFailure,
+    SuiteHistory,
+    SuitePastRuns,
+    SuiteRun,
+)
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 
@@ -76,14 +82,14 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
     history.keep(run("1", (), "a"))
     history.keep(run("1", (), "a"))
     assert letters(history, "a") == "f"
-    assert history.earlier("a", WRONG, before="1") == past_room.NOTHING
+    assert history.earlier("a", WRONG, before="1") == past_room.NO_PAST_RUNS
 
 
 def test_without_a_store() -> None:
     """Nothing is known, nothing is kept, nothing breaks."""
     history = SuiteHistory()
     history.keep(run("1", ("a",)))
-    assert history.earlier("a", WRONG) == past_room.NOTHING
+    assert history.earlier("a", WRONG) == past_room.NO_PAST_RUNS
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,7 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
 
 def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Old runs go; runs of single tests push out none of the whole ones."""
-    monkeypatch.setattr(past_room, "RUNS", 5)
+    monkeypatch.setattr(past_room, "PAST_RUNS", 5)
     monkeypatch.setattr(past_room, "AT_ONCE", 1)
     past = SuitePastRuns()
     tests = tuple("abcdef")
@@ -163,7 +169,7 @@ def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that no remembered run has run is forgotten, with what it failed of."""
-    monkeypatch.setattr(past_room, "RUNS", 3)
+    monkeypatch.setattr(past_room, "PAST_RUNS", 3)
     monkeypatch.setattr(past_room, "AT_ONCE", 1)
     past = SuitePastRuns()
     past.add(run("0", ("a", "b"), "old"))
@@ -189,8 +195,8 @@ def test_different_failures_of_a_test_are_bounded() -> None:
     for number in range(30):
         failure = Failure.of(f"broke {chr(97 + number % 26) * 5}{number // 26}", error_type="E")
         past.add(run(str(number), (), "a", failure=failure))
-    assert len(past.shown["a"]) == past_room.SHOWN
-    assert len(past.said) == past_room.SHOWN
+    assert len(past.shown["a"]) == past_room.SHOWN_RUNS
+    assert len(past.said) == past_room.SHOWN_RUNS
 
 
 def test_comes_back_from_text() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
 from loki.memory.suites.suite_journal import journal_line, opening, timeouts_of, unfinished
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
 BAD = SuiteFailure("test_a.py::test_x", "call", "failed", Failure.of("assert 1 == 2"))

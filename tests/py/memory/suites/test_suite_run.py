@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
 from loki.recognition.failure import Failure
 
 FAILED = SuiteFailure(

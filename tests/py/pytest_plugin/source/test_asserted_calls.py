@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loki.pytest_plugin.source.asserted_calls import asserted
-from loki.pytest_plugin.source.callers import Callers
-from loki.recognition.shared_callees import Asserted, Callee
+from loki.pytest_plugin.source.assertion_reader import Callers
+from loki.recognition.root_cause import Asserted, Callee
 from support.asserted import HEAD, read, sources
 
 

@@ -11,7 +11,7 @@ import pytest
 import loki
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from support.dead_letters import (
     KEY_ERROR,
     give_up,

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import loki
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from support.crew import make_agent, submit, where
 from support.paths import ROOT
 

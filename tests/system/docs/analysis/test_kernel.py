@@ -13,7 +13,7 @@ CELLS = {
     "task": "with loki.Workspace('.').task('try', checks=['false'], max_attempts=1) as task:\n"
     "    outcome = task.run(lambda _: {'a.txt': 'a'})\ntask",
     "outcome": "outcome",
-    "decision": "from loki.decision.failure_history import FailureHistory\nfrom loki.decision.loop_policy import Situation, decide\n"
+    "decision": "from loki.decision.loop_policy import FailureHistory\nfrom loki.decision.loop_policy import Situation, decide\n"
     "decide(Situation(failure, past=FailureHistory(), patterns={}))",
     "breaker": "loki.Workspace('.').breakers()['api/claude']",
     "tables": "from loki import analysis\nhistory = analysis.history()\nhistory",

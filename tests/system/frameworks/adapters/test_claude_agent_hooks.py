@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loki.adapters.claude_agent_hooks import Hooks
+from loki.adapters.claude_agent_sdk import Hooks
 from support.framework_agents import ZERO, monitor
 
 FAILED = ZERO.replace("exit code", "Exit code")

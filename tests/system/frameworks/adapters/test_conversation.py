@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.adapters.conversation import Conversations, Watch
-from loki.adapters.conversation_monitors import KEPT
+from loki.adapters.conversation import KEPT, Conversations, Watch
 from loki.decision.monitor.tool_call import ToolCall
 from support.framework_agents import ZERO, monitor
 

@@ -83,7 +83,7 @@ def test_a_conversation_with_the_official_client(tmp_path: Path) -> None:
 )
 def test_hostile_output_is_answered(tmp_path: Path, output: str) -> None:
     from loki import Workspace
-    from loki.adapters.mcp_tools import Tools
+    from loki.adapters.mcp import Tools
 
     tools = Tools(Workspace(tmp_path), "tester")
     for answer in (
@@ -132,8 +132,7 @@ def test_what_failed_behind_a_tool_is_said(tmp_path: Path, monkeypatch: pytest.M
     from mcp.server.mcpserver.exceptions import ToolError
 
     from loki import Workspace
-    from loki.adapters.mcp import server
-    from loki.adapters.mcp_tools import Tools
+    from loki.adapters.mcp import Tools, server
     from loki.base.error import StoreError
 
     def full(*_: object) -> str:
@@ -147,7 +146,7 @@ def test_what_failed_behind_a_tool_is_said(tmp_path: Path, monkeypatch: pytest.M
 
 def test_nothing_is_next_where_nothing_failed(tmp_path: Path) -> None:
     from loki import Workspace
-    from loki.adapters.mcp_tools import Tools
+    from loki.adapters.mcp import Tools
 
     assert Tools(Workspace(tmp_path), "x").next(PASSED, exit_code=0).startswith("Nothing failed")
 

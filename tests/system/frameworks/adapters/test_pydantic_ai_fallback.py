@@ -21,8 +21,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 import loki
 from loki.adapters.pydantic_ai import LokiCapability
-from loki.adapters.pydantic_ai_fallback import NotAsked
-from loki.adapters.pydantic_ai_resilient import ResilientModel
+from loki.adapters.pydantic_ai_resilient import NotAsked, ResilientModel
 from loki.testing import ManualClock
 from support.framework_agents import monitor
 from support.llm_service import LLMService, Reply, Said, failed

@@ -23,13 +23,12 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from typing_extensions import TypedDict
 
 import loki
-from loki.adapters.claude_agent_hooks import Hooks
-from loki.adapters.conversation import Watch
+from loki.adapters.claude_agent_sdk import Hooks
+from loki.adapters.conversation import MOST_SCOPES, SCOPES, Watch, close, name_of
 from loki.adapters.langchain import LokiMiddleware
 from loki.adapters.langgraph import LokiGraph
 from loki.adapters.openai_agents import LokiRunner
 from loki.adapters.pydantic_ai import LokiCapability
-from loki.adapters.scope import MOST_SCOPES, SCOPES, close, name_of
 from loki.decision.monitor.tool_call import ToolCall
 from loki.memory.tool_failure import ToolFailures
 from support.framework_agents import Call, monitor

@@ -26,10 +26,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import loki
 from loki.adapters import telemetry
-from loki.adapters.call_telemetry import DURATION_BOUNDARIES, TOKEN_BOUNDARIES
-from loki.base.token_usage import TokenUsage
-from loki.decision.breaker_log_line import tell
-from loki.decision.breaker_snapshot import Transition
+from loki.adapters.tracing import DURATION_BOUNDARIES, TOKEN_BOUNDARIES
+from loki.base.tokens import TokenUsage
+from loki.decision.breaker import Transition
+from loki.decision.breakers_file import tell
 from loki.memory.call_log import Call, Calls
 
 AT = "2026-04-04T10:15:30.000Z"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.question_protocol import Answering, Question
+from loki.action.agent_protocol import Answering, Question
 from loki.agents.command_agent import CommandAgent
-from loki.agents.endpoint import ChainOptions, LocalBreakers
 from loki.agents.fallback_agent import FallbackAgent, ask
+from loki.agents.fallback_chain import ChainOptions, LocalBreakers
 from loki.base.error import BreakerOpen
 from loki.testing import ManualClock
 

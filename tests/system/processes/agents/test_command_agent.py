@@ -16,8 +16,7 @@ from loki.action.changes.change import Change, Edit
 from loki.action.changes.forbidden_changes import refusals
 from loki.action.changes.journal import Journal
 from loki.action.changes.tree import Tree
-from loki.agents.command_agent import CommandAgent
-from loki.agents.project_touched import ProjectTouched
+from loki.agents.command_agent import CommandAgent, ProjectTouched
 from loki.base.error import AgentError, UsageError
 
 

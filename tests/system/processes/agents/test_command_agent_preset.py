@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.agent_protocol import Briefing
-from loki.action.question_protocol import Question
-from loki.agents.command_agent import CommandAgent
-from loki.agents.command_reviewer import CommandReviewer
+from loki.action.agent_protocol import Briefing, Question
+from loki.agents.command_agent import CommandAgent, CommandReviewer
 from loki.base.error import AgentError, LLMError
 from support import replay
 from support.project import CHECK, RIGHT, make_project

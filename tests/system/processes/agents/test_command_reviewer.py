@@ -9,7 +9,7 @@ import pytest
 from loki.action.agent_protocol import ReviewRequest
 from loki.action.checks.check import Check
 from loki.action.task import TaskSpec
-from loki.agents.command_reviewer import CommandReviewer
+from loki.agents.command_agent import CommandReviewer
 from loki.base.error import AgentError
 
 TASK = TaskSpec("t", "make it simpler", kind="refactor")

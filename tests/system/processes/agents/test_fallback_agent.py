@@ -9,10 +9,9 @@ import pytest
 
 import loki
 from loki.action.loop.agent_call import AnyAgent
-from loki.agents.command_agent import CommandAgent
-from loki.agents.endpoint import ChainOptions, LocalBreakers
+from loki.agents.command_agent import CommandAgent, ProjectTouched
 from loki.agents.fallback_agent import FallbackAgent
-from loki.agents.project_touched import ProjectTouched
+from loki.agents.fallback_chain import ChainOptions, LocalBreakers
 from loki.decision.backoff import Backoff
 from loki.testing import ManualClock, ScriptedAgent
 from support.llm import Kept

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from loki.base import path_containment, process_owner
+from loki.base import locks, path_containment
 from loki.base.atomic_file import is_temporary, temporary_name
 from support.journal import killed
 
@@ -24,9 +24,9 @@ def left_by_the_killed(folder: Path) -> str:
 
 
 def test_the_killed_have_ended_and_the_living_have_not(tmp_path: Path) -> None:
-    assert process_owner.has_ended(left_by_the_killed(tmp_path)) is True
-    assert process_owner.has_ended(temporary_name()) is False
-    assert process_owner.has_ended(temporary_name("breakers.json")) is False
+    assert locks.has_ended(left_by_the_killed(tmp_path)) is True
+    assert locks.has_ended(temporary_name()) is False
+    assert locks.has_ended(temporary_name("breakers.json")) is False
 
 
 def test_what_the_killed_left_goes_at_once_and_what_others_may_write_stays(tmp_path: Path) -> None:

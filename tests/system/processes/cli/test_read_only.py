@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from loki import Workspace
 from loki.cli.app import app
 from loki.cli.read_only import READING
-from loki.execution.human_answers import human_reviews
-from loki.jobs.queue.project_queue import queue_of
+from loki.execution.task_session import human_reviews
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.testing import ManualClock, ScriptedAgent

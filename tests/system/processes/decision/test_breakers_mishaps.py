@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.decision.breaker_snapshot import Transition
+from loki.decision.breaker import Transition
 from support.forked import exit_code, fork
 
 NAME = "api/claude"

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.decision.shared_breaker import SharedBreaker
+from loki.decision.breakers import SharedBreaker
 from support.disk import MEMORY
 
 PROBES = 16_000 if "LOKI_LARGE" in os.environ else 400

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.recognition.underlying_kind import is_infrastructure
+from loki.recognition.root_cause import is_infrastructure
 from support.suite import Ran, Suite, outcomes
 
 MANY = """

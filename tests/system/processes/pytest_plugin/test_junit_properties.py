@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from loki.decision.suites.suite_summary import SuiteSummary
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
-from loki.pytest_plugin.junit_properties import Junit
+from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
+from loki.pytest_plugin.report_file import Junit
 from loki.recognition.failure import Failure
 from support.suite import Suite
 

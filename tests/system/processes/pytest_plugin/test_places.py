@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.pytest_plugin.project_root import project_root_of
+from loki.pytest_plugin.options import project_root_of
 from support.suite import Suite, outcomes
 
 BAD = "def test_bad():\n    assert 1 == 2\n"

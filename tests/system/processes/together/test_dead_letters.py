@@ -11,10 +11,9 @@ import pytest
 
 import loki
 from loki.agents.command_agent import CommandAgent
-from loki.jobs.dead_letters.daily_review import review_when_due
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
-from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed, review_when_due
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks

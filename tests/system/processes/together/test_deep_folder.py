@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
 from loki.agents.command_agent import CommandAgent

@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.recurring.recurring_task import AgentPart
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.triage.triage_actions import act
+from loki.jobs.triage.triage_runner import act
 from loki.jobs.triage.triage_verdict import FILE_FIX, Verdict
 from support.crew import where, work
 from support.triage import RECORD, failing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.action.gates import toolchain, tree_sitter_syntax
+from loki.action.gates import syntax_check
 from loki.agents.scripted import ScriptedAgent
 
 CHECK = "grep -q done pkg/answer.py"
@@ -96,10 +96,10 @@ def test_what_could_not_be_looked_at_is_said_once_a_run_and_kept_in_each_attempt
     shop: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def missing(package: str, function: str) -> None:
-        raise tree_sitter_syntax.NoGrammar(package)
+        raise syntax_check.NoGrammar(package)
 
-    monkeypatch.setattr(tree_sitter_syntax, "_parser", missing)
-    monkeypatch.setattr(toolchain, "is_there", lambda _command, _root: False)
+    monkeypatch.setattr(syntax_check, "_parser", missing)
+    monkeypatch.setattr(syntax_check, "is_there", lambda _command, _root: False)
     agent = ScriptedAgent(
         [{"a.rs": "fn a() {}\n"}, {"b.rs": "fn b() {}\n", "pkg/answer.py": RIGHT}]
     )

@@ -14,15 +14,15 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.base.error import UsageError
-from loki.execution.human_answers import human_reviews
+from loki.execution.task_session import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.queued_task_spec import task_of
 from loki.memory import task_record
 from loki.memory.call_log import Call, Calls
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.people.human_review import HumanReview, ReviewStatus
 from loki.testing import ManualClock
 from support.project import QUICK, RIGHT, WRONG, make_project

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.llm_protocol import Answer
+from loki.action.agent_protocol import Answer
 from loki.agents.anthropic_llm import AnthropicLLM
 from loki.agents.openai_llm import OpenAILLM
-from loki.decision.breaker_snapshot import Transition
+from loki.decision.breaker import Transition
 from loki.memory.call_log import Call, Calls
 from loki.testing import ManualClock
 from support.llm_service import LLMService, Received, Reply, Said, failed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.testing import ManualClock, ScriptedAgent
 from support.project import RIGHT, WRONG, make_project
 

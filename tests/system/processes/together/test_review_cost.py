@@ -10,10 +10,10 @@ import pytest
 import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
-from loki.execution.human_answers import human_reviews
+from loki.execution.task_session import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.memory.call_log import Call, Calls
-from loki.memory.task_outcome import Outcome
+from loki.memory.task_record import Outcome
 from loki.people.human_review import ReviewStatus
 from loki.testing import ManualClock
 from support.project import QUICK, RIGHT, make_project

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import loki
-from loki.base.token_estimate import tokens
+from loki.base.tokens import tokens
 from loki.memory.sign import Advice
 from loki.testing import ManualClock, ScriptedAgent
 from support.project import QUICK, RIGHT, WRONG, make_project

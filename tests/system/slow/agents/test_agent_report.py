@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.agents.agent_report import LONGEST_TEXT, Reader, Report
-from loki.agents.agent_report_formats import FORMS, LINES
+from loki.agents.agent_report import FORMS, LINES, LONGEST_TEXT, Reader, Report
 
 
 def reader(form: str) -> Reader:

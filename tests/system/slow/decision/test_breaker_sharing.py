@@ -9,8 +9,7 @@ import weakref
 import pytest
 
 import loki
-from loki.decision.breaker import Breaker
-from loki.decision.breaker_snapshot import Transition
+from loki.decision.breaker import Breaker, Transition
 from loki.testing import ManualClock
 
 

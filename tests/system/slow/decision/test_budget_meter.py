@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from loki.decision.budget import Budget
-from loki.decision.budget_meter import Meter
+from loki.decision.budget import Budget, Meter
 from loki.testing import ManualClock
 
 

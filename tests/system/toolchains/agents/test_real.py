@@ -10,7 +10,7 @@ import pytest
 
 import loki
 from loki.action.agent_protocol import Briefing
-from loki.agents import listener
+from loki.agents import command_agent
 from loki.agents.command_agent import CommandAgent
 from loki.base.error import AgentError, LLMError
 from loki.testing import ManualClock
@@ -128,7 +128,7 @@ def test_nobody_listens(name: str, stage: Stage) -> None:
 
     It says so three times within fifteen seconds; the first time is enough here.
     """
-    stage.monkeypatch.setattr(listener, "PATIENCE", 1)
+    stage.monkeypatch.setattr(command_agent, "PATIENCE", 1)
     with LLMService() as service:
         url = service.url
     with pytest.raises(LLMError) as error:

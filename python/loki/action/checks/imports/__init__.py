@@ -13,8 +13,7 @@ from loki.action.checks.imports.import_location import (
     locate,
     resolve,
 )
-from loki.action.checks.imports.import_statement import Import
-from loki.action.checks.imports.project_files import Files
+from loki.action.checks.imports.project_files import Files, Import
 
 __all__ = [
     "EXTERNAL",

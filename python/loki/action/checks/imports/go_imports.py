@@ -6,8 +6,7 @@ import posixpath
 import re
 
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
-from loki.action.checks.imports.import_statement import Import
-from loki.action.checks.imports.project_files import Files, join
+from loki.action.checks.imports.project_files import Files, Import, join
 
 # Imports stand between the package clause and everything else (go.dev/ref/spec, "Source file
 # organization"), so what comes first that is neither ends the search.

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable
 
 from loki.action.checks.imports import go_imports, javascript_imports, python_imports
-from loki.action.checks.imports.import_statement import Import
+from loki.action.checks.imports.project_files import Import
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyi"), "python"),

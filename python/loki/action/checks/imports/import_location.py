@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from loki.action.checks.imports.import_statement import Import
-from loki.action.checks.imports.project_files import Files
+from loki.action.checks.imports.project_files import Files, Import
 
 State: TypeAlias = Literal["found", "missing", "external"]
 FOUND: Final = "found"
@@ -42,11 +41,11 @@ def locate(import_: Import, importer: str, files: Files) -> Location:
         importer: path of the file that it stands in; its extension tells the language.
         files: the project.
     """
-    from loki.action.checks.imports import go_imports, node_resolution, python_resolution
+    from loki.action.checks.imports import go_imports, node_resolution, python_imports
     from loki.action.checks.imports.import_extraction import language_of
 
     locators: dict[str, Callable[[Import, str, Files], Location]] = {
-        "python": python_resolution.locate,
+        "python": python_imports.locate,
         "javascript": node_resolution.locate,
         "go": go_imports.locate,
     }

@@ -7,13 +7,51 @@ import json
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loki.action.gates import jsonc
+from loki.action.gates import data_parsers
 
 if TYPE_CHECKING:
     from loki.action.changes.change import Change
     from loki.action.changes.tree import Tree
+
+
+# --- One import, as it is written ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What one import statement, or one of its parts, names.
+
+    Attributes:
+        module: as it is written, without the dots of a relative Python import: ``pkg.sub``,
+            ``./util``, ``example.com/lib``.
+        line, column: where the module's name, or its opening quote, stands; both from 1, in
+            characters.
+        level: number of leading dots of a relative Python import; 0 elsewhere.
+        names: what is taken from the module: ``default`` and ``*`` are JavaScript's default export
+            and the whole; empty where the module itself is imported.
+        is_type_only: erased before the program runs, or looked at by type checkers only.
+        is_optional: whether it runs at all, or may fail, depends on more than the file says: in
+            ``try``, under a condition, or by way of a function that takes the name as text.
+    """
+
+    module: str
+    line: int
+    column: int
+    level: int = 0
+    names: tuple[str, ...] = ()
+    is_type_only: bool = False
+    is_optional: bool = False
+
+    @property
+    def written(self) -> str:
+        """The module with its leading dots."""
+        return "." * self.level + self.module
+
+
+# --- A project as imports see it: which paths there are, and how to read one --------------------------
 
 MAX_BYTES = 1_000_000
 """Of a manifest that is read to resolve imports; chosen, not measured."""
@@ -111,7 +149,7 @@ class Files:
         if content is None or len(content) > MAX_BYTES:
             return {}
         try:
-            value = json.loads(jsonc.plain(content.decode("utf-8-sig")))
+            value = json.loads(data_parsers.plain_json(content.decode("utf-8-sig")))
         except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}

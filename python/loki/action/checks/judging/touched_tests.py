@@ -1,5 +1,8 @@
 """What of a task's work touches the tests that failed, or what judges them: who looks at it first.
 
+Python is read as a tree, languages with brackets by them (comments and strings are blank then), any
+other file is one piece. Formatting and comments are no part of a piece. Pure and total.
+
 Agents that are to make a test pass change the test, or what decides that it does. An honest change
 does so, too, so nothing is forbidden: a reviewer or a person sees it. What only stands beside a test
 that failed (another test, a new one, a helper that it does not use) is nobody's concern.
@@ -8,22 +11,513 @@ Why it is so: ``docs/design/checks.md``. Pure, total, linear in the texts.
 
 from __future__ import annotations
 
+import ast
+import configparser
+import json
 import posixpath
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from loki.action.checks.judging.code_chunks import Chunk, chunks, words_of
-from loki.action.checks.judging.judging_rules import knowledge
-from loki.action.checks.judging.judging_settings import settings_touched
-from loki.action.checks.judging.seen_failures import RUNS_TESTS, SeenFailures
-from loki.action.gates.added_lines import added_lines
-from loki.action.gates.lexer import lex
-from loki.action.gates.review_rules import knowledge as languages
-from loki.base import glob
-from loki.decision.drift.path_kinds import kinds_of_path
+import yaml
+
+from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.task_changes import TaskChanges
+from loki.action.gates.added_lines import added_lines, lex
+from loki.action.gates.finding import knowledge
+from loki.action.gates.finding import knowledge as languages
+from loki.base import codec, glob
+from loki.base.python_tree import python_tree
+from loki.decision.drift.task_relation import any_glob, kinds_of_path
+from loki.memory import store as documents
+from loki.memory.document_validation import kept_as
+from loki.memory.store import Store
+
+# ------------------------------------------------------------------------------------------------------
+# A file of tests in pieces: each test, fixture, helper, import; what a change did to which of
+# them.
+
+MAX_DEPTH = 6
+"""Classes, suites and modules in each other that are taken apart; chosen, not measured."""
+
+MAX_LENGTH = 400_000
+"""Characters of a file that is taken apart; a larger one is one piece. Chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a file.
+
+    Attributes:
+        chain: names of the classes, suites or modules that it stands in, the outermost first.
+        names: what it defines; empty: it only does something.
+        text: it without comments and formatting: equal texts do the same.
+        words: every name in it, those in strings too.
+        case: it is one of the cases of a test, which may get more of them.
+    """
+
+    chain: tuple[str, ...]
+    names: frozenset[str]
+    text: str
+    words: frozenset[str]
+    case: bool = False
+
+
+def chunks(path: str, text: str) -> list[Chunk]:
+    """The pieces of a file, in order.
+
+    Args:
+        path: of the file, for its language.
+        text: what it holds.
+
+    Example:
+        >>> found = chunks("test_a.py", "from a import b\\n\\ndef test_b():\\n    assert b == 1\\n")
+        >>> [sorted(chunk.names) for chunk in found]
+        [['b'], ['test_b']]
+    """
+    language = knowledge().language(path)
+    lexer = language.lexer if language and len(text) <= MAX_LENGTH else ""
+    if lexer == "python":
+        tree = python_tree(text)
+        if tree is not None:
+            return list(_python(tree.body, ()))
+    elif lexer in _CONTAINERS:
+        return list(_Bracketed(text, lexer).chunks())
+    return [_chunk((), (), text)]
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The names in a text."""
+    return frozenset(_WORD.findall(text))
+
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def _chunk(chain: Sequence[str], names: Sequence[str], text: str, *, case: bool = False) -> Chunk:
+    return Chunk(tuple(chain), frozenset(names), text, words_of(text), case)
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def _python(body: Sequence[ast.stmt], chain: tuple[str, ...]) -> Iterator[Chunk]:
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _imported(node, chain)
+        elif isinstance(node, ast.ClassDef):
+            inside = (*chain, node.name)
+            yield _chunk(inside, (), _head(node))
+            if len(inside) <= MAX_DEPTH:
+                yield from _python(node.body, inside)
+            else:
+                yield _chunk(chain, (node.name,), _written(node))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _function(node, chain)
+        elif not _is_docstring(node):
+            yield _chunk(chain, list(_bound(node)), _written(node))
+
+
+def _imported(node: ast.Import | ast.ImportFrom, chain: tuple[str, ...]) -> Iterator[Chunk]:
+    origin = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+    for alias in node.names:
+        name = alias.asname or (alias.name if origin else alias.name.partition(".")[0])
+        yield _chunk(chain, (name,), f"{origin} {alias.name} as {name}")
+
+
+def _head(node: ast.ClassDef) -> str:
+    parts = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+    return f"class {node.name} {' '.join(map(_written, parts))}"
+
+
+def _function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, chain: tuple[str, ...]
+) -> Iterator[Chunk]:
+    """A function, and apart from it each of its cases."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and _written(decorator.func).endswith("parametrize"):
+            for argument in decorator.args[1:2]:
+                if isinstance(argument, (ast.List, ast.Tuple)):
+                    for case in argument.elts:
+                        yield _chunk(chain, (node.name,), _written(case), case=True)
+                    argument.elts = []
+    node.returns = None  # what a test's types say is not run
+    body = node.body[1:] if _is_docstring(node.body[0]) else node.body
+    node.body = body or [ast.Pass()]
+    yield _chunk(chain, (node.name,), _written(node))
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement gives a value to."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield part.name
+        elif isinstance(part, ast.alias):
+            yield (part.asname or part.name).partition(".")[0]
+
+
+def _written(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return ast.dump(node)
+
+
+# --- languages with brackets ------------------------------------------------------------------------
+
+_TITLED = r"""\s*\(\s*["'`](?P<title>[^\n]*?)["'`]\s*,"""
+_SUITE = rf"(?:describe|context|suite|fdescribe|xdescribe|xcontext)(?:\.\w+)*{_TITLED}"
+_TEST = rf"^(?:it|test|specify|xit|fit|xtest|bench)(?:\.\w+)*(?:\([\s\S]{{0,20000}}?\))??{_TITLED}"
+_CONTAINERS = {
+    "javascript": re.compile(rf"^(?:export\s+)?(?:default\s+)?(?:{_SUITE}|class\s+(?P<name>\w+))"),
+    "go": re.compile(r"(?!)"),
+    "rust": re.compile(r"^(?:#\[[^\n]*\]\s*)*(?:pub\s+)?(?:mod\s+(?P<name>\w+)|impl\b[^{]*?)\s*\{"),
+    "c": re.compile(
+        r"^(?:[@\w\[\]()\"., ]+\s+)?(?:class|namespace|object|interface|struct)\s+(?P<name>[\w.:]+)"
+    ),
+}
+"""By lexer: how what holds tests begins."""
+
+_NAMES = {
+    "javascript": (
+        re.compile(rf"{_TEST}"),
+        re.compile(r"^(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?|class)\s+([\w$]+)"),
+        re.compile(r"^(?:export\s+)?(?:const|let|var)\s+([\w$]+)\s*="),
+        re.compile(r"^(?:static\s+)?(?:async\s+)?([\w$]+)\s*\([^\n]*\)\s*\{"),
+    ),
+    "go": (
+        re.compile(r"^func\s+(?:\([^)]*\)\s*)?(\w+)"),
+        re.compile(r"^(?:var|const|type)\s+(\w+)"),
+    ),
+    "rust": (
+        re.compile(
+            r"^(?:#!?\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:(?:async|unsafe|const|extern)\s+)*"
+            r"(?:fn|struct|enum|trait|type|static|const|mod|union)\s+(?:mut\s+)?(\w+)"
+        ),
+        re.compile(r"^(?:#\[[^\n]*\]\s*)*macro_rules!\s*(\w+)"),
+    ),
+    "c": (
+        # A test of googletest, Catch2, doctest; else what stands before the first parenthesis.
+        re.compile(r"^(?:TYPED_)?(?:TEST|TEST_F|TEST_P|TEST_CASE|SCENARIO)\s*\(\s*(?:\w+\s*,\s*(\w+)|\"(?P<title>[^\"]*)\")"),
+        re.compile(r"^[^=;{(]*?(\w+)\s*\("),
+        re.compile(r"^[^=;{(]*?(\w+)\s*(?:=|;)"),
+    ),
+}  # fmt: skip
+
+_IMPORT = {
+    "javascript": re.compile(
+        r"^(?:import\s+(?:type\s+)?(?P<what>[^'\"]*?)\s*(?:from\s*)?['\"](?P<whence>[^'\"]+)['\"]"
+        r"|(?:const|let|var)\s+(?P<bound>[^=]+?)\s*=\s*require\(\s*['\"](?P<required>[^'\"]+)['\"]\s*\);?$)"
+    ),
+    "go": re.compile(r"^import\b(?P<what>[\s\S]*)"),
+    "rust": re.compile(
+        r"^(?:pub\s+)?use\s+(?P<whence>[\w:]*?)(?P<what>\w+|\{[\s\S]*\}|\*)\s*(?:as\s+\w+)?\s*;"
+    ),
+    "c": re.compile(r"^(?:import\s+(?:static\s+)?(?P<what>[\w.*]+)|using\s+[\w.]+;|#\s*include\s+\S+)"),
+}  # fmt: skip
+
+
+def _plain(chain: Sequence[str], names: Sequence[str], text: str, *, case: bool = False) -> Chunk:
+    """A piece without formatting."""
+    bare = re.sub(r",(?=[)\]}])", "", re.sub(r"\s+", "", text))
+    return Chunk(tuple(chain), frozenset(names), bare, words_of(text), case)
+
+
+_BLANK = "\x01"
+"""A blank in a string."""
+
+
+class _Bracketed:
+    """Pieces of a text of a language in which brackets say what belongs together."""
+
+    def __init__(self, text: str, lexer: str) -> None:
+        self.lexer = lexer
+        lexed = lex(text, lexer, tests=True)
+        self.code = lexed.code
+        # What is in a string is what it says; elsewhere blanks are formatting.
+        kept, at = [], 0
+        for begin, end in lexed.strings:
+            kept += [lexed.source[at:begin], re.sub(r"[ \t]", _BLANK, text[begin:end])]
+            at = end
+        self.source = "".join((*kept, lexed.source[at:]))
+
+    def chunks(self) -> Iterator[Chunk]:
+        yield from self._between(0, len(self.code), ())
+
+    def _between(self, begin: int, end: int, chain: tuple[str, ...]) -> Iterator[Chunk]:
+        for first, last in self._pieces(begin, end):
+            text = self.source[first:last].strip()
+            if not text.strip(";,") or text.startswith("package "):  # runs nothing
+                continue
+            container = _CONTAINERS[self.lexer].match(text)
+            opened = self._body(first, last) if container and len(chain) < MAX_DEPTH else None
+            if container is None or opened is None:
+                yield from self._piece(text, chain)
+                continue
+            name = next((n for n in container.groupdict().values() if n), "")
+            inside = (*chain, name)
+            yield _plain(inside, (), self.source[first : opened[0]])
+            yield from self._between(opened[0] + 1, opened[1], inside)
+
+    def _piece(self, text: str, chain: tuple[str, ...]) -> Iterator[Chunk]:
+        imported = _IMPORT[self.lexer].match(text)
+        if imported is not None:
+            found = imported.groupdict()
+            whence = found.get("whence") or found.get("required") or ""
+            what = found.get("what") or found.get("bound") or text
+            for part in filter(str.strip, re.split(r"[,{}()\n;]", what)):
+                named = _WORD.findall(part)[-1:]
+                yield _plain(chain, named, f"{whence} {part}")
+            return
+        for expression in _NAMES[self.lexer]:
+            if match := expression.match(text):
+                name = next((group for group in match.groups() if group), "")
+                yield from self._named(text, chain, name)
+                return
+        yield _plain(chain, (), text)
+
+    def _named(self, text: str, chain: tuple[str, ...], name: str) -> Iterator[Chunk]:
+        """A definition; lines of its own that are each one value are cases, which may be added to."""
+        kept = []
+        for line in text.split("\n"):
+            if _CASE.match(line):
+                yield _plain(chain, (name,), line, case=True)
+            else:
+                kept.append(line)
+        yield _plain(chain, (name,), "\n".join(kept))
+
+    def _pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """(first, last) of each piece: lines whose brackets are closed, with what is above them."""
+        depth, first, at = 0, begin, begin
+        for line in self.code[begin:end].splitlines(keepends=True):
+            at += len(line)
+            depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+            following = self.code[at:end].lstrip()[:1]
+            bare = line.strip()
+            is_open = not bare or bare.startswith(("#[", "@")) or bare.endswith((",", "=", "=>"))
+            if depth <= 0 and not is_open and following not in {".", "?", ")", "{"}:
+                yield first, at
+                first, depth = at, 0
+        if first < end:
+            yield first, end
+
+    def _body(self, first: int, last: int) -> tuple[int, int] | None:
+        """The outermost braces of a container."""
+        begin = self.code.find("{", first, last)
+        end = self.code.rfind("}", first, last)
+        return (begin, end) if 0 <= begin < end else None
+
+
+_CASE = re.compile(r"^\s*[\[{(].*[\]})],?\s*$|^\s*([\"'`]).*\1,?\s*$")
+
+
+# --- What is known of what judges, from ``judging.yml``: read once, when first asked for --------------
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Files that decide how checks of some kinds judge, whole or in parts.
+
+    Attributes:
+        kinds: of checks.
+        files: globs.
+        parts: what of such a file counts, by its dotted name; None: all of it.
+        programs: of which a check has to start one; empty: whatever it starts.
+    """
+
+    kinds: frozenset[str]
+    files: tuple[str, ...]
+    parts: re.Pattern[str] | None
+    programs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Files that programs run their steps from.
+
+    Attributes:
+        programs: which.
+        files: globs.
+        lines: what a line says that came or went, for it to count; None: every one counts.
+    """
+
+    programs: frozenset[str]
+    files: tuple[str, ...]
+    lines: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All of the file."""
+
+    always: re.Pattern[str]
+    always_marked: re.Pattern[str]
+    loaded: tuple[str, ...]
+    expected: tuple[str, ...]
+    runners: frozenset[str]
+    settings: tuple[Setting, ...]
+    recipes: tuple[Recipe, ...]
+    script: re.Pattern[str]
+    asks: dict[str, re.Pattern[str]]
+    inside: dict[str, re.Pattern[str]]
+
+
+@cache
+def judging_knowledge() -> Knowledge:
+    """What loki knows of runners, their settings, and code that asks for them.
+
+    Example:
+        >>> bool(knowledge().asks["python"].search('if "pytest" in sys.modules:'))
+        True
+    """
+    file = Path(__file__).with_name("judging.yml")
+    data = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader
+    return Knowledge(
+        any_glob(data["always"]),
+        any_glob(data["always_marked"]),
+        tuple(data["loaded"]),
+        tuple(data["expected"]),
+        frozenset(data["runners"]),
+        tuple(_setting(said) for said in data["settings"]),
+        tuple(_recipe(said) for said in data["recipes"]),
+        re.compile(data["script"]),
+        {lexer: any_glob(said) for lexer, said in data["asks"].items()},
+        {suffix: re.compile(said, re.MULTILINE) for suffix, said in data["inside"].items()},
+    )
+
+
+def _setting(said: dict[str, Any]) -> Setting:
+    parts = any_glob(said["parts"]) if "parts" in said else None
+    programs = frozenset(said.get("programs", ()))
+    return Setting(frozenset(said["kinds"]), tuple(said["files"]), parts, programs)
+
+
+def _recipe(said: dict[str, Any]) -> Recipe:
+    lines = re.compile(said["lines"]) if "lines" in said else None
+    return Recipe(frozenset(said["programs"]), tuple(said["files"]), lines)
+
+
+# --- What failed in a task's life, as far as it matters to what judges --------------------------------
+
+RUNS_TESTS = frozenset({"test", "build", "command", "custom"})
+"""Kinds of check whose failures are tests'."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFailures:
+    """What failed in a task's life.
+
+    Attributes:
+        kinds: of the checks that failed.
+        tests: names of the tests that failed, as their runners have them.
+        files: the file of a test, where its runner says it.
+        holding: files that tests failed in.
+        commands: words of the task's checks.
+        is_blind: a check of tests failed, and nothing says which of them.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    tests: frozenset[str] = frozenset()
+    files: Mapping[str, str] = field(default_factory=dict)
+    holding: frozenset[str] = frozenset()
+    commands: Sequence[Sequence[str]] = ()
+    is_blind: bool = False
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """The programs that the checks start."""
+        return frozenset(PurePosixPath(command[0]).name for command in self.commands if command)
+
+
+# --- Settings of what judges: which of them a change has touched. Pure --------------------------------
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def settings_touched(
+    path: str, before: str | None, after: str | None, seen: SeenFailures
+) -> list[str]:
+    """The settings in a file that decide how checks of some kinds judge, and that have changed.
+
+    Args:
+        path: of the file.
+        before, after: what it held and holds; None: it was not, or is not there.
+        seen: which checks failed, and what they start.
+
+    Returns:
+        Their names; the file's where all of it counts, or it cannot be read.
+
+    Example:
+        >>> text = '[tool.pytest.ini_options]\\naddopts = "--deselect tests/test_a.py"\\n'
+        >>> settings_touched("pyproject.toml", "", text, SeenFailures(frozenset({"test"})))
+        ['tool.pytest.ini_options.addopts']
+    """
+    found: list[str] = []
+    for setting in judging_knowledge().settings:
+        if setting.programs and not setting.programs & seen.programs:
+            continue
+        if setting.kinds & seen.kinds and glob.matches(path, setting.files):
+            found += _touched(path, before or "", after or "", setting)
+    return list(dict.fromkeys(found))
+
+
+def _touched(path: str, before: str, after: str, setting: Setting) -> list[str]:
+    if setting.parts is None:
+        return [path]
+    try:
+        old, new = _parts(path, before), _parts(path, after)
+    except (ValueError, configparser.Error, RecursionError):
+        return [path]
+    names = [*old, *(name for name in new if name not in old)]
+    changed = [name for name in names if old.get(name) != new.get(name)]
+    return [name for name in changed if setting.parts.fullmatch(name)]
+
+
+def _parts(path: str, text: str) -> dict[str, Any]:
+    """What a file says, by dotted name; of a section of an INI file, all of it."""
+    if not text.strip():
+        return {}
+    ending = PurePosixPath(path).suffix
+    if ending in {".toml", ".json"}:
+        data = tomllib.loads(text) if ending == ".toml" else json.loads(text)
+        return dict(_flat(data, "")) if isinstance(data, dict) else {}
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser.read_string(text)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def _flat(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        name = f"{head}.{key}" if head else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        else:
+            yield name, value
+
+
+# ------------------------------------------------------------------------------------------------------
+# What of a task's work touches the tests that failed, or what judges them: who looks at it first.
 
 MOST = 12
 """Concerns that are told; one more says how many were left out. Chosen, not measured."""
@@ -61,7 +555,7 @@ def touched(
     Example:
         >>> before = "def test_a():\\n    assert f() == 5\\n"
         >>> after = "def test_a():\\n    assert f() is not None\\n"
-        >>> from loki.action.checks.judging.seen_failures import SeenFailures
+        >>> from loki.action.checks.judging.touched_tests import SeenFailures
         >>> seen = SeenFailures(frozenset({"test"}), frozenset({"test_a.py::test_a"}))
         >>> [str(one) for one in touched({"test_a.py": (before, after)}, seen, lambda _: None)]
         ['test_a.py: test_a, which failed']
@@ -125,7 +619,7 @@ class _Look:
 
     def _is_test(self, path: str, lexer: str, text: str) -> bool:
         """Whether a file is for tests: by its place, or because tests failed in it."""
-        if "test" in kinds_of_path(path) or glob.matches(path, knowledge().expected):
+        if "test" in kinds_of_path(path) or glob.matches(path, judging_knowledge().expected):
             return True
         if path not in self.holding or lexer == "rust":
             return False
@@ -148,7 +642,9 @@ class _Look:
         if failing:
             yield from _differences(old, new, failing, _closure(old, failing))
         elif is_test and _is_data(path):
-            is_kept = "test_data" in kinds_of_path(path) or glob.matches(path, knowledge().expected)
+            is_kept = "test_data" in kinds_of_path(path) or glob.matches(
+                path, judging_knowledge().expected
+            )
             if before is not None and is_kept and self._mentions(path):
                 yield "data that a failing test reads"
         elif is_test and self._is_shared(path, lexer):
@@ -220,7 +716,7 @@ class _Look:
     # --- beside the tests ---------------------------------------------------------------------------
 
     def _loaded(self, path: str) -> Iterator[str]:
-        known = knowledge()
+        known = judging_knowledge()
         if glob.matches(path, known.loaded):
             yield "what is loaded before any test"
         top = path.removeprefix("src/").split("/")[0]
@@ -235,16 +731,14 @@ class _Look:
             return False
         for command in self.seen.commands:
             program = PurePosixPath(command[0]).name if command else ""
-            for recipe in knowledge().recipes:
+            for recipe in judging_knowledge().recipes:
                 if program in recipe.programs and glob.matches(path, recipe.files):
                     return recipe.lines is None or _says(recipe.lines, before, after)
             named = {posixpath.normpath(word) for word in command}
-            if path in named and knowledge().script.search(path) and self.tests_failed:
+            if path in named and judging_knowledge().script.search(path) and self.tests_failed:
                 return "test" not in kinds_of_path(path)
         return False
 
-
-_BLANK = "\x01"
 
 _SHORT = 3
 """Characters of a test's name that may stand in a file's name by chance. Chosen, not measured."""
@@ -312,7 +806,7 @@ def _differences(
 
 
 def _is_always(chunk: Chunk) -> bool:
-    known = knowledge()
+    known = judging_knowledge()
     return any(known.always.fullmatch(name) for name in chunk.names) or (
         known.always_marked.search(chunk.text) is not None
     )
@@ -326,7 +820,7 @@ def _label(chunk: Chunk) -> str:
 
 def _asking(lexer: str, before: str, after: str) -> Iterator[str]:
     """Code that asks whether it is being tested, or changes how; not where the file did so before."""
-    asks = knowledge().asks.get(lexer)
+    asks = judging_knowledge().asks.get(lexer)
     if asks is None or asks.search(after) is None:
         return
     new = lex(after, lexer).source
@@ -339,3 +833,114 @@ def _asking(lexer: str, before: str, after: str) -> Iterator[str]:
             shown = " ".join(match[0].split())
             yield f"line {first} reaches for what tests it: `{shown[:60]}`"
             return
+
+
+# --- Remembers what failed in a task, and asks for a look at work that touches what judges it ---------
+
+CRITERION = "changed_tests"
+"""The name of the criterion; approvals are of it."""
+
+NAMES_TESTS = frozenset({"test", "command"})
+"""Kinds of check of which it is to be known which test failed."""
+
+
+@kept_as(r"tasks/[^/]+/judged\.json")
+@dataclass
+class _Judged:
+    failed: frozenset[tuple[str, str]] = frozenset()
+    files: frozenset[str] = frozenset()
+
+
+@dataclass
+class JudgingWatch:
+    """Knows what failed in a task's life, and what the work has done to that.
+
+    Args:
+        checks: the task's.
+        task_id: its id.
+        work: what it has made of the project.
+        store: where what failed is kept.
+        is_on: the project wants somebody to look.
+    """
+
+    checks: tuple[Check, ...]
+    task_id: str
+    work: TaskChanges
+    store: Store
+    is_on: bool = True
+    _failed: set[tuple[str, str]] = field(init=False)
+    _holding: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Go on with what is known."""
+        known = documents.load_as(_Judged, self.store, self._document) or _Judged()
+        self._failed, self._holding = set(known.failed), set(known.files)
+
+    def saw(self, report: Report) -> None:
+        """Remember which checks failed, in which tests and files; on disk what is new."""
+        failed = {pair for result in report.results for pair in _failed(result)}
+        holding = {
+            file
+            for result in report.results
+            for test, file in result.files.items()
+            if (result.check.kind, test) in failed | self._failed
+        }
+        holding |= report.failing_files
+        if failed <= self._failed and holding <= self._holding:
+            return
+        self._failed |= failed
+        self._holding |= holding
+        said = codec.write(_Judged(frozenset(self._failed), frozenset(self._holding)))
+        self.store.put(self._document, json.dumps(said) + "\n")
+
+    def criterion(self, report: Report, *, reviewed: bool) -> Check | None:
+        """What somebody has to look at before the work counts; None: it touches nothing that judges.
+
+        Args:
+            report: what the checks say of the work.
+            reviewed: a reviewer can be asked; else a person is.
+        """
+        found = self.touched(report) if self.is_on and report.first_failure is None else []
+        if not found:
+            return None
+        said = f"the tests still ask for what they asked for; the work touches {_listed(found)}"
+        return Check((), "custom" if reviewed else "approval", CRITERION, description=said)
+
+    def touched(self, report: Report) -> list[TouchedTests]:
+        """What the work touches of what judges it."""
+        if not any(result.check.kind in NAMES_TESTS for result in report.results):
+            return []
+        changed = self.work.texts()
+        return touched(changed, self._seen(report), self.work.text) if changed else []
+
+    def _seen(self, report: Report) -> SeenFailures:
+        names = frozenset(test for _, test in self._failed if test)
+        files = {t: f for result in report.results for t, f in result.files.items() if t in names}
+        is_blind = any(kind in NAMES_TESTS and not test for kind, test in self._failed)
+        return SeenFailures(
+            frozenset(kind for kind, _ in self._failed),
+            names,
+            files,
+            frozenset(self._holding),
+            [check.command for check in self.checks if check.command],
+            is_blind,
+        )
+
+    @property
+    def _document(self) -> str:
+        return f"tasks/{self.task_id}/judged.json"
+
+
+def _failed(result: CheckResult) -> Iterator[tuple[str, str]]:
+    """(kind, test) of each test of a check that failed; of one that names none, with ""."""
+    if result.passed or result.check.is_judged:
+        return
+    kind = result.check.kind
+    told = [test for test, outcome in (result.tests or {}).items() if outcome == "failed"]
+    named = told or list(result.failure.tests if result.failure else ())
+    yield from ((kind, test) for test in named or [""])
+
+
+def _listed(found: list[TouchedTests]) -> str:
+    by_path = groupby(found, key=lambda one: one.path)
+    return "; ".join(f"{path} ({', '.join(one.what for one in ones)})" for path, ones in by_path)

@@ -1,4 +1,7 @@
-"""What is installed where a project's checks run; nothing of the project is executed."""
+"""What is installed where a project's checks run; nothing of the project is executed.
+
+Nothing of the project is executed; the program is asked once, in a folder that holds nothing of it.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,109 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
+from loki.action.processes import process
 from loki.action.processes.command_line import find_program, leading_assignments
-from loki.action.strategies.dependency import interpreter
-from loki.action.strategies.dependency.ecosystem import Ecosystem
-from loki.action.strategies.dependency.manifest_requirements import Requirement, plain_name
-from loki.action.strategies.dependency.semver import satisfies
+from loki.action.processes.sandbox import read_only
+from loki.action.strategies.dependency.manifest_requirements import (
+    Ecosystem,
+    Requirement,
+    ecosystems,
+    plain_name,
+    satisfies,
+)
+from loki.base.error import LokiError
 from loki.recognition.fix import program_name
+
+# --- The Python that a project's checks run in: which program it is, and what it says of itself -------
+
+SECONDS = 10.0
+"""Until an interpreter that does not answer is given up; chosen, not measured."""
+
+_ASK = """
+import json, sys
+print(json.dumps({
+    "path": [p for p in sys.path if p],
+    "builtin": sorted(set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))),
+    "version": list(sys.version_info[:2]),
+}))
+"""
+
+
+def interpreter_of_project(root: Path) -> str | None:
+    """The program that a project's checks would run as ``python``; None where there is none.
+
+    Of the project's own environment, else of the one that is active, else the one on the ``PATH``.
+    """
+    on_path = (found for name in _python().interpreters if (found := find_program(name, root)))
+    return own_interpreter(root) or next(on_path, None)
+
+
+def own_interpreter(root: Path) -> str | None:
+    """That of the project's own environment, or of the one that is active; None: there is neither."""
+    active = os.environ.get("VIRTUAL_ENV")
+    places = [
+        *(root / name for name in _python().environments),
+        *([Path(active)] if active else []),
+    ]
+    whole = (place for place in places if (place / "pyvenv.cfg").is_file())
+    folders = (place / folder for place in whole for folder in ("bin", "Scripts"))
+    return next((program for folder in folders for program in interpreter_beside(folder)), None)
+
+
+def interpreter_beside(folder: Path) -> Iterator[str]:
+    """The interpreters in a folder."""
+    paths = (folder / name for name in _python().interpreters)
+    return (str(path) for path in paths if path.is_file())
+
+
+def ask_interpreter(program: str) -> dict[str, Any] | None:
+    """An interpreter's ``path``, ``builtin`` modules and ``version``; None where it does not answer."""
+    with suppress(TimeoutError):  # of a machine at load: the next one may have its answer
+        return _ask(program, interpreter_stamp(program))
+    return None
+
+
+def interpreter_stamp(path: str) -> float:
+    """When a file or folder was changed; 0 where it is not there."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+@lru_cache(maxsize=8)
+def _ask(program: str, _stamp: float) -> dict[str, Any] | None:
+    # PYTHONPATH counts, as it does for checks; the current folder does not.
+    try:
+        # It runs what stands in the project's environment, which a test may have written.
+        box = read_only()
+        finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS, box=box)
+        if finished.timed_out:
+            raise TimeoutError
+        said = json.loads(finished.stdout) if finished.is_success else None
+    except TimeoutError:
+        raise
+    except (LokiError, ValueError, OSError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+@cache
+def _python() -> Ecosystem:
+    return next(known for known in ecosystems() if known.interpreters)
+
+
+# --- What is installed where a project's checks run; nothing of the project is executed ---------------
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -85,8 +177,8 @@ class Environment:
         program = find_program(words[0], self.root) if words else None
         if program and program_name(program) in map(program_name, self.known.interpreters):
             return program
-        found = next(interpreter.beside(Path(program).parent), None) if program else None
-        return found or interpreter.of_project(self.root)
+        found = next(interpreter_beside(Path(program).parent), None) if program else None
+        return found or interpreter_of_project(self.root)
 
     @cached_property
     def distributions(self) -> dict[str, importlib.metadata.Distribution]:
@@ -99,7 +191,7 @@ class Environment:
         return found
 
     def _folders(self) -> Iterable[str]:
-        said = interpreter.ask(self.interpreter) if self.interpreter else None
+        said = ask_interpreter(self.interpreter) if self.interpreter else None
         return [str(folder) for folder in said["path"]] if said else []
 
     def provider(self, module: str) -> str | None:

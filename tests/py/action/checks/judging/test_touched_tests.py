@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from loki.action.checks.judging.seen_failures import SeenFailures
-from loki.action.checks.judging.touched_tests import MOST, touched
+from loki.action.checks.judging.touched_tests import MOST, SeenFailures, touched
 
 Files = Mapping[str, "str | None"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.strategies.dependency.ecosystem import ecosystems
 from loki.action.strategies.dependency.manifest_requirements import (
     READERS,
     Requirement,
+    ecosystems,
     requirements,
     same_name,
 )

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from loki.action.strategies.dependency.semver import satisfies
+from loki.action.strategies.dependency.manifest_requirements import satisfies
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import loki
 from loki.action.changes.change import Change, Edit
 from loki.execution.task_session import new_task
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.work.copy_run import run_in_copy
+from loki.jobs.work.copy_merger import run_in_copy
 from loki.jobs.work.queued_task_spec import finished
 from loki.stores.project_lock import MARK
 from support.journal import die_at_call, killed, make_project, picture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loki.action.changes.changed_files import files_since
-from loki.action.changes.git import git
+from loki.action.changes.git import files_since, git
 from support.suite import Suite
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.code_state import CodeState, code_state
+from loki.action.changes.git import CodeState, code_state
 from support.suite import Suite
 
 

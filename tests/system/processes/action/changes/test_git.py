@@ -9,14 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.changed_files import files_since
-from loki.action.changes.code_state import code_state
-from loki.action.changes.file_listing import list_files
-from loki.action.changes.git import git, run_git
-from loki.action.changes.git_branch import end_of, start_of
-from loki.action.changes.git_head import GitHead
-from loki.action.changes.scratch_folder import repository
-from loki.action.changes.tree import Tree
+from loki.action.changes.git import GitHead, code_state, end_of, files_since, git, run_git, start_of
+from loki.action.changes.scratch_copy import repository
+from loki.action.changes.tree import Tree, list_files
 
 HOOKS = (
     "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-checkout", "post-merge",

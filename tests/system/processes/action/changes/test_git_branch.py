@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.git_branch import end_of, start_of
+from loki.action.changes.git import end_of, start_of
 
 
 class Repository:

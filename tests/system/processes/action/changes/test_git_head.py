@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes import git_head
-from loki.action.changes.git_head import GitHead
+from loki.action.changes import git as git_head
+from loki.action.changes.git import GitHead
 
 
 def git(root: Path, *words: str) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.copy_refresh import refresh_copy
 from loki.action.changes.project_copies import ProjectCopies
+from loki.action.changes.scratch_copy import refresh_copy
 from loki.action.changes.tree import Tree
 
 
@@ -200,8 +200,8 @@ def test_what_is_mounted_in_it_is_left_alone(tmp_path: Path) -> None:
 import os, subprocess, tempfile
 from pathlib import Path
 tempfile.tempdir = {str(tmp_path)!r}
-from loki.action.changes.copy_refresh import refresh_copy
-from loki.action.changes.scratch_folder import scratch_folder
+from loki.action.changes.scratch_copy import refresh_copy
+from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.changes.tree import Tree
 project, precious = Path({str(tmp_path)!r}, "project"), Path({str(tmp_path)!r}, "precious")
 for folder in (project / "src", precious):

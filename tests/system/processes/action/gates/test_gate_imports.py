@@ -12,10 +12,10 @@ import pytest
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import import_check
+from loki.action.gates.finding import Subject
 from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
-from loki.action.gates.gate_subject import Subject
-from loki.action.gates.python_environment import environment
-from loki.action.strategies.dependency.interpreter import of_project
+from loki.action.gates.python_ast import environment
+from loki.action.strategies.dependency.installed import interpreter_of_project
 
 Edits = dict[str, "str | bytes | None"]
 
@@ -167,9 +167,9 @@ def test_the_active_environment_counts_where_the_project_has_none(
 ) -> None:
     make_venv(tmp_path)
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv"))
-    assert of_project(project) == str(tmp_path / ".venv" / "bin" / "python3")
+    assert interpreter_of_project(project) == str(tmp_path / ".venv" / "bin" / "python3")
     make_venv(project)
-    assert of_project(project) == str(project / ".venv" / "bin" / "python3")
+    assert interpreter_of_project(project) == str(project / ".venv" / "bin" / "python3")
 
 
 def test_a_file_that_git_ignores_is_there(project: Path) -> None:

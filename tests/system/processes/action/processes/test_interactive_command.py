@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.action.processes.head_tail_buffer import HeadTailBuffer
+from loki.action.processes.process import HeadTailBuffer
 from support.examples import examples
 
 LOKI = (sys.executable, "-m", "loki", "explain", "--")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.processes import command_guard, landlock, sandbox, sandbox_denials
+from loki.action.processes import command_guard, landlock, sandbox
 from loki.action.processes.command_guard import CommandGuard
 from loki.action.processes.process import ProgramNotFound, run
 from loki.action.processes.protected_rules import Rules
@@ -333,18 +333,18 @@ def test_refusals_are_recognized(tmp_path: Path, line: str) -> None:
     inside = Sandbox("landlock", (str(tmp_path / "tree"),))
     outside = str(tmp_path / "home" / "x")
     output = f"1 passed\n{line.format(outside)}\n"
-    assert sandbox_denials.sandbox_denials(output, str(tmp_path / "tree"), inside) == (outside,)
+    assert sandbox.sandbox_denials(output, str(tmp_path / "tree"), inside) == (outside,)
     # What it may write, and what nobody may, the box has not refused.
-    assert not sandbox_denials.sandbox_denials(line.format(tmp_path / "tree" / "a"), "/", inside)
-    assert not sandbox_denials.sandbox_denials(line.format("/proc/version"), "/", inside)
-    assert not sandbox_denials.sandbox_denials(f"reading {outside}", "/", inside)
+    assert not sandbox.sandbox_denials(line.format(tmp_path / "tree" / "a"), "/", inside)
+    assert not sandbox.sandbox_denials(line.format("/proc/version"), "/", inside)
+    assert not sandbox.sandbox_denials(f"reading {outside}", "/", inside)
 
 
 def test_how_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
-    said = sandbox_denials.denial_advice(("/home/ann/.tool/cache/x",), Sandbox("landlock", ()))
+    said = sandbox.denial_advice(("/home/ann/.tool/cache/x",), Sandbox("landlock", ()))
     assert '[sandbox] write = ["~/.tool"]' in said
-    assert '"~/.config/tool"' in sandbox_denials.denial_advice(
+    assert '"~/.config/tool"' in sandbox.denial_advice(
         ("/home/ann/.config/tool/x",), Sandbox("landlock", ())
     )
 
@@ -352,17 +352,15 @@ def test_how_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_any_output_is_read(tmp_path: Path) -> None:
     inside = Sandbox("landlock", (str(tmp_path),))
     long = "permission denied " + "/x" * 100_000 + "\n" * 10_000 + "EACCES\n" * 10_000
-    sandbox_denials.sandbox_denials(long, "/", inside)
+    sandbox.sandbox_denials(long, "/", inside)
     traceback = (
         'File "/usr/lib/python3/shutil.py", line 7, in x\n  os.unlink(n)\n'
         "PermissionError: [Errno 13] Permission denied: 'letter.txt'\n"
     )
+    assert sandbox.log_denials(traceback.encode(), "x", "/", inside) == sandbox.MAYBE
     assert (
-        sandbox_denials.log_denials(traceback.encode(), "x", "/", inside) == sandbox_denials.MAYBE
-    )
-    assert (
-        sandbox_denials.log_denials(b"\xff\x00 permission denied '/\x00\xff'", "x", "/", inside)
-        == sandbox_denials.MAYBE
+        sandbox.log_denials(b"\xff\x00 permission denied '/\x00\xff'", "x", "/", inside)
+        == sandbox.MAYBE
     )
 
 
@@ -370,6 +368,6 @@ def test_it_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     inside = Sandbox("landlock", (str(tmp_path / "tree"),))
     output = f"touch: cannot touch '{tmp_path}/home': Permission denied".encode()
     with caplog.at_level(logging.WARNING):
-        assert "[sandbox] write" in sandbox_denials.log_denials(output, "touch", "/", inside)
-        assert sandbox_denials.log_denials(output, "touch", "/", inside)
+        assert "[sandbox] write" in sandbox.log_denials(output, "touch", "/", inside)
+        assert sandbox.log_denials(output, "touch", "/", inside)
     assert caplog.text.count("The sandbox refused") == 1

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from loki.action.strategies.analyze_then_fix import analyze_then_fix
-from loki.action.strategies.code_excerpts import BUDGET
+from loki.action.strategies.context_expand import BUDGET
 from support.strategy import situation, write
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from loki import Monitor
-from loki.adapters.monitor.monitor_sessions import (
+from loki.adapters.monitor.monitor import (
     document_of,
 )
 from loki.decision.monitor.monitor_state import MonitorState

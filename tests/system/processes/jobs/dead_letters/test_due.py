@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.jobs.dead_letters.daily_review import LOOK, Daily
+from loki.jobs.dead_letters.dead_letters import LOOK, Daily
 from loki.testing import ManualClock
 from support.dead_letters import give_up, make_project
 

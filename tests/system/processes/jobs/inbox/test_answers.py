@@ -18,10 +18,10 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.cli.app import app
-from loki.execution.human_answers import human_reviews
+from loki.execution.task_session import human_reviews
 from loki.jobs.dead_letters.dead_letters import DeadLetters
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_task import CyclePart, Hold, RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks

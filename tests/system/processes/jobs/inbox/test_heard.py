@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
-from loki.execution import human_answers
-from loki.execution.human_answers import human_reviews
+from loki.execution import task_session
+from loki.execution.task_session import human_reviews
 from loki.jobs.inbox import human_review_answers
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.people.human_review import ReviewStatus
 from loki.people.human_review_store import Decision
@@ -204,7 +204,7 @@ def test_two_requests_in_one_file_are_numbered_and_each_answer_reaches_its_asker
         ["rejected"],
         ["rejected"],
     ]
-    told = {task: human_answers.answers(loki.Workspace(project), task) for task in "ab"}
+    told = {task: task_session.human_answers(loki.Workspace(project), task) for task in "ab"}
     assert "the old key only" in told["a"][0]
     assert "ask the owner first" in told["b"][0]
     blocked = {task.id for task in queue.tasks() if task.blocked}

@@ -14,12 +14,12 @@ from typer.testing import CliRunner, Result
 import loki
 from loki.cli.app import app
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.inbox.inbox_numbers import log_of, numbered
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.inbox.request_kind import numbered, numbers_log
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.signals import signals_of
-from loki.people.request_log import LOG, OLDER_NUMBERS
+from loki.people.request import LOG, OLDER_NUMBERS
 from support.command import LOKI
 from support.crew import make_agent, submit, where
 from support.triage import NOW, failing
@@ -121,7 +121,7 @@ def test_numbers_of_before_there_was_a_log_mean_the_same(workspace: loki.Workspa
 def test_a_number_is_given_once_whoever_writes_it_again(workspace: loki.Workspace) -> None:
     block(workspace, "a", "b")
     assert shown(workspace) == {"a": 1, "b": 2}
-    log = log_of(workspace)
+    log = numbers_log(workspace)
     log.add("numbered", "blocked b", key="theirs", number=1)
     log.add("numbered", "blocked a", key=requests(workspace)[0].key, number=9)
     assert shown(workspace) == {"a": 1, "b": 2}
@@ -131,7 +131,7 @@ def test_every_answer_stands_in_the_log(workspace: loki.Workspace) -> None:
     block(workspace, "a")
     shown(workspace)
     assert run("approve", "1", "the name is a.txt", "--by", "ann").exit_code == 0
-    (line,) = log_of(workspace).all("answered")
+    (line,) = numbers_log(workspace).all("answered")
     said = {name: line[name] for name in ("id", "kind", "answer", "by", "note", "tasks")}
     assert said == {
         "id": "a", "kind": "blocked", "answer": "approved", "by": "ann", "note": "the name is a.txt",
@@ -142,7 +142,7 @@ def test_every_answer_stands_in_the_log(workspace: loki.Workspace) -> None:
 
 NUMBERS = """
 import loki
-from loki.jobs.inbox.inbox_numbers import numbered
+from loki.jobs.inbox.request_kind import numbered
 from loki.jobs.inbox.inbox import requests
 workspace = loki.Workspace()
 print(sorted((one.id, one.number) for one in numbered(workspace, requests(workspace))))

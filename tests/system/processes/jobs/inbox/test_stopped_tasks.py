@@ -18,7 +18,7 @@ from loki.cli.app import app
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.project_status import status
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.people.human_review import ReviewStatus
 from loki.people.request import Request

@@ -13,7 +13,7 @@ import loki
 from loki.cli.app import app
 from loki.jobs.inbox.inbox import approve, requests
 from loki.jobs.inbox.request_kind import Said
-from loki.jobs.queue.project_queue import queue_of
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.signals import signals_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.jobs.signals import plan_consumer, signals_of
-from loki.jobs.signals.signal_consumer import Dispatch, Done, Waits
+from loki.jobs.signals import signal_consumers, signals_of
+from loki.jobs.signals.signal_consumers import Dispatch, Done, Waits
 from loki.jobs.signals.signal_handling import handle
 from loki.people.signal import PLAN_APPROVED
 from loki.testing import ManualClock
@@ -87,15 +87,18 @@ def test_an_approval_whose_worker_was_killed_is_not_given_twice(
     signals = signals_of(workspace)
     given = signals.emit(PLAN_APPROVED)
     dispatch = Dispatch(workspace, signals)
-    assert isinstance(plan_consumer.approve(dispatch, given), Done)
+    assert isinstance(signal_consumers.approve_plan(dispatch, given), Done)
     # As if it had been killed before the signal was gone, and another run waited by now.
     clock.advance("1m")
     assert run(project, clock, AGENTS, new=True).trigger == "approval"
-    again = plan_consumer.approve(dispatch, given)
+    again = signal_consumers.approve_plan(dispatch, given)
     assert again == Done("answer-1 had gone on already")
     signals.consume(given)
     assert isinstance(
-        plan_consumer.approve(dispatch, signals.emit(PLAN_APPROVED, data={"pipeline": "no"})), Waits
+        signal_consumers.approve_plan(
+            dispatch, signals.emit(PLAN_APPROVED, data={"pipeline": "no"})
+        ),
+        Waits,
     )
     assert (
         json.loads((project / ".loki/pipelines/answer-2/pipeline.json").read_text())["phase"]

@@ -13,8 +13,8 @@ import pytest
 
 import loki
 from loki.base.error import UsageError
-from loki.jobs.signals.signal_consumer import Dispatch, Done, Waits
-from loki.jobs.signals.signal_handling import consumers, handle
+from loki.jobs.signals.signal_consumers import CONSUMERS, Dispatch, Done, Waits
+from loki.jobs.signals.signal_handling import handle
 from loki.memory import task_record
 from loki.people.signal import KINDS, Signal
 from support.signals import give, mend, project_on_a_branch, queued, told, waiting
@@ -28,7 +28,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_every_kind_has_one_consumer() -> None:
     ours = {kind.name for kind in KINDS.values() if "dispatcher" in kind.consumer}
-    assert set(consumers()) == ours
+    assert set(CONSUMERS) == ours
 
 
 def test_tests_that_fail_become_one_task_of_the_queue(project: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_consumer_that_cannot_work_leaves_the_signal(project: Path) -> None:
 
 
 def _killed_behind_its_effect(project: Path) -> None:
-    from loki.jobs.signals.queue_consumer import note
+    from loki.jobs.signals.signal_consumers import note
 
     def killed(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         note(dispatch, signal)

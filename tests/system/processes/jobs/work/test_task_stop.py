@@ -14,8 +14,7 @@ import pytest
 
 import loki
 from loki.base import locks
-from loki.jobs.queue.project_queue import queue_of
-from loki.jobs.queue.queue import Queue
+from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory import task_record
 from support.command import LOKI

@@ -11,7 +11,7 @@ import pytest
 
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.learning.candidate import Candidate, Candidates, Source
-from loki.memory.learning.weekly_review import Review
+from loki.memory.learning.learned_rules import Review
 from loki.recognition.pattern import PatternSet
 from loki.stores.file_store import FileStore
 

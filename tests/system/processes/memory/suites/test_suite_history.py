@@ -5,8 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from pathlib import Path
 
-from loki.memory.suites.suite_history import LOG, SuiteHistory
-from loki.memory.suites.suite_run import SuiteFailure, SuiteRun
+from loki.memory.suites.suite_history import LOG, SuiteFailure, SuiteHistory, SuiteRun
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.action.checks.import_words import RELATIVE, word_for, words_of
+from loki.action.checks.import_graph import RELATIVE, word_for, words_of
 from loki.action.checks.imports import Files, imports_of, resolve
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from loki.action.loop.briefing import Facts, compose
-from loki.base.token_estimate import tokens
-from loki.memory.attempt import Attempt
-from loki.memory.attempt_summary import AttemptSummary
+from loki.base.tokens import tokens
+from loki.memory.attempt import Attempt, AttemptSummary
 from loki.memory.learning.learned_rules import Rule
 from loki.memory.reflection import Reflection
 from loki.memory.sign import Approach, Sighting

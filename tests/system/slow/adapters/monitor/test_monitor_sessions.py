@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loki import Monitor
-from loki.adapters.monitor.monitor_sessions import (
+from loki.adapters.monitor.monitor import (
     LARGEST,
     document_of,
 )

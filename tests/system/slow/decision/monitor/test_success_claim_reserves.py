@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.completion_check import LONGEST_MESSAGE, objection
+from loki.decision.monitor.completion_check import LONGEST_MESSAGE, _forms, objection
 from loki.decision.monitor.monitor_state import Evidence, MonitorState
-from loki.decision.monitor.success_claim import _forms
 from support.growth import assert_linear
 
 CHANGED = MonitorState(evidence=Evidence(edits=1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loki.jobs.queue.queue_dependency import cycle
+from loki.jobs.queue.queued_task import cycle
 
 
 def test_a_long_chain_is_no_ring() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.gates import syntax_check, tree_sitter_syntax
+from loki.action.gates import syntax_check
 from loki.action.gates.gate import ADVISORY, BLOCKING
 from support.gate_syntax import RIGHT, check, subject
 from support.toolchain import need, need_node_modules
@@ -18,11 +18,11 @@ def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without the extra."""
 
     def missing(package: str, function: str) -> None:
-        raise tree_sitter_syntax.NoGrammar(package)
+        raise syntax_check.NoGrammar(package)
 
-    tree_sitter_syntax._parser.cache_clear()
+    syntax_check._parser.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(tree_sitter_syntax, "_parser", missing)
+        patch.setattr(syntax_check, "_parser", missing)
         yield
 
 
